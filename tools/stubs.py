@@ -92,7 +92,9 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
 
 def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | None:
     """Returns another module that defines a public name, and the name there; else None."""
-    inner = getattr(value, "__wrapped__", value)  # public functions are wrappers of inner ones
+    # public functions are wrappers of inner ones; universal functions have more members than these
+    is_ufunc = isinstance(value, olympus.numpy.ufunc)
+    inner = value if is_ufunc else getattr(value, "__wrapped__", value)
     home = getattr(inner, "__module__", None)
     own = getattr(inner, "__name__", name)
     for candidate, attribute in ((home, own), (home, name)):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Typical lines of programs, with the types that checkers find. Checked, never run."""
 
+# pyright: reportUnknownMemberType=true, reportUnknownVariableType=true
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple, assert_type
@@ -105,6 +107,17 @@ assert_type(random.uniform(second, (2, 2), minval=-1.0), Array)
 
 # Control flow, neural networks, special functions, devices.
 total, history = lax.scan(lambda carry, each: (carry + each, carry), 0.0, jnp.arange(3.0))
+
+
+def advance(position: Array, velocity: Array) -> tuple[Array, Array]:
+    """Returns the next position twice."""
+    return position + velocity, position + velocity
+
+
+assert_type(lax.scan(advance, x[0], x), tuple[Array, Array])
+assert_type(lax.fori_loop(0, 3, lambda i, each: jnp.sin(each), 0.5), Array)
+assert_type(lax.while_loop(lambda each: jnp.max(each) < 9, lambda each: jnp.add(each, x), x), Array)
+assert_type(lax.map(jnp.sin, x), Array)
 chosen = lax.cond(True, lambda a: a + 1, lambda a: a - 1, x)
 assert_type(olympus.nn.relu(x), Array)
 assert_type(olympus.nn.softmax(x, axis=-1), Array)
@@ -134,6 +147,11 @@ assert_type(jnp.copysign(x, -1), Array)
 assert_type(jnp.hypot(x, x), Array)
 assert_type(jnp.divmod(x, 2), tuple[Array, Array])
 assert_type(jnp.atleast_2d(1.0), Array)
+assert_type(jnp.add.reduce(x, axis=(0, 1)), Array)
+assert_type(jnp.multiply.accumulate(x, axis=1), Array)
+assert_type(jnp.subtract.outer(x, x), Array)
+assert_type(jnp.maximum.reduceat(x, jnp.array([0, 1])), Array)
+assert_type(jnp.add.at(x, 0, 1.0, inplace=False), Array)
 assert_type(lax.sort(x), Array)
 assert_type(lax.sort((x, x), num_keys=2), tuple[Array, ...])
 assert_type(olympus.block_until_ready(x), Array)

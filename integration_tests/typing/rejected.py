@@ -23,6 +23,10 @@ jnp.sin("x")  # mistake
 jnp.ones(3, dtipe=jnp.int32)  # mistake
 jnp.sum(x, axes=0)  # mistake
 x.bakward()  # mistake
+jnp.add(x)  # mistake
+jnp.add.reduces(x)  # mistake
+jnp.add.reduce(x, axes=0)  # mistake
+jnp.moveaxis(x, "0", 1)  # mistake
 jit(loss)(x)  # mistake
 jit(loss)(x, "2")  # mistake
 vmap(loss)(x, 1.0, 2.0)  # mistake

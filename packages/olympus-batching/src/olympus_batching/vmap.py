@@ -17,6 +17,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, result_paths
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import axes_of_entry
 from olympus_ir.types.references import check_aliases
@@ -50,10 +51,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def vmap(
     fun: Function,
     in_axes: int | Sequence[Any] | None = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    out_axes: PyTree = 0,
+    axis_name: AxisName = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: AxisName | tuple[AxisName, ...] | None = None,
     sum_match: bool = False,
     *,
     chunk_size: int | str | None = None,

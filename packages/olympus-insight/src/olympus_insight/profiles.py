@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from olympus_ir.diagnostics.lines import Line
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 from olympus_xla.arrays.transfer import block_until_ready
 from olympus_xla.calls.copies import copy_with_sharding
 from olympus_xla.profiling.profiler import ProfileOptions, record
@@ -201,7 +202,7 @@ def _seconds_text(seconds: float) -> str:
     return f"{seconds * 1e6:.1f} us"
 
 
-def profile(fun: Any, *args: Any, **kwargs: Any) -> Profile:
+def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     """Measures a function: its time, operations and bytes, by the user's lines.
 
     The function is compiled and run several times, up to ten, under the profiler of the platform.

@@ -20,6 +20,7 @@ from olympus_ir.programs.olympuspr import (
     olympusprs_in_params,
 )
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 
 from . import pages
 from .costs import Cost, Costs, count_text
@@ -67,7 +68,7 @@ class Picture:
             pages.save(path, self.title, self)
 
 
-def show(fun: Any, *args: Any, **kwargs: Any) -> Picture:
+def show(fun: Any, *args: PyTree, **kwargs: PyTree) -> Picture:
     """Draws a program as a graph, or the placement of an array over devices.
 
     Equations are boxes, and arrays are arrows with their types. The color of a box tells which

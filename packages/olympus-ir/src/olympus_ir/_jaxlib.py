@@ -22,6 +22,7 @@ __all__ = [
     "Array",
     "ArrayCopySemantics",
     "Config",
+    "Device",
     "DeviceList",
     "DictKey",
     "FlattenedIndexKey",
@@ -104,6 +105,7 @@ set_pspec_unconstrained = _jax.set_pspec_unconstrained
 Sharding: TypeAlias = _jax.Sharding
 SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 NamedSharding: TypeAlias = _jax.NamedSharding
+Device: TypeAlias = _jax.Device
 DeviceList: TypeAlias = _jax.DeviceList
 # The copy semantics of a transfer: whether the result may share the memory of its source.
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics

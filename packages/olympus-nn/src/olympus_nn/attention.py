@@ -41,7 +41,7 @@ def dot_product_attention(
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:
+) -> Any:  # an array; with return_residual a pair
     """Computes ``softmax(query @ key.T * scale + bias) @ value``, for several heads.
 
     The shapes below have B batches, T positions of queries, S positions of keys and values, and H

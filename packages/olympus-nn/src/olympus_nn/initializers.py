@@ -95,7 +95,7 @@ def ones(
     return onp.ones(shape, default_float(dtype))
 
 
-def constant(value: Any, dtype: DTypeLike | None = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that gives one value everywhere.
 
     Args:
@@ -127,7 +127,7 @@ def _constant(value: Any, dtype: Any) -> Any:
 # ---- one distribution ----
 
 
-def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that draws uniformly from 0 to ``scale``.
 
     Args:
@@ -152,7 +152,7 @@ def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     return init
 
 
-def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
+def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """Makes an initialiser that draws from the normal distribution around zero.
 
     Args:
@@ -178,7 +178,10 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def truncated_normal(
-    stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
+    stddev: ArrayLike = 1e-2,
+    dtype: DTypeLike | None = None,
+    lower: ArrayLike = -2.0,
+    upper: ArrayLike = 2.0,
 ) -> Initializer:
     """Makes an initialiser that draws from the normal distribution, cut off on both sides.
 
@@ -211,7 +214,7 @@ def truncated_normal(
 
 
 def variance_scaling(
-    scale: Any,
+    scale: ArrayLike,
     mode: str,
     distribution: str,
     in_axis: Axes = -2,

@@ -162,8 +162,8 @@ def log_softmax(
 def standardize(
     x: ArrayLike,
     axis: int | Sequence[int] = -1,
-    mean: Any = None,
-    variance: Any = None,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
     epsilon: ArrayLike = 1e-5,
     where: ArrayLike | None = None,
     *,

@@ -10,7 +10,7 @@ import olympus_numpy as onp
 import olympus_random as random
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
-from olympus_ir.types.annotations import DTypeLike, ShardingLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
@@ -30,7 +30,9 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
     return onp.transpose(matrix) if rows < columns else matrix
 
 
-def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Any:
+def orthogonal(
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+) -> Any:
     """Makes an initialiser that samples orthogonal matrices uniformly.
 
     Args:
@@ -69,7 +71,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
 
 
 def delta_orthogonal(
-    scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
+    scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Any:
     """Makes an initialiser of convolutions that preserve lengths.
 

@@ -21,7 +21,8 @@ import olympus_numpy as onp
 from olympus_autodiff import custom_vjp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_numpy.core.promotion import check_arraylike, ensure_array
 
@@ -93,12 +94,12 @@ def get_scaled_dot_general_config(
 
 
 def scaled_matmul(
-    lhs: Any,
-    rhs: Any,
-    lhs_scales: Any,
-    rhs_scales: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
     preferred_element_type: DTypeLike = np.float32,
-) -> Any:
+) -> Array:
     """Multiplies matrices whose blocks of elements have scales.
 
     The sum is over the last dimensions. Both operands are first multiplied by their scales. Each
@@ -225,13 +226,13 @@ def _product(x: Any, y: Any, configs: tuple, dtype: Any) -> Any:
 
 
 def scaled_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
     dimension_numbers: Any,
     preferred_element_type: DTypeLike = np.float32,
     configs: Sequence[BlockScaleConfig] | None = None,
     implementation: Literal["cudnn"] | None = None,
-) -> Any:
+) -> Array:
     """Computes `lax.dot_general` of operands that are quantized first.
 
     In MXFP8 the products of the gradient are quantized too. In NVFP4 they use the unquantized

@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_ir.lax.fft import MAX_FFT_RANK, FftType
 from olympus_ir.lax.values import dtype_of, shape_of
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from .arrays.creation import placed
@@ -562,7 +562,7 @@ def _length(function: str, n: Any) -> int:
 
 
 def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> Array:
     """Returns the frequencies of the elements of a transform.
 
@@ -587,7 +587,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: Any = None
+    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> Array:
     """Returns the frequencies of the elements of a transform of real numbers.
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import olympus_numpy as onp
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -12,7 +10,9 @@ from olympus_ir.types.arrays import Array
 __all__ = ["trapezoid"]
 
 
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """Integrates samples along an axis by the trapezoidal rule.
 
     Args:

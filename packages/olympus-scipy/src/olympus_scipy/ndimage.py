@@ -44,10 +44,10 @@ _MODES: dict[str, Callable[[Any, int], Any]] = {
 
 def map_coordinates(
     input: ArrayLike,
-    coordinates: Sequence[Any],
+    coordinates: Sequence[ArrayLike],
     order: int,
     mode: str = "constant",
-    cval: Any = 0.0,
+    cval: ArrayLike = 0.0,
 ) -> Array:
     """Interpolates an array at given coordinates.
 

@@ -159,9 +159,12 @@ _IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 Array: TypeAlias = _jax.Array
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
 ArrayImpl: TypeAlias = _jax.ArrayImpl
-Client: TypeAlias = _jax.Client
+if TYPE_CHECKING:
+    from olympus_ir.types.placement_interface import Client, Device
+else:
+    Client: TypeAlias = _jax.Client
+    Device: TypeAlias = _jax.Device
 CompileOptions: TypeAlias = _jax.CompileOptions
-Device: TypeAlias = _jax.Device
 DeviceAssignment: TypeAlias = _jax.DeviceAssignment
 DeviceList: TypeAlias = _jax.DeviceList
 DistributedRuntimeClient: TypeAlias = _jax.DistributedRuntimeClient

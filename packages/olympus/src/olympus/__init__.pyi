@@ -129,6 +129,7 @@ from olympus_ir.settings.configuration import config as config
 from olympus_ir.settings.user_contexts import make_user_context as make_user_context
 from olympus_ir.types.arrays import Array as Array
 from olympus_ir.types.dtypes import float0 as float0
+from olympus_ir.types.placement import Device as Device
 from olympus_ir.types.placement import NamedSharding as NamedSharding
 from olympus_ir.types.placement import P as P
 from olympus_ir.types.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
@@ -143,7 +144,6 @@ from olympus_sharding.manual.shard_map import shard_map as shard_map
 from olympus_sharding.manual.shard_map import smap as smap
 from olympus_sharding.meshes.mesh import make_mesh as make_mesh
 from olympus_xla import Shard as Shard
-from olympus_xla._jaxlib import Device as Device
 from olympus_xla.arrays.assembly import make_array_from_callback as make_array_from_callback
 from olympus_xla.arrays.assembly import make_array_from_process_local_data as make_array_from_process_local_data
 from olympus_xla.arrays.assembly import make_array_from_single_device_arrays as make_array_from_single_device_arrays

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from olympus_export.frozen import freezing
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.references import primitives
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.arrays import Array
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def freeze(target: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Frozen: 
 @overload
 def freeze(target: Ref, /) -> Array: ...
 @api_boundary
-def freeze(target: Any, /, *args: Any, **kwargs: Any) -> Any:
+def freeze(target: Any, /, *args: PyTree, **kwargs: PyTree) -> Any:
     """Turns a function into a program that runs without Python code of the user.
 
     For a reference, it returns the array that the reference holds, as JAX's ``freeze`` does. The

@@ -16,6 +16,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
 from olympus_ir.trees.wrapping import update_wrapper, wraps
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import PyTree
 
 from ..zeros import aval_of
 from .calling import name_of, positional_arguments
@@ -127,7 +128,7 @@ def _checked_pair(fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable, list[Any]]:
+def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Callable, list[Any]]:
     """Converts closed-over values that are being differentiated to explicit arguments.
 
     Functions that differentiate a given function by a custom rule need this. The rule covers

@@ -24,7 +24,7 @@ from olympus_ir.lax.control_flow.subprograms import (
 )
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.trees import pytrees
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, PyTree
 
 from ..forward.jvp import jvp_flat
 from ..forward.linearize import linearize
@@ -45,7 +45,7 @@ def custom_linear_solve(
     transpose_solve: Solver | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """Solves ``matvec(x) = b`` by a given solver, with the derivatives of the solution.
 
     The solver is not differentiated. The derivatives follow from the equation, and each takes one
@@ -223,7 +223,7 @@ def custom_root(
     solve: Solver,
     tangent_solve: Solver,
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """Finds a root of a function by a given solver, with the derivatives of the root.
 
     The solver is not differentiated. The derivative of the root with respect to closed-over values

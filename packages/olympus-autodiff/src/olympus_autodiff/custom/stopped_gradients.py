@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytree_paths
+from olympus_ir.types.annotations import PyTree
 
 __all__ = ["stop_gradient_at"]
 
@@ -18,7 +19,7 @@ Where: TypeAlias = str | Sequence[str] | Callable[[pytree_paths.KeyPath, Any], b
 
 
 @api_boundary
-def stop_gradient_at(tree: Any, where: Where) -> Any:
+def stop_gradient_at(tree: PyTree, where: Where) -> PyTree:
     """Stops the gradient of the leaves of a pytree whose paths match.
 
     A pattern has one part for each key of a path; slashes separate the parts. ``*``, ``?`` and

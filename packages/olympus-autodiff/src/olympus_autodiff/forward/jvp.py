@@ -15,6 +15,7 @@ from olympus_ir.programs.tracing import Trace, current, register_tracer_type, se
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes, known_types
+from olympus_ir.types.annotations import PyTree
 
 from ..memoization import memoized
 from ..zeros import Zero, as_result, aval_of, can_move, instantiate, laid_out_as
@@ -76,7 +77,7 @@ class JVPTrace(DualTrace):
 
 @api_boundary
 def jvp(
-    fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False
+    fun: Callable[..., Any], primals: PyTree, tangents: PyTree, has_aux: bool = False
 ) -> tuple[Any, ...]:
     """Computes a function and its directional derivative in one pass.
 

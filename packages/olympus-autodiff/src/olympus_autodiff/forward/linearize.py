@@ -17,6 +17,7 @@ from olympus_ir.programs.olympuspr import Olympuspr
 from olympus_ir.programs.staging import StagingTracer
 from olympus_ir.programs.tracing import Trace, current, register_tracer_type
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.typed_scalars import typed
 
 from ..tables import linearize_rules
@@ -232,7 +233,7 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
 
 
 @api_boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> tuple[Any, ...]:
     """Evaluates a function and returns its derivative there as a function.
 
     The operations that do not depend on the tangents run once. With `jvp` they run for each

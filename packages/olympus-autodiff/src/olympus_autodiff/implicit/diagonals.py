@@ -12,6 +12,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 
 from ..zeros import aval_of
 from .products import fisher_product, gauss_newton_product, hessian_product
@@ -19,7 +20,7 @@ from .products import fisher_product, gauss_newton_product, hessian_product
 __all__ = ["fisher_diagonal", "gauss_newton_diagonal", "hessian_diagonal"]
 
 
-def hessian_diagonal(f: Callable[[Any], Any], x: Any, probes: Any = None) -> Any:
+def hessian_diagonal(f: Callable[[Any], Any], x: PyTree, probes: Any = None) -> PyTree:
     """Returns the diagonal of the Hessian of a scalar function.
 
     Without probes, the diagonal is exact and takes one Hessian product for each element. With
@@ -49,8 +50,8 @@ def hessian_diagonal(f: Callable[[Any], Any], x: Any, probes: Any = None) -> Any
 
 
 def gauss_newton_diagonal(
-    model: Callable[[Any], Any], loss: Callable[[Any], Any], x: Any, probes: Any = None
-) -> Any:
+    model: Callable[[Any], Any], loss: Callable[[Any], Any], x: PyTree, probes: Any = None
+) -> PyTree:
     """Returns the diagonal of the Gauss-Newton matrix of ``loss(model(x))``.
 
     `gauss_newton_product` defines the matrix (Schraudolph 2002). Without probes, the diagonal is
@@ -81,8 +82,8 @@ def gauss_newton_diagonal(
 
 
 def fisher_diagonal(
-    model: Callable[[Any], Any], log_likelihood: Callable[[Any], Any], x: Any, probes: Any = None
-) -> Any:
+    model: Callable[[Any], Any], log_likelihood: Callable[[Any], Any], x: PyTree, probes: Any = None
+) -> PyTree:
     """Returns the diagonal of the Fisher information of a model.
 
     `fisher_product` defines the matrix. The model returns natural parameters of an exponential

@@ -9,6 +9,7 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 
 from ..forward.jvp import jvp
 from ..jet.transformation import jet
@@ -24,7 +25,7 @@ __all__ = [
 ]
 
 
-def hessian_product(f: Callable[[Any], Any], x: Any, v: Any) -> Any:
+def hessian_product(f: Callable[[Any], Any], x: PyTree, v: PyTree) -> PyTree:
     """Returns the product of the Hessian of a scalar function with a vector.
 
     Args:
@@ -43,8 +44,8 @@ def hessian_product(f: Callable[[Any], Any], x: Any, v: Any) -> Any:
 
 
 def gauss_newton_product(
-    model: Callable[[Any], Any], loss: Callable[[Any], Any], x: Any, v: Any
-) -> Any:
+    model: Callable[[Any], Any], loss: Callable[[Any], Any], x: PyTree, v: PyTree
+) -> PyTree:
     """Returns the product of the Gauss-Newton matrix of ``loss(model(x))`` with a vector.
 
     The matrix is J^T H J with the Jacobian J of the model and the Hessian H of the loss
@@ -70,8 +71,8 @@ def gauss_newton_product(
 
 
 def fisher_product(
-    model: Callable[[Any], Any], log_likelihood: Callable[[Any], Any], x: Any, v: Any
-) -> Any:
+    model: Callable[[Any], Any], log_likelihood: Callable[[Any], Any], x: PyTree, v: PyTree
+) -> PyTree:
     """Returns the product of the Fisher information of a model with a vector.
 
     For an exponential family in its natural parameters, the Fisher information is the Gauss-Newton
@@ -93,7 +94,9 @@ def fisher_product(
     return gauss_newton_product(model, lambda out: lax.neg(log_likelihood(out)), x, v)
 
 
-def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -> list[Any]:
+def taylor(
+    f: Callable[[Any], Any], x: PyTree, order: int, direction: PyTree = None
+) -> list[PyTree]:
     """Returns the Taylor coefficients of a function along a line.
 
     Args:

@@ -13,6 +13,7 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
 from olympus_ir.lax.linalg.matrices import permute_rows
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
 
 from ..custom.custom_jvp import custom_jvp
 from ..custom.solves import custom_linear_solve
@@ -33,14 +34,14 @@ LinearSolver = Callable[[Callable[[Any], Any], Any], Any]
 @api_boundary
 def root(
     f: Callable[..., Any],
-    start: Any,
-    *args: Any,
+    start: PyTree,
+    *args: PyTree,
     solver: Solver | None = None,
     differentiate: str = "implicit",
     linear_solve: LinearSolver | None = None,
     steps: int = 20,
     truncated_steps: int = 1,
-) -> Any:
+) -> PyTree:
     """Finds a root ``x`` of ``f(x, *args)``, differentiable with respect to ``args``.
 
     Args:
@@ -88,14 +89,14 @@ def root(
 @api_boundary
 def fixed_point(
     f: Callable[..., Any],
-    start: Any,
-    *args: Any,
+    start: PyTree,
+    *args: PyTree,
     solver: Solver | None = None,
     differentiate: str = "implicit",
     linear_solve: LinearSolver | None = None,
     steps: int = 100,
     truncated_steps: int = 1,
-) -> Any:
+) -> PyTree:
     """Finds a fixed point ``x = f(x, *args)``, differentiable with respect to ``args``.
 
     Args:
@@ -139,14 +140,14 @@ def fixed_point(
 @api_boundary
 def argmin(
     f: Callable[..., Any],
-    start: Any,
-    *args: Any,
+    start: PyTree,
+    *args: PyTree,
     solver: Solver | None = None,
     differentiate: str = "implicit",
     linear_solve: LinearSolver | None = None,
     steps: int = 20,
     truncated_steps: int = 1,
-) -> Any:
+) -> PyTree:
     """Finds a minimizer ``x`` of ``f(x, *args)``, differentiable with respect to ``args``.
 
     Args:

@@ -68,7 +68,7 @@ def checkpoint(
     policy: Callable[..., bool] | None = None,
     static_argnums: int | tuple[int, ...] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: bool | None = None,
 ) -> Callable[P, R]:
     """Returns a function that recomputes its intermediate values in the backward pass.
 
@@ -144,7 +144,7 @@ def remat(
     prevent_cse: bool | Sequence[bool] = True,
     policy: Callable[..., bool] | None = None,
     static_argnums: int | tuple[int, ...] = (),
-    concrete: Any = None,
+    concrete: bool | None = None,
 ) -> Callable[..., Any]:
     """Calls `checkpoint` under an older name, without ``static_argnames``.
 

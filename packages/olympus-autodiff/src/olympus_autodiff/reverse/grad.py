@@ -12,6 +12,7 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
+from olympus_ir.types.annotations import AxisName
 
 from ..forward.linearize import linearize_at
 from ..forward.tangent_trace import TangentTrace
@@ -40,7 +41,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[AxisName] = (),
 ) -> Callable[P, Any]:
     """Returns a function that computes the gradient of ``fun``.
 
@@ -90,7 +91,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[AxisName] = (),
 ) -> Callable[P, tuple[R, Any]]:
     """Returns a function that computes both the value of ``fun`` and its gradient.
 

@@ -22,6 +22,7 @@ from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import abstract_mesh
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import ShapedArray
 
 from ..forward.checks import check_no_tracers
@@ -367,7 +368,9 @@ def _split(
 
 
 @api_boundary
-def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()) -> Any:
+def linear_transpose(
+    fun: Callable[..., Any], *primals: PyTree, reduce_axes: Sequence[AxisName] = ()
+) -> Any:
     """Transposes a function that is linear in its arguments.
 
     It is cheaper than `vjp`: it uses only the shapes and dtypes of the primal arguments, and

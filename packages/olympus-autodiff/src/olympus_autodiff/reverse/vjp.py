@@ -14,6 +14,7 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes, known_types
+from olympus_ir.types.annotations import AxisName, PyTree
 
 from ..forward.checks import tangent_aval_of
 from ..forward.linearize import linearize_at
@@ -254,7 +255,10 @@ def _tangent_aval(aval: Any) -> Any:
 
 @api_boundary
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()
+    fun: Callable[..., Any],
+    *primals: PyTree,
+    has_aux: bool = False,
+    reduce_axes: Sequence[AxisName] = (),
 ) -> tuple[Any, ...]:
     """Evaluates a function and returns its vector-Jacobian product, the transposed derivative.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._jaxlib import Sharding
 from ..diagnostics.traceback_filtering import api_boundary
 from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
@@ -23,6 +24,7 @@ from ..programs.wide_constants import wide_constants_allowed
 from ..settings import config
 from ..trees import pytrees
 from ..types import dtypes
+from ..types.annotations import PyTree
 from ..types.avals import AbstractValue, ShapedArray, canonicalize_shape, is_valid_value
 from ..types.effects import debug_effect, io_effect, ordered_debug_effect, ordered_io_effect
 
@@ -162,11 +164,11 @@ def with_static_leaves(arrays: Sequence[Any], static_args: tuple) -> list[Any]:
 
 def debug_print(
     fmt: str | None = None,
-    *args: Any,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: PyTree,
 ) -> Any:
     """Prints values at run time, also from within traced or compiled functions.
 
@@ -201,11 +203,11 @@ def debug_print(
 
 def debug_log(
     fmt: str | None = None,
-    *args: Any,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
-    **kwargs: Any,
+    **kwargs: PyTree,
 ) -> Any:
     """Logs values at run time through Python's `logging`, at level INFO and the caller's location.
 
@@ -307,10 +309,10 @@ def _log(place: Any, text: str) -> None:
 
 def debug_callback(
     callback: Callable[..., None] | None = None,
-    *args: Any,
+    *args: PyTree,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: PyTree,
 ) -> Any:
     """Calls a Python function with the values of arrays, for side effects such as logging.
 
@@ -384,12 +386,12 @@ def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], An
 
 def pure_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: Sharding | None = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """Calls a Python function without side effects for its result.
 
     Args:
@@ -436,12 +438,12 @@ def pure_callback(
 
 def io_callback(
     callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: Sharding | None = None,
     ordered: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """Calls a Python function with side effects, exactly as often as the program states.
 
     Args:

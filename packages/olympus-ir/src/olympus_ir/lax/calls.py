@@ -17,6 +17,7 @@ from ..programs.olympuspr import ClosedOlympuspr, Olympuspr
 from ..programs.primitives import Primitive, add_to_instruction_set, instruction
 from ..programs.tracing import Trace, closed_over, current, set_current_trace
 from ..trees import pytrees
+from ..types.annotations import PyTree
 from ..types.avals import AbstractValue, get_aval
 
 __all__ = [
@@ -167,7 +168,7 @@ def _optimization_barrier_types(*avals: AbstractValue) -> Sequence[AbstractValue
     return avals
 
 
-def optimization_barrier(operand: Any, /) -> Any:
+def optimization_barrier(operand: PyTree, /) -> PyTree:
     """Returns the operand, and prevents the compiler from moving operations across.
 
     Args:

@@ -16,6 +16,7 @@ from ..programs.primitives import Primitive, instruction
 from ..programs.tracing import current
 from ..trees import pytrees
 from ..types import dtypes
+from ..types.annotations import PyTree
 from ..types.arrays import Array
 from ..types.avals import ShapedArray, get_aval
 from . import partial_sums
@@ -181,7 +182,7 @@ def _reduce(
     return pytrees.tree_map(of_leaf, x)
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
     """Returns the sum over a named axis.
 
     The sum of a constant, as in ``psum(1, "i")``, is computed during tracing, as the constant times
@@ -208,7 +209,7 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     return _reduce(psum_p, x, axis_name, axis_index_groups, lambda leaf, size: leaf * size)
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
     """Returns the mean over a named axis.
 
     Args:
@@ -242,7 +243,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> A
     return pytrees.tree_map(mean, total)
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
     """Returns the largest element over a named axis.
 
     Args:
@@ -265,7 +266,7 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     return _reduce(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
     """Returns the smallest element over a named axis.
 
     Args:
@@ -310,14 +311,14 @@ def _all_gather_type(
 
 
 def all_gather(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     *,
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
+) -> PyTree:
     """Gathers the values of all instances along a named axis in a new dimension.
 
     Args:
@@ -395,7 +396,7 @@ def _all_gather_invariant(
     return pytrees.tree_map(of_leaf, x)
 
 
-def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
     """Changes the variation of values over named axes, without computing anything.
 
     Args:
@@ -482,13 +483,13 @@ def _reduce_scatter_type(
 
 
 def psum_scatter(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """Computes the sum over a named axis and gives each instance one slice of it.
 
     Args:
@@ -561,14 +562,14 @@ def _all_to_all_type(
 
 
 def all_to_all(
-    x: Any,
+    x: PyTree,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """Exchanges a named axis and a dimension: each instance sends a slice to every instance.
 
     Args:
@@ -634,7 +635,9 @@ def all_to_all(
     return pytrees.tree_map(of_leaf, x)
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
+def pswapaxes(
+    x: PyTree, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> PyTree:
     """Swaps a named axis with a dimension of the same size; see `all_to_all`.
 
     Args:
@@ -670,7 +673,7 @@ ppermute_p.def_effectful_abstract_eval(_keep_type)
 pbroadcast_p.def_effectful_abstract_eval(_keep_type)
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Sends values between instances along a named axis.
 
     Args:
@@ -708,7 +711,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     )
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     """Permutes the instances along a named axis: instance ``i`` receives the value of ``perm[i]``.
 
     Args:
@@ -734,7 +737,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(source, place) for place, source in enumerate(perm)])
 
 
-def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
     """Sends the value of one instance to all instances.
 
     Args:

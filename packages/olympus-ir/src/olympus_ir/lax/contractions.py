@@ -153,7 +153,7 @@ def _free_sizes(
     return [size for dimension, size in enumerate(operand.shape) if dimension not in used]
 
 
-def product_dtype(lhs: Any, rhs: Any) -> Any:
+def product_dtype(lhs: DTypeLike, rhs: DTypeLike) -> Any:
     """Returns the dtype of sums of products: the operand dtype that is later in XLA's order.
 
     Example:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._jaxlib import Sharding
 from ..programs.primitives import instruction
 from ..programs.staging import StagingTrace, staging_rules
 from ..programs.tracing import Tracer, current, evaluation_trace, is_constant_dim
@@ -174,7 +175,7 @@ def convert_dtype(
     operand: ArrayLike,
     new_dtype: DTypeLike | None = None,
     weak_type: bool = False,
-    sharding: Any = None,
+    sharding: Sharding | None = None,
 ) -> Any:
     """Converts to a canonical dtype, like `convert_element_type`, and sets the weak type.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._jaxlib import Sharding
 from ..programs.primitives import instruction
 from ..programs.tracing import current, evaluation_trace
 from ..programs.wide_constants import wide_constant
@@ -111,7 +112,7 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    sharding: Any = None,
+    sharding: Sharding | None = None,
 ) -> Array:
     """Returns an array filled with one value.
 
@@ -182,7 +183,7 @@ def full_like(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
-    sharding: Any = None,
+    sharding: Sharding | None = None,
 ) -> Array:
     """Returns an array filled with one value, by default with the shape and dtype of ``x``.
 

@@ -8,12 +8,12 @@ dimensions of size one are broadcast. Python scalars have the default dtype of t
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 import numpy as np
 
 from ..programs.primitives import instruction
 from ..types import dtypes
+from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from .families import (
     Anything,
@@ -214,7 +214,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
     return sub_p.bind(x, y)
 
 
-def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Computes the product ``x * y``.
 
     Args:

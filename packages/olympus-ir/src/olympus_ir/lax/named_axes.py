@@ -12,7 +12,7 @@ from ..programs import staging
 from ..programs.primitives import instruction
 from ..programs.tracing import current
 from ..trees import pytrees
-from ..types.annotations import ArrayLike
+from ..types.annotations import ArrayLike, PyTree
 from ..types.avals import ShapedArray, get_aval
 from ..types.effects import NamedAxisEffect
 from . import partial_sums
@@ -130,7 +130,7 @@ def _psum_invariant_type(
     return operand.update(vma=operand.vma.difference(axes)), named_effects(axes)
 
 
-def pvary(x: Any, axis_name: AxisName) -> Any:
+def pvary(x: PyTree, axis_name: AxisName) -> PyTree:
     """Casts replicated values to varying along named axes.
 
     The cast computes nothing. Its transpose is the sum over the axes.
@@ -180,7 +180,7 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 staging.install_pvary(pvary)
 
 
-def varying_like(value: ArrayLike, *others: Any) -> Any:
+def varying_like(value: ArrayLike, *others: PyTree) -> PyTree:
     """Casts a value to vary over every manual axis over which any of ``others`` varies.
 
     Example:

@@ -9,6 +9,7 @@ from typing import Any
 from ..programs.primitives import instruction
 from ..programs.tracing import current
 from ..trees import pytrees
+from ..types.annotations import PyTree
 from ..types.avals import AbstractToken, AbstractValue, ShapedArray, abstract_token, get_aval
 from .named_axes import AxisName, axis_names, axis_size, named_effects, pvary
 
@@ -34,7 +35,7 @@ def _precv_type(
     return out_shape.update(vma=varying), named_effects(axis_name)
 
 
-def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def psend(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Sends values between instances along a named axis; `precv` receives them.
 
     Only GPUs support these transfers; `ppermute` sends and receives on all platforms.
@@ -71,7 +72,9 @@ def psend(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
     return pytrees.tree_map(of_leaf, x)
 
 
-def precv(token: Any, out_shape: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+def precv(
+    token: Any, out_shape: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]
+) -> PyTree:
     """Receives an array that another instance along a named axis sends by `psend`.
 
     Args:

@@ -17,7 +17,7 @@ from ..programs.tracing import Tracer
 from ..settings.config_states import allow_f16_reductions
 from ..trees import pytrees
 from ..types import dtypes
-from ..types.annotations import DTypeLike, ShardingLike
+from ..types.annotations import DTypeLike, PyTree, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
 from . import elementwise, logic
@@ -412,7 +412,7 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
     out_sharding: ShardingLike = None,
-) -> Any:
+) -> PyTree:
     """Reduces arrays over dimensions by a function of two elements.
 
     Args:

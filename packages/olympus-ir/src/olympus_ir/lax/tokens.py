@@ -9,6 +9,7 @@ import numpy as np
 
 from ..programs.primitives import instruction
 from ..trees import pytrees
+from ..types.annotations import PyTree
 from ..types.avals import AbstractToken, AbstractValue, abstract_token, register_value_type
 from ..types.effects import (
     Effect,
@@ -150,7 +151,7 @@ def after_all(*operands: Any) -> Any:
     return after_all_p.bind(*operands)
 
 
-def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
+def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
     """Keeps values in the program even if nothing uses them.
 
     Args:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
 from ..programs.primitives import instruction
+from ..types.annotations import PyTree
 from ..types.avals import AbstractValue
 from ..types.layouts import placed
 from ..types.memory_spaces import MemorySpace, space_of_kind
@@ -45,7 +46,7 @@ def _put(aval: Any, device: Any) -> Any:
     return aval if kind is None else aval.update(memory_space=space_of_kind(kind))
 
 
-def device_put(x: ArrayLike, device: Any = None) -> Array:
+def device_put(x: ArrayLike, device: PyTree = None) -> Array:
     """Places an array on a device or according to a sharding.
 
     Args:

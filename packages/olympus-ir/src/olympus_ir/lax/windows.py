@@ -16,6 +16,7 @@ from ..programs.primitives import Primitive, instruction
 from ..programs.tracing import Tracer
 from ..trees import pytrees
 from ..types import dtypes
+from ..types.annotations import PyTree
 from ..types.avals import ShapedArray
 from . import elementwise
 from .conversion import convert_dtype
@@ -266,7 +267,7 @@ def reduce_window(
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> PyTree:
     """Reduces each window of one or more arrays by a function of two elements.
 
     Args:

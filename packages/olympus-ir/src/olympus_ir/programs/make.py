@@ -16,6 +16,7 @@ from ..trees.operands import flatten_operands
 from ..trees.pickled_functions import travels
 from ..trees.wrapping import wraps
 from ..types import known_types
+from ..types.annotations import AxisName, PyTree
 from ..types.avals import ShapedArray
 from ..types.references import check_aliases
 from ..types.shape_struct import ShapeDtypeStruct
@@ -36,7 +37,7 @@ __all__ = ["eval_shape", "make_olympuspr", "named_call", "named_scope"]
 def make_olympuspr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[AxisName, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """Returns a function that returns the program of a call instead of its result.
@@ -116,7 +117,7 @@ _no_options = JitOptions()
 
 
 @api_boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """Returns the types of a function's results without computing them.
 
     Args:

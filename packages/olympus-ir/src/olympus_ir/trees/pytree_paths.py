@@ -16,6 +16,7 @@ from .._jaxlib import (
 )
 from .deep_trees import recursion_error
 from .pytree_prefix import structure_mismatch
+from .structures import PyTree
 
 __all__ = [
     "DictKey",
@@ -39,7 +40,7 @@ _flatten_with_path = pytree_registry.flatten_with_path
 
 
 def tree_flatten_with_path(
-    tree: Any,
+    tree: PyTree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
@@ -64,7 +65,7 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any,
+    tree: PyTree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> list[tuple[KeyPath, Any]]:
@@ -82,11 +83,11 @@ _leaf = object()
 
 def tree_map_with_path(
     f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    tree: PyTree,
+    *rest: PyTree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
-) -> Any:
+) -> PyTree:
     """Returns a tree with ``f(path, leaf, ...)`` for the leaves of one or several trees.
 
     Args:
@@ -117,7 +118,7 @@ def tree_map_with_path(
 
 
 def generate_key_paths(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> list[tuple[KeyPath, Any]]:
     """Returns pairs of path and leaf; an older name of `tree_leaves_with_path`.
 
@@ -128,7 +129,7 @@ def generate_key_paths(
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Any]:
+def flatten_one_level_with_keys(tree: PyTree) -> tuple[Iterable[tuple[Any, Any]], Any]:
     """Returns the children of a node as pairs of key and child, and the node's metadata.
 
     Raises:

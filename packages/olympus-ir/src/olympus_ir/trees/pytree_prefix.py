@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
 from ..loading import deferred
 from .deep_trees import flatten
-from .structures import Structure, node_type
+from .structures import PyTree, Structure, node_type
 
 if TYPE_CHECKING:
     import difflib
@@ -34,7 +34,9 @@ __all__ = [
 IsLeaf = Callable[[Any], bool]
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def broadcast_prefix(
+    prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None
+) -> list[Any]:
     """Returns, for each leaf of a tree, the leaf of the prefix at or above it.
 
     Args:
@@ -62,7 +64,9 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = 
     return result
 
 
-def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def spread_prefix(
+    prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None
+) -> list[Any]:
     """Applies `broadcast_prefix` with an ``is_leaf`` that applies only to the prefix.
 
     In trees of options, such as axes, None is a leaf. In the arguments to which they apply, None is
@@ -87,7 +91,7 @@ def spread_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = Non
     return result
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTree:
     """Returns a tree with the structure of ``full_tree`` that repeats the leaves of its prefix.
 
     Args:
@@ -112,7 +116,7 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = No
 
 
 def structure_mismatch(
-    name: str, prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None, error: ValueError
+    name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None, error: ValueError
 ) -> ValueError:
     """Returns the error that explains why ``prefix_tree``, called ``name``, is no prefix."""
     explanations = prefix_errors(prefix_tree, full_tree, is_leaf)
@@ -132,7 +136,7 @@ def specification_mismatch(
 
 
 def prefix_errors(
-    prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf | None = None
+    prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
     """Returns constructors of errors for the places where a tree is no prefix of another.
 
@@ -280,7 +284,7 @@ def _same_metadata(first: Any, second: Any) -> bool:
 
 
 def equality_errors(
-    tree1: Any, tree2: Any, is_leaf: IsLeaf | None = None
+    tree1: PyTree, tree2: PyTree, is_leaf: IsLeaf | None = None
 ) -> Iterator[tuple[tuple[Any, ...], str, str, str]]:
     """Yields the places where the structures of two trees differ.
 

@@ -56,7 +56,7 @@ from .pytree_registry import (
     register_static,
     static_field,
 )
-from .structures import Structure
+from .structures import PyTree, Structure
 
 __all__ = [
     "DictKey",
@@ -113,7 +113,7 @@ IsLeaf = Callable[[Any], bool]
 _flatten = pytree_registry.flatten
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
     """Returns the leaves of a pytree, in order, and its structure.
 
     Args:
@@ -133,7 +133,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf | None = None) -> tuple[list[Any], P
         raise recursion_error(error) from None
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> PyTree:
     """Returns the pytree with the given structure and leaves.
 
     Raises:
@@ -146,7 +146,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Any]:
     """Returns the leaves of a pytree, in order.
 
     Example:
@@ -159,7 +159,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf | None = None) -> list[Any]:
         raise recursion_error(error) from None
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """Returns the structure of a pytree, which is hashable and comparable.
 
     Example:
@@ -172,7 +172,9 @@ def tree_structure(tree: Any, is_leaf: IsLeaf | None = None) -> PyTreeDef:
         raise recursion_error(error) from None
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
+def tree_map(
+    f: Callable[..., Any], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf | None = None
+) -> PyTree:
     """Returns the tree of ``f(leaf, ...)`` for the leaves of one or several trees.
 
     Args:
@@ -203,10 +205,10 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 def tree_reduce(
     function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = NOT_GIVEN,
+    tree: PyTree,
+    initializer: PyTree = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
-) -> Any:
+) -> PyTree:
     """Combines the leaves of a pytree from left to right, as `functools.reduce` does.
 
     Args:
@@ -227,7 +229,7 @@ def tree_reduce(
 
 def tree_reduce_associative(
     operation: Callable[[Any, Any], Any],
-    tree: Any,
+    tree: PyTree,
     *,
     identity: Any = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
@@ -263,7 +265,7 @@ def _reduce_by_halves(operation: Callable[[Any, Any], Any], leaves: list[Any]) -
     )
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
+def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
     """Returns whether all leaves of a pytree are true.
 
     Example:
@@ -274,8 +276,8 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
 
 
 def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree
+) -> PyTree:
     """Turns a tree of trees inside out.
 
     Args:
@@ -332,7 +334,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
     return elements == tree_leaves(elements, is_leaf)
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
+def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     """Returns the children of a node, and the node's metadata.
 
     Raises:
@@ -348,7 +350,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
     return flat
 
 
-def build_tree(treedef: PyTreeDef, subtrees: Any) -> Any:
+def build_tree(treedef: PyTreeDef, subtrees: PyTree) -> PyTree:
     """Returns the pytree of a structure with leaves from nested iterables of the same shape.
 
     Example:

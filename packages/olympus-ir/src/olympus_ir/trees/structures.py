@@ -8,7 +8,7 @@ inspect their leaves, and may fail or act differently if the leaves are placehol
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._jaxlib import (
     DictKey,
@@ -19,7 +19,10 @@ from .._jaxlib import (
     pytree_registry,
 )
 
-__all__ = ["Structure", "node_type"]
+__all__ = ["PyTree", "Structure", "node_type"]
+
+# A tree of containers such as tuples, lists and dictionaries, with values at its leaves.
+PyTree: TypeAlias = Any
 
 _leaf = pytree_registry.flatten(0)[1]
 

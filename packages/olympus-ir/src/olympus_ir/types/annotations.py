@@ -3,20 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .._jaxlib import Sharding
-from .placement import PartitionSpec
+from ..trees.structures import PyTree
+from .placement import Device, PartitionSpec, Sharding
 
 if TYPE_CHECKING:
     from .array_interface import Array
 else:
     from .._jaxlib import Array
 
-__all__ = ["ArrayLike", "DTypeLike", "PyTree", "Shape", "ShardingLike", "SupportsDType"]
+__all__ = [
+    "ArrayLike",
+    "AxisName",
+    "DTypeLike",
+    "DeviceLike",
+    "PyTree",
+    "Shape",
+    "ShardingLike",
+    "SupportsDType",
+]
 
 
 class SupportsDType(Protocol):
@@ -38,5 +47,8 @@ Shape: TypeAlias = Sequence[int]
 # The sharding that a result should have; a partition spec refers to the mesh in force.
 ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 
-# A tree of containers such as tuples, lists and dictionaries, with values at its leaves.
-PyTree: TypeAlias = Any
+# The place of a new array; None leaves the choice to the library.
+DeviceLike: TypeAlias = Device | Sharding | None
+
+# The name of a mapped axis, or of an axis of a mesh.
+AxisName: TypeAlias = Hashable

@@ -16,13 +16,10 @@ import collections
 import enum
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._jaxlib import (
     DeviceList,
-    NamedSharding,
-    Sharding,
-    SingleDeviceSharding,
     canonicalize_partitions,
     check_named_shardings_with,
     set_pspec_unconstrained,
@@ -31,12 +28,18 @@ from .._jaxlib import (
 from ..diagnostics.traceback_filtering import api_boundary
 from .records import Record
 
+if TYPE_CHECKING:
+    from .placement_interface import Device, NamedSharding, Sharding, SingleDeviceSharding
+else:
+    from .._jaxlib import Device, NamedSharding, Sharding, SingleDeviceSharding
+
 __all__ = [
     "UNCONSTRAINED",
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
     "BaseMesh",
+    "Device",
     "DeviceList",
     "MeshAxisName",
     "NamedSharding",

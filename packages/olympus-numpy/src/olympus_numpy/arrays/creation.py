@@ -16,7 +16,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
+from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
 from olympus_ir.types.resharding import asked_sharding
@@ -63,7 +63,7 @@ def array(
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array with the values of any array-like object.
@@ -124,7 +124,7 @@ def asarray(
     order: str | None = None,
     *,
     copy: bool | None = None,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns a value as an array. An array of the requested dtype is returned unchanged.
@@ -341,7 +341,9 @@ def placed(x: Any, device: Any, out_sharding: ShardingLike = None) -> Any:
     return x if out_sharding is None else lax.reshard(x, out_sharding)
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: DeviceLike = None
+) -> Array:
     """Returns an array converted to a dtype.
 
     Conversion to a real dtype drops imaginary parts. Conversion to integers drops fractions.
@@ -438,7 +440,7 @@ def zeros(
     shape: int | Shape,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of zeros.
@@ -464,7 +466,7 @@ def ones(
     shape: int | Shape,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of ones.
@@ -489,7 +491,7 @@ def empty(
     shape: int | Shape,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of unspecified contents, which are zeros in this implementation.
@@ -535,7 +537,7 @@ def full(
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array filled with a value.
@@ -599,7 +601,7 @@ def zeros_like(
     dtype: DTypeLike | None = None,
     shape: int | Shape | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of zeros with the shape and dtype of another array.
@@ -626,7 +628,7 @@ def ones_like(
     dtype: DTypeLike | None = None,
     shape: int | Shape | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array of ones with the shape and dtype of another array.
@@ -653,7 +655,7 @@ def empty_like(
     dtype: DTypeLike | None = None,
     shape: int | Shape | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Array:
     """Returns an array of unspecified contents with the shape and dtype of another array.
 
@@ -680,7 +682,7 @@ def full_like(
     dtype: DTypeLike | None = None,
     shape: int | Shape | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns an array filled with a value, with the shape and dtype of another array.
@@ -730,7 +732,7 @@ def _constant_like(
     return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """Converts an array of another library, by the DLPack protocol.
 
     Args:

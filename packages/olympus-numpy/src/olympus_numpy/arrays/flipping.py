@@ -135,7 +135,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return _rot90(m, operator.index(k), axes_tuple(axes))
 
 
-def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+def roll(
+    a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None = None
+) -> Array:
     """Rolls elements along axes. Elements that leave at one end enter at the other end.
 
     Args:

@@ -7,7 +7,8 @@ import math
 import os
 import tokenize
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from os import PathLike
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: str | PathLike[str] | IO[bytes], arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Writes an array to a file in NumPy's format.
 
     Args:
@@ -90,7 +91,9 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
 
 
-def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+def savez(
+    file: str | PathLike[str] | IO[bytes], *args: Any, allow_pickle: bool = True, **kwds: Any
+) -> None:
     """Writes several arrays to a file in NumPy's format.
 
     Args:
@@ -112,7 +115,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *arrays, allow_pickle=allow_pickle, **named)
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: str | PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> Any:
     """Reads an array, or several, from a file in NumPy's format.
 
     Args:
@@ -272,7 +275,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 
 def array_repr(
-    arr: Any,
+    arr: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -296,7 +299,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any,
+    a: ArrayLike,
     max_line_width: int | None = None,
     precision: int | None = None,
     suppress_small: bool | None = None,
@@ -386,7 +389,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     return math.prod(sizes[dim] for dim in canonical_axes(axis, len(sizes)))
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Returns whether a value is a scalar: a number, or an array without dimensions.
 
     Args:

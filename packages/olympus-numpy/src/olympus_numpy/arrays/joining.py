@@ -371,7 +371,9 @@ def _block(arrays: Any, depth: int, ndim: int) -> Any:
 # ---- splitting ----
 
 
-def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Splits an array into parts along a dimension.
 
     Args:
@@ -393,7 +395,9 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array
     return _cut("split", ary, indices_or_sections, axis)
 
 
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
     """Splits an array along a dimension into parts; the first parts are larger if necessary.
 
     Args:
@@ -468,7 +472,7 @@ def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
 _split = compiled(_parts, ("sizes", "axis"), inline=True, name="_split")
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Splits an array into parts along its first dimension.
 
     Args:
@@ -486,7 +490,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return _cut("vsplit", ary, indices_or_sections, 0)
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Splits an array into parts along its second dimension, or a vector along its first.
 
     Args:
@@ -505,7 +509,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
     return _cut("hsplit", ary, indices_or_sections, 0 if np.ndim(ary) == 1 else 1)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Array]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Splits an array into parts along its third dimension.
 
     Args:

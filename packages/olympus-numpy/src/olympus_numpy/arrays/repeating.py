@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .shaping import ravel
 __all__ = ["repeat", "tile"]
 
 
-def tile(A: ArrayLike, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Returns an array repeated as a whole along its dimensions.
 
     Args:
@@ -43,10 +44,8 @@ def tile(A: ArrayLike, reps: Any) -> Array:
       Array([1, 2, 1, 2], dtype=int32)
     """
     check_arraylike("tile", A)
-    if np.ndim(reps) == 0:
-        reps = (reps,)
-    reps = integer_axes("reps of tile", reps)
-    return _tile(A, reps)
+    counts = (reps,) if isinstance(reps, int) or np.ndim(reps) == 0 else reps
+    return _tile(A, integer_axes("reps of tile", counts))
 
 
 def _tiled(A: Any, reps: tuple[int, ...]) -> Any:

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.promotion import promote_types
 from olympus_ir.types.promotion import result_type as _result_type
 
@@ -177,7 +178,7 @@ finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
 
 
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Returns whether one dtype equals another or is below it in the hierarchy of scalar types.
 
     Args:
@@ -194,7 +195,7 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def result_type(*args: Any) -> Any:
+def result_type(*args: ArrayLike | DTypeLike) -> Any:
     """Returns the dtype that an operation on the arguments computes in.
 
     Args:
@@ -218,7 +219,7 @@ def result_type(*args: Any) -> Any:
 isdtype = dtypes.isdtype
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Returns whether NumPy's casting rules allow a conversion between dtypes.
 
     Args:
@@ -233,6 +234,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
       >>> can_cast("int32", "float64"), can_cast("float64", "int32")
       (True, False)
     """
-    from_ = from_.dtype if hasattr(from_, "dtype") and not isinstance(from_, type) else from_
+    given: Any = from_
+    given = given.dtype if hasattr(given, "dtype") and not isinstance(given, type) else given
     kind: Any = casting
-    return np.can_cast(np.dtype(from_), np.dtype(to), casting=kind)
+    return np.can_cast(np.dtype(given), np.dtype(to), casting=kind)

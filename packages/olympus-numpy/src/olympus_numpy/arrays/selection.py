@@ -114,7 +114,9 @@ def _where_of_three(condition: Any, x: Any, y: Any) -> Any:
 _where = compiled(_where_of_three, name="_where")
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: ArrayLike = 0) -> Array:
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
     """Returns, for each element, the choice of the first condition that holds.
 
     Args:
@@ -205,7 +207,13 @@ def _clip_to(arr: Any, min: Any, max: Any) -> Any:
 _clip = compiled(_clip_to, name="clip")
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: Array | Sequence[ArrayLike],
+    funclist: Sequence[Any],
+    *args: Any,
+    **kw: Any,
+) -> Array:
     """Returns the values of functions, each function where its condition holds.
 
     Args:
@@ -232,11 +240,8 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
         conditions = [condlist]
     else:
-        conditions = (
-            list(condlist)
-            if isinstance(condlist, list | tuple) or np.ndim(condlist)
-            else [condlist]
-        )
+        given: Any = condlist
+        conditions = list(given) if isinstance(given, list | tuple) or np.ndim(given) else [given]
     count, functions = len(conditions), len(funclist)
     if functions == count + 1:
         funclist = [funclist[-1], *funclist[:count]]

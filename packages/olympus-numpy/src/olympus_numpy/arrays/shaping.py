@@ -242,7 +242,7 @@ def resize(a: ArrayLike, new_shape: int | Shape) -> Array:
 # ---- the order of dimensions ----
 
 
-def transpose(a: ArrayLike, axes: Any = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Returns an array with its dimensions permuted, by default reversed.
 
     Args:
@@ -351,7 +351,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return as_array(lax.transpose(a, tuple(order)))
 
 
-def moveaxis(a: ArrayLike, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Returns an array with some dimensions moved to other positions.
 
     The remaining dimensions keep their order.
@@ -648,7 +648,7 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
 _broadcast_to = compiled(_broadcast, ("shape",), inline=True, name="_broadcast_to")
 
 
-def broadcast_arrays(*args: Any) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Returns the arguments broadcast against each other.
 
     Args:

@@ -385,7 +385,7 @@ def _raise_incompatible(function: str, shapes: Sequence[tuple]) -> NoReturn:
     )
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """Returns the shape that arrays of the given shapes broadcast to.
 
     Args:

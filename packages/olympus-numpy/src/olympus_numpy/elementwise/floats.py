@@ -372,7 +372,11 @@ _nan_to_num = compiled(_nan_to_numbers, name="nan_to_num")
 
 
 def nan_to_num(
-    x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0, posinf: Any = None, neginf: Any = None
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
 ) -> Array:
     """Returns numbers with NaN and infinities replaced.
 

@@ -556,7 +556,11 @@ _isclose = compiled(_close, ("equal_nan",), name="isclose")
 
 
 def isclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = _RTOL,
+    atol: ArrayLike = _ATOL,
+    equal_nan: bool = False,
 ) -> Array:
     """Returns whether ``abs(a - b) <= atol + rtol * abs(b)``, elementwise.
 
@@ -586,7 +590,11 @@ _allclose = compiled(_all_close, ("equal_nan",), name="allclose")
 
 
 def allclose(
-    a: ArrayLike, b: ArrayLike, rtol: Any = _RTOL, atol: Any = _ATOL, equal_nan: bool = False
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = _RTOL,
+    atol: ArrayLike = _ATOL,
+    equal_nan: bool = False,
 ) -> Array:
     """Returns whether all elements are close.
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import inspect
 import math
 import operator
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import asarray
@@ -34,6 +34,8 @@ else:
 
 __all__ = ["frompyfunc", "ufunc"]
 
+P = ParamSpec("P")
+
 _Kind = inspect.Parameter
 # The signature that `inspect.signature` returns for a universal function. It describes calls of the
 # universal function, rather than of the wrapped function.
@@ -48,7 +50,7 @@ _CALL_SIGNATURE = inspect.Signature(
 
 
 @boundary_class
-class ufunc:
+class ufunc(Generic[P]):
     """An elementwise function with the methods of NumPy's universal functions.
 
     Args:
@@ -74,14 +76,14 @@ class ufunc:
 
     def __init__(
         self,
-        func: Callable[..., Any],
+        func: Callable[P, ArrayLike],
         /,
         nin: int,
         nout: int,
         *,
         name: str | None = None,
         nargs: int | None = None,
-        identity: Any = None,
+        identity: ArrayLike | None = None,
         defining: Callable[..., Any] | None = None,
         call: Callable[..., Any] | None = None,
         reduce: Callable[..., Any] | None = None,
@@ -97,7 +99,7 @@ class ufunc:
         self.__doc__ = func.__doc__
         self.__wrapped__ = func
         self.__signature__ = _CALL_SIGNATURE
-        self._function = func
+        self._function: Callable[..., Any] = func
         self._call = call
         self._reduce = reduce
         self._accumulate = accumulate
@@ -128,15 +130,21 @@ class ufunc:
         """Returns the properties by which universal functions are compared for equality."""
         return self._defining, self.__name__, self._identity, self._nin, self._nout
 
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
-        """Broadcasts arrays against each other and applies the function to them."""
-        if out is not None:
-            raise NotImplementedError(f"out argument of {self}")
-        if where is not None:
-            raise NotImplementedError(f"where argument of {self}")
-        if len(args) != self._nin:
-            raise TypeError(self._wrong_number(len(args)))
-        return self._call(*args)
+    if TYPE_CHECKING:  # the parameters of the wrapped function
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Array: ...
+
+    else:
+
+        def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
+            """Broadcasts arrays against each other and applies the function to them."""
+            if out is not None:
+                raise NotImplementedError(f"out argument of {self}")
+            if where is not None:
+                raise NotImplementedError(f"where argument of {self}")
+            if len(args) != self._nin:
+                raise TypeError(self._wrong_number(len(args)))
+            return self._call(*args)
 
     def _wrong_number(self, given: int) -> str:
         """Returns the message for a call with the wrong number of arguments."""
@@ -166,13 +174,13 @@ class ufunc:
 
     def reduce(
         self,
-        a: Any,
-        axis: Any = 0,
-        dtype: Any = None,
+        a: ArrayLike,
+        axis: int | Sequence[int] | None = 0,
+        dtype: DTypeLike | None = None,
         out: None = None,
         keepdims: bool = False,
-        initial: Any = None,
-        where: Any = None,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
     ) -> Array:
         """Combines the elements along an axis.
 
@@ -269,7 +277,9 @@ class ufunc:
             result = lax.fori_loop(start, length, step, result)
         return lax.reshape(result, kept) if keepdims else result
 
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
+    ) -> Array:
         """Combines each element with all elements before it along an axis.
 
         Args:
@@ -320,7 +330,15 @@ class ufunc:
         _, others = lax.scan(step, first, lax.slice_in_dim(a, 1, None, axis=0))
         return _back(lax.concatenate([lax.expand_dims(first, (0,)), others], 0), axis)
 
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Array:
+    def at(
+        self,
+        a: ArrayLike,
+        indices: Any,  # whatever indexes an array
+        b: ArrayLike | None = None,
+        /,
+        *,
+        inplace: bool = True,
+    ) -> Array:
         """Applies the function at indices of an array, once for each occurrence of an index.
 
         Args:
@@ -384,7 +402,12 @@ class ufunc:
         return lax.reshape(lax.fori_loop(0, count, step, flat), a.shape)
 
     def reduceat(
-        self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None
+        self,
+        a: ArrayLike,
+        indices: ArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
     ) -> Array:
         """Reduces slices of an axis, each from one index to the next, the last to the end.
 
@@ -459,7 +482,7 @@ class ufunc:
         indices, ends = (convert(x, np.dtype(np.int32)) for x in (indices, ends))
         return _back(reduce_slices(indices, ends), axis)
 
-    def outer(self, A: Any, B: Any, /) -> Array:
+    def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Applies the function to all pairs of an element of ``A`` and an element of ``B``.
 
         Args:
@@ -485,7 +508,7 @@ class ufunc:
         check_arraylike(f"{self.__name__}.outer", A, B)
         A, B = ensure_array(A), ensure_array(B)
         A = lax.reshape(A, (*A.shape, *(1,) * B.ndim))
-        return self(A, lax.broadcast_to_rank(B, A.ndim))
+        return self._call(A, lax.broadcast_to_rank(B, A.ndim))
 
 
 # The compiled methods of each ufunc, made when they are first used.
@@ -511,17 +534,19 @@ def _canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(dim % ndim for dim in axes)
 
 
-def _front(x: Any, axis: int) -> Any:
+def _front(x: Any, axis: int) -> Array:
     return lax.transpose(x, (axis, *(d for d in range(x.ndim) if d != axis)))
 
 
-def _back(x: Any, axis: int) -> Any:
+def _back(x: Any, axis: int) -> Array:
     order = list(range(1, x.ndim))
     order.insert(axis, 0)
     return lax.transpose(x, tuple(order))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: ArrayLike | None = None
+) -> ufunc[...]:
     """Returns a `ufunc` that applies a function of scalars elementwise.
 
     Args:

@@ -216,7 +216,7 @@ def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) ->
 
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
-) -> Any:
+) -> Array:
     """Returns the results of a function of vectors that is applied to all lines along an axis.
 
     Args:

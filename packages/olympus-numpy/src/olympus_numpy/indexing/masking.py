@@ -70,7 +70,7 @@ def compress(
     axis: int | None = None,
     *,
     size: int | None = None,
-    fill_value: Any = 0,
+    fill_value: ArrayLike = 0,
     out: None = None,
 ) -> Array:
     """Returns the slices along an axis for which a condition holds.
@@ -128,7 +128,7 @@ def compress(
 
 
 def extract(
-    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: Any = 0
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
     """Returns the elements of an array where a condition holds, flat.
 

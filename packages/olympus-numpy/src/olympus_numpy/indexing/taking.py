@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ def take(
     indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
-    mode: Any = None,
+    mode: str | lax.GatherScatterMode | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
@@ -244,7 +245,7 @@ def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
     axis: int | None = -1,
-    mode: Any = None,
+    mode: str | lax.GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
     *,
     wrap_negative_indices: bool = True,
@@ -285,7 +286,12 @@ def _as_constant(value: Any) -> Any:
 # ---- parts ----
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(
+    a: ArrayLike,
+    choices: Array | np.ndarray | Sequence[ArrayLike],
+    out: None = None,
+    mode: str = "raise",
+) -> Array:
     """Returns elements of several arrays; each index selects the array to take from.
 
     Args:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.loading import deferred
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from .factoring import floating
@@ -20,7 +21,7 @@ else:
 __all__ = ["matrix_function"]
 
 
-def matrix_function(g: Callable[[Any], Any], a: Any) -> Array:
+def matrix_function(g: Callable[[Any], Any], a: ArrayLike) -> Array:
     """Returns the function V g(w) V^H of Hermitian matrices a = V w V^H.
 
     It has derivatives of any order in forward and in reverse mode, also where eigenvalues are equal

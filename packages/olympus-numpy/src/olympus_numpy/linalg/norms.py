@@ -117,7 +117,10 @@ _norm = compiled(_norm_of, ("ord", "axis", "keepdims"), name="norm")
 
 
 def norm(
-    x: ArrayLike, ord: Any = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: ArrayLike,
+    ord: int | float | str | None = None,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
 ) -> Array:
     """Returns the norm of vectors or matrices.
 
@@ -146,7 +149,7 @@ def vector_norm(
     *,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
-    ord: Any = 2,
+    ord: int | float | str | None = 2,
 ) -> Array:
     """Returns the norm of vectors.
 
@@ -177,7 +180,9 @@ def _vector_norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
 _all_vector_norm = compiled(_vector_norm_of, ("ord", "axis", "keepdims"), name="vector_norm")
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(
+    x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro"
+) -> Array:
     """Returns the norm of matrices, the last two dimensions.
 
     Args:

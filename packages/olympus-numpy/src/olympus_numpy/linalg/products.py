@@ -267,7 +267,7 @@ def tensordot(
     x2: ArrayLike,
     /,
     *,
-    axes: Any = 2,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike = None,

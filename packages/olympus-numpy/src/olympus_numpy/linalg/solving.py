@@ -244,7 +244,13 @@ def _pseudo_inverse(hermitian: bool) -> Any:
     return _pinv
 
 
-def pinv(a: ArrayLike, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
     """Returns the pseudo-inverses of matrices.
 
     Args:
@@ -316,7 +322,7 @@ _lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")
 
 
 def lstsq(
-    a: ArrayLike, b: ArrayLike, rcond: Any = None, *, numpy_resid: bool = False
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
     """Solves ``a @ x = b`` by least squares; the shortest ``x`` if there are several.
 
@@ -364,7 +370,13 @@ def _matrix_rank_of(M: Any, rtol: Any, hermitian: bool) -> Any:
 _matrix_rank = compiled(_matrix_rank_of, ("hermitian",), name="matrix_rank")
 
 
-def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
     """Returns the ranks of matrices, which are the numbers of nonzero singular values.
 
     Args:
@@ -407,7 +419,7 @@ def _cond_of(x: Any, p: Any) -> Any:
 _cond = compiled(_cond_of, ("p",), name="cond")
 
 
-def cond(x: ArrayLike, p: Any = None) -> Array:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """Returns the condition numbers of matrices.
 
     Args:

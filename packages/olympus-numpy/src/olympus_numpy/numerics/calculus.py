@@ -144,7 +144,7 @@ def ediff1d(
 
 def gradient(
     f: ArrayLike,
-    *varargs: Any,
+    *varargs: ArrayLike,
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
@@ -269,7 +269,9 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
 _trapezoid = compiled(_area, ("axis",), inline=True, name="trapezoid")
 
 
-def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: Any = 1.0, axis: int = -1) -> Array:
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
     """Returns the integral of a sampled function along an axis, by the trapezoidal rule.
 
     Args:
@@ -324,7 +326,12 @@ def _continued(p: Any, discont: Any, axis: int, period: Any) -> Any:
 _unwrap = compiled(_continued, ("axis",), name="unwrap")
 
 
-def unwrap(p: ArrayLike, discont: Any = None, axis: int = -1, period: Any = 2 * np.pi) -> Array:
+def unwrap(
+    p: ArrayLike,
+    discont: ArrayLike | None = None,
+    axis: int = -1,
+    period: ArrayLike | None = 2 * np.pi,
+) -> Array:
     """Returns angles with multiples of the period added so that neighbours are close.
 
     Args:
@@ -394,9 +401,9 @@ def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: Any = None,
-    right: Any = None,
-    period: Any = None,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
 ) -> Array:
     """Interpolates linearly between given points.
 

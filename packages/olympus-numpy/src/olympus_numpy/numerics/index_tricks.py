@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -259,8 +259,8 @@ def unravel_index(indices: ArrayLike, shape: int | Shape) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Any,
-    dims: Any,
+    multi_index: Sequence[ArrayLike],
+    dims: Sequence[int],
     mode: str = "raise",
     order: str = "C",
     *,
@@ -344,7 +344,7 @@ def _indices_in_range(arrays: list[Any], sizes: tuple[int, ...], mode: str) -> l
     return arrays
 
 
-def ix_(*args: Any) -> tuple[Array, ...]:
+def ix_(*args: ArrayLike | DTypeLike) -> tuple[Array, ...]:
     """Returns vectors as an open grid, to index by all combinations of their elements.
 
     Args:

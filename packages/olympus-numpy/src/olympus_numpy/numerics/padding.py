@@ -45,7 +45,9 @@ _KEYWORDS = {
 Widths = tuple[tuple[int, int], ...]
 
 
-def pad(array: ArrayLike, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
+def pad(
+    array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+) -> Array:
     """Returns an array with elements added before the first and after the last of each dimension.
 
     Args:

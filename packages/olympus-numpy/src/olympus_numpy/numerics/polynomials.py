@@ -194,7 +194,7 @@ def _integral(p: Any, k: Any, m: int) -> Any:
 _polyint = compiled(_integral, ("m",), name="polyint")
 
 
-def polyint(p: ArrayLike, m: int = 1, k: Any = None) -> Array:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Returns the integral of a polynomial.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
+from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.creation import convert_exactly, placed, shape_of
@@ -56,12 +56,12 @@ __all__ = [
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns evenly spaced numbers from ``start`` up to ``stop``, which is excluded.
@@ -88,16 +88,15 @@ def arange(
     """
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "arange")
-    if stop is None and step is None and start.__class__ is int and dtype is None:
+    if stop is None and step is None and type(start) is int and dtype is None:
         result = _iota(start if start > 0 else 0, dtypes.default_int_dtype())
         return placed(result, device, out_sharding)
-    if stop is None:
-        start, stop = None, start  # a single bound is the stop
-    if not all(map(is_constant_dim, (start, stop, step))):
-        result = _symbolic_range(start, stop, step, dtype)
-        return placed(result, device, out_sharding)
+    # a single bound is the stop
+    bounds = (None, start, step) if stop is None else (start, stop, step)
+    if not all(map(is_constant_dim, bounds)):
+        return placed(_symbolic_range(*bounds, dtype), device, out_sharding)
     names = ("start", "stop", "step")
-    given = [_bound(*pair) for pair in zip(names, (start, stop, step), strict=True)]
+    given = [_bound(*pair) for pair in zip(names, bounds, strict=True)]
     first, end, distance = given
     if end is None:
         raise TypeError("arange needs a stop, got None")
@@ -293,7 +292,7 @@ def linspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
-    device: Any = None,
+    device: DeviceLike = None,
 ) -> Any:
     """Returns numbers evenly spaced between two ends.
 
@@ -348,7 +347,7 @@ def logspace(
     stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    base: Any = 10.0,
+    base: ArrayLike = 10.0,
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
@@ -432,7 +431,7 @@ def geomspace(
 
 
 def meshgrid(
-    *xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
     """Returns the coordinates of all points of a grid, from the vectors of coordinates along it.
 
@@ -484,7 +483,7 @@ def _run_along(x: Any, shape: tuple[int, ...], axis: int) -> Any:
 _along_axis = compiled(_run_along, ("shape", "axis"), inline=True, name="meshgrid")
 
 
-def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """Returns, for each dimension of a shape, the array of indices in it.
 
     Args:

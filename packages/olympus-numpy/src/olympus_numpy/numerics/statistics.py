@@ -134,7 +134,10 @@ _bincount = compiled(_counted, ("length",), inline=True, name="bincount")
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None
+    a: ArrayLike,
+    bins: ArrayLike | str = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Returns the edges of the bins that `histogram` counts in.
 
@@ -189,8 +192,8 @@ def histogram_bin_edges(
 
 def histogram(
     a: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: ArrayLike | str = 10,
+    range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
@@ -297,8 +300,8 @@ def _places_in_even(edges: Any, values: Any) -> Any:
 
 def histogramdd(
     sample: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
@@ -341,15 +344,16 @@ def histogramdd(
             f"For sample.shape={sample.shape}, range must be a sequence "
             f"of {dimensions} pairs or Nones; got {range=}"
         )
-    if not isinstance(bins, Sequence | np.ndarray | Array) or np.ndim(bins) == 0:
-        bins = [bins] * dimensions
-    elif len(bins) != dimensions:
+    of_axes: Any = bins
+    if not isinstance(bins, Sequence | np.ndarray | Array) or np.ndim(of_axes) == 0:
+        of_axes = [bins] * dimensions
+    elif len(of_axes) != dimensions:
         raise ValueError("should be a bin for each dimension.")
     edges, widths, counts, places = [], [], [], []
-    for axis in np.arange(dimensions):
-        column = sample[:, int(axis)]
+    for axis in map(int, np.arange(dimensions)):  # `range` is a parameter
+        column = sample[:, axis]
         limits = None if range is None else range[axis]
-        edge = histogram_bin_edges(column, bins[int(axis)], range=limits)
+        edge = histogram_bin_edges(column, of_axes[axis], range=limits)
         place = searchsorted(edge, column, side="right")
         place = where(lax.eq(column, edge[-1]), lax.sub(place, np.ones((), place.dtype)), place)
         places.append(place)
@@ -370,8 +374,8 @@ def histogramdd(
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: ArrayLike | Sequence[ArrayLike] = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -396,12 +400,13 @@ def histogram2d(
              [0, 1]], dtype=int32)
     """
     check_arraylike("histogram2d", x, y)
-    number = len(bins) if np.ndim(bins) or isinstance(bins, list | tuple) else 1
+    given: Any = bins
+    number = len(given) if np.ndim(given) or isinstance(given, list | tuple) else 1
     if number not in (1, 2):
-        bins = [asarray(bins)] * 2
+        given = [asarray(given)] * 2
     columns = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
     sample = lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
-    counts, (x_edges, y_edges) = histogramdd(sample, bins, range, weights, density)
+    counts, (x_edges, y_edges) = histogramdd(sample, given, range, weights, density)
     return counts, x_edges, y_edges
 
 

@@ -155,7 +155,7 @@ def i0(x: ArrayLike) -> Array:
     return _i0(x)
 
 
-def kaiser(M: int, beta: Any) -> Array:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """Returns a Kaiser window of length ``M``.
 
     Args:

@@ -294,7 +294,7 @@ def nanquantile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Returns quantiles of the elements that are not NaN.
 
@@ -331,7 +331,7 @@ def percentile(
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns percentiles: quantiles whose levels are given between 0 and 100.
@@ -371,14 +371,14 @@ def percentile(
 
 def nanpercentile(
     a: ArrayLike,
-    q: Any,
+    q: ArrayLike,
     axis: int | Sequence[int] | None = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """Returns percentiles of the elements that are not NaN.
 

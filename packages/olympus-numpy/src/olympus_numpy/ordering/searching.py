@@ -178,7 +178,9 @@ def _digitized(x: Any, bins: Any, right: bool, method: str) -> Any:
 _digitize = compiled(_digitized, ("right", "method"), name="digitize")
 
 
-def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
     """Returns the number of the bin that each value falls into.
 
     Args:

@@ -346,7 +346,7 @@ def unique_values(
 
 
 def isin(
-    element: Any,
+    element: ArrayLike,
     test_elements: ArrayLike,
     assume_unique: bool = False,
     invert: bool = False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,7 @@ def _lexsorted(keys: Any, axis: int) -> Any:
 _lexsort = compiled(_lexsorted, ("axis",), name="lexsort")
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> Array:
     """Returns the indices that sort by several keys, the last of which is the primary key.
 
     Args:

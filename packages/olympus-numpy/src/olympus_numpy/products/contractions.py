@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -498,7 +499,7 @@ _outer = compiled(_outer_product, inline=True, name="_outer")
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
-    axes: Any = 2,
+    axes: int | Sequence[int] | Sequence[Sequence[int]] = 2,
     *,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
@@ -528,20 +529,21 @@ def tensordot(
       >>> tensordot(ones((2, 3, 4)), ones((3, 4, 5))).shape
       (2, 5)
     """
+    summed: Any = axes
     try:
-        if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
-            axes = operator.index(axes)
+        if not isinstance(axes, tuple | list) and np.ndim(summed) == 0:
+            summed = operator.index(summed)
         else:
-            axes = tuple(
+            summed = tuple(
                 (operator.index(axis),) if np.ndim(axis) == 0 else tuple(map(operator.index, axis))
-                for axis in axes
+                for axis in summed
             )
     except (TypeError, ValueError):
         raise TypeError(
             "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
             f"ints, got {axes!r}."
         ) from None
-    return _tensordot(a, b, axes, precision, preferred_element_type, out_sharding)
+    return _tensordot(a, b, summed, precision, preferred_element_type, out_sharding)
 
 
 def _tensor_product(

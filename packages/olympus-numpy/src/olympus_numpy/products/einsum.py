@@ -43,7 +43,7 @@ def einsum(
     /,
     *operands: Any,
     out: None = None,
-    optimize: Any = "auto",
+    optimize: str | bool | list[tuple[int, ...]] = "auto",
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike = None,
@@ -77,12 +77,13 @@ def einsum(
         refuse_out("einsum")
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
+    path: Any = optimize
     if isinstance(optimize, list):
-        optimize = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
+        path = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
     out_sharding = asked_sharding(out_sharding, "einsum")
     if out_sharding is not None and len(operands) > 2:
         # The compiler chooses the layout of intermediate products.
-        keywords = {"optimize": optimize, "precision": precision, "_dot_general": _dot_general}
+        keywords = {"optimize": path, "precision": precision, "_dot_general": _dot_general}
         keywords["preferred_element_type"] = preferred_element_type
         return with_out_sharding(
             lambda *arrays: einsum(subscripts, *arrays, **keywords),
@@ -90,7 +91,7 @@ def einsum(
             out_sharding,
             "einsum",
         )
-    options = (subscripts, optimize, precision, preferred_element_type, out_sharding)
+    options = (subscripts, path, precision, preferred_element_type, out_sharding)
     if _dot_general is None or behind_boundary(_dot_general) is lax.dot_general:
         return _einsum(operands, *options)
 

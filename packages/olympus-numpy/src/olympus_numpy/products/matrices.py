@@ -13,7 +13,7 @@ from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 
@@ -80,7 +80,12 @@ def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
 
 
 def eye(
-    N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None, *, device: Any = None
+    N: int,
+    M: int | None = None,
+    k: Any = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
 ) -> Array:
     """Returns a matrix with ones on a diagonal and zeros elsewhere.
 
@@ -333,7 +338,7 @@ _trace = compiled(_trace_of, ("axis1", "axis2", "dtype"), name="trace")
 
 def trace(
     a: ArrayLike,
-    offset: Any = 0,
+    offset: ArrayLike = 0,
     axis1: int = 0,
     axis2: int = 1,
     dtype: DTypeLike | None = None,

@@ -110,7 +110,7 @@ def max(
     axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the largest element along axes; NaN if one is NaN.
@@ -146,7 +146,7 @@ def min(
     axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the smallest element along axes; NaN if one is NaN.

@@ -188,12 +188,12 @@ def var(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-    correction: Any = None,
+    correction: int | float | None = None,
 ) -> Array:
     """Returns the variance of the elements along axes.
 
@@ -229,12 +229,12 @@ def std(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
-    correction: Any = None,
+    correction: int | float | None = None,
 ) -> Array:
     """Returns the standard deviation of the elements along axes.
 

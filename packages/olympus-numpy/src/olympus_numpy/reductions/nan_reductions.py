@@ -74,7 +74,7 @@ def nansum(
     dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the sum of the elements along axes; NaN counts as zero.
@@ -110,7 +110,7 @@ def nanprod(
     dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the product of the elements along axes; NaN counts as one.
@@ -178,7 +178,7 @@ def nanmax(
     axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the largest element along axes that is not NaN; NaN if all elements are NaN.
@@ -209,7 +209,7 @@ def nanmin(
     axis: int | Sequence[int] | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
     """Returns the smallest element along axes that is not NaN; NaN if all elements are NaN.
@@ -402,7 +402,7 @@ def nanvar(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
@@ -456,10 +456,10 @@ def nanstd(
     axis: int | Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
     out: None = None,
-    ddof: Any = 0,
+    ddof: int | float = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
-    mean: Any = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """Returns the standard deviation along axes of the elements that are not NaN.
 

@@ -143,7 +143,7 @@ def sum(
     dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
@@ -183,7 +183,7 @@ def prod(
     dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
+    initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, PyTree
 from olympus_ir.types.arrays import Array
 
 from ..keys.arguments import float_dtype
@@ -74,7 +74,7 @@ def gumbel_softmax(
     return straight_through(chosen, soft)
 
 
-def straight_through(value: Any, surrogate: Any) -> Any:
+def straight_through(value: PyTree, surrogate: PyTree) -> PyTree:
     """Returns a value with the derivatives of a surrogate: a heuristic.
 
     It is the straight-through estimator (Bengio, Léonard and Courville 2013). Rounded, sampled or

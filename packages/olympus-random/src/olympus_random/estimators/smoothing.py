@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 
 from ..keys.functions import split
 from ..samplers.continuous import normal
@@ -28,7 +29,7 @@ _METHODS = ("gaussian", "clarke")
 @api_boundary
 def smoothed(
     f: Callable[[Any], Any],
-    key: Any,
+    key: ArrayLike,
     *,
     scale: float = 0.1,
     samples: int = 100,

@@ -297,7 +297,7 @@ def _one_over(p: Any) -> Any:
 @laid_out
 def generalized_normal(
     key: ArrayLike,
-    p: Any,
+    p: ArrayLike,
     shape: Shape = (),
     dtype: DTypeLike | None = None,
     *,
@@ -343,7 +343,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: tuple[int, ...], dtype: Any)
 def ball(
     key: ArrayLike,
     d: int,
-    p: Any = 2,
+    p: ArrayLike = 2,
     shape: Shape = (),
     dtype: DTypeLike | None = None,
     *,

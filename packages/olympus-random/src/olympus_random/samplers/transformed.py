@@ -249,7 +249,7 @@ def _double_sided_maxwell(
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
-    mode: Any,
+    mode: ArrayLike,
     right: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,

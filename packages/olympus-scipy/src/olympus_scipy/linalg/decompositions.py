@@ -214,7 +214,7 @@ _qr = compiled(_qr_of, ("mode", "pivoting"), name="_qr")
 def qr(
     a: ArrayLike,
     overwrite_a: bool = False,
-    lwork: Any = None,
+    lwork: None = None,
     mode: str = "full",
     pivoting: bool = False,
     check_finite: bool = True,

@@ -312,7 +312,7 @@ def _logm_of(a: Any) -> Any:
 _logm = compiled(_analytic(_logm_of), name="logm")
 
 
-def logm(A: Any) -> Array:
+def logm(A: ArrayLike) -> Array:
     """Computes the principal logarithm of a matrix.
 
     Al-Mohy, Higham: Improved inverse scaling and squaring algorithms for the matrix logarithm. SIAM

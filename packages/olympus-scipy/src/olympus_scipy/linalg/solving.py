@@ -137,7 +137,7 @@ _cho_solve = compiled(_cho_solve_of, ("lower",), name="_cho_solve")
 
 
 def cho_solve(
-    c_and_lower: tuple[Any, bool],
+    c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
     overwrite_b: bool = False,
     check_finite: bool = True,
@@ -180,7 +180,7 @@ _lu_solve = compiled(_lu_solve_of, ("trans",), name="lu_solve")
 
 
 def lu_solve(
-    lu_and_piv: tuple[Any, Any],
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
     b: ArrayLike,
     trans: int = 0,
     overwrite_b: bool = False,

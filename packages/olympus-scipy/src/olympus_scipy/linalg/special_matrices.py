@@ -42,7 +42,7 @@ def _vector(function: str, *arrays: Any) -> list[Array]:
     return [jnp.atleast_1d(array) for array in arrays]
 
 
-def block_diag(*arrs: Any) -> Array:
+def block_diag(*arrs: ArrayLike) -> Array:
     """Returns a block diagonal matrix.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import value_and_grad
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import check_arraylike
 
@@ -55,7 +56,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
 
 def minimize(
     fun: Callable[..., Any],
-    x0: Any,
+    x0: ArrayLike,
     args: tuple = (),
     *,
     method: str,

@@ -183,8 +183,8 @@ def _spectrogram(
 
 def stft(
     x: ArrayLike,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -244,8 +244,8 @@ def stft(
 
 def istft(
     Zxx: ArrayLike,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -329,8 +329,8 @@ def istft(
 def csd(
     x: ArrayLike,
     y: ArrayLike | None,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -408,8 +408,8 @@ def _median_bias(count: int) -> float:
 
 def welch(
     x: ArrayLike,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | tuple[Any, ...] | ArrayLike = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,

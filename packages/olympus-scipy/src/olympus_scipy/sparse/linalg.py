@@ -17,7 +17,7 @@ from olympus_autodiff.custom.solves import custom_linear_solve
 from olympus_ir import lax
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.annotations import ArrayLike, PyTree
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_numpy.arrays.flatten_util import ravel_pytree
@@ -150,13 +150,13 @@ def _conjugate_gradients(
 def cg(
     A: Any,
     b: ArrayLike,
-    x0: Any = None,
+    x0: PyTree = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-) -> tuple[Any, None]:
+) -> tuple[PyTree, None]:
     """Solves a linear system with a Hermitian positive definite operator by conjugate gradients.
 
     Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems. J. Res. Nat. Bur.
@@ -239,13 +239,13 @@ def _stabilized(
 def bicgstab(
     A: Any,
     b: ArrayLike,
-    x0: Any = None,
+    x0: PyTree = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
     M: Any = None,
-) -> tuple[Any, None]:
+) -> tuple[PyTree, None]:
     """Solves a linear system with a general operator by stabilized biconjugate gradients.
 
     van der Vorst: Bi-CGSTAB. SIAM J. Sci. Stat. Comput. 13 (1992).
@@ -331,7 +331,7 @@ def _minimal_residuals(restart: int) -> Method:
 def gmres(
     A: Any,
     b: ArrayLike,
-    x0: Any = None,
+    x0: PyTree = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
@@ -339,7 +339,7 @@ def gmres(
     maxiter: int | None = None,
     M: Any = None,
     solve_method: str = "batched",
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Solves a linear system with a general operator by generalized minimal residuals.
 
     Saad, Schultz: GMRES. SIAM J. Sci. Stat. Comput. 7 (1986).

@@ -240,7 +240,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     return lax.igammac(a, x)
 
 
-def multigammaln(a: ArrayLike, d: Any) -> Array:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """Evaluates the logarithm of the multivariate gamma function; DLMF 35.3.
 
     Args:
@@ -417,7 +417,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     return _poch(z, m)
 
 
-def comb(N: Any, k: ArrayLike, *, repetition: bool = False) -> Array:
+def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
     """Evaluates the number of ways to choose ``k`` of ``N`` items.
 
     Args:

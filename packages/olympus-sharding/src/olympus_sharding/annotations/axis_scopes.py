@@ -164,7 +164,8 @@ def explicit_axes(
         inside = mesh.update_axis_types(dict.fromkeys(chosen, AxisType.Explicit))
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         with mesh_scope(inside):
-            if isinstance(asked, PartitionSpec | NamedSharding) or asked is None:
+            flat: list[Any]
+            if isinstance(asked, PartitionSpec | NamedSharding):
                 flat = [asked_sharding(asked, "explicit_axes")] * len(leaves)
             else:
                 flat = _flat_shardings((asked, {}), in_tree, "explicit_axes")

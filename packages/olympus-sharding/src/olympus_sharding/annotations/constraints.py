@@ -24,6 +24,7 @@ from olympus_ir.reference.tables import reference_rules
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import specification_mismatch, spread_prefix
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.layouts import check_divisible, mesh_in_force, normal_form
 from olympus_ir.types.placement import (
@@ -94,7 +95,7 @@ reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
 # ---- public functions ----
 
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: Any, shardings: PyTree) -> PyTree:
     """Constrains the sharding of arrays inside a compiled function.
 
     It overrules the compiler's choice for intermediate values. Outside of compiled functions it
@@ -207,7 +208,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
     )
 
 
-def reshard(xs: Any, out_shardings: Any) -> Any:
+def reshard(xs: PyTree, out_shardings: PyTree) -> Any:
     """Reshards arrays over mesh axes of type `AxisType.Explicit`.
 
     Args:

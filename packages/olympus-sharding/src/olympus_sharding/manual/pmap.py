@@ -23,8 +23,9 @@ from olympus_ir.trees.flattening import debug_info_of_tree, function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import get_aval
-from olympus_ir.types.placement import PartitionSpec
+from olympus_ir.types.placement import Device, PartitionSpec
 
 from ..meshes import mesh as _mesh
 from ..meshes.mesh import Mesh
@@ -40,12 +41,12 @@ _DEFAULT_AXIS_NAME = "_internal_pmap_axis_name"
 @travels
 def pmap(
     fun: Callable[..., Any],
-    axis_name: Any = None,
+    axis_name: AxisName = None,
     *,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     static_broadcasted_argnums: int | Sequence[int] = (),
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),

@@ -21,6 +21,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from olympus_ir.trees.operands import opened
 from olympus_ir.trees.pickled_functions import travels
+from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
 
@@ -61,8 +62,8 @@ def shard_map(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    out_specs: Any,
-    in_specs: Any = INFER,
+    out_specs: PyTree,
+    in_specs: PyTree = INFER,
     mesh: BaseMesh | None = None,
     axis_names: set | frozenset = frozenset(),
     check_vma: bool = True,
@@ -128,9 +129,9 @@ def smap(
     f: Callable[..., Any] | None = None,
     /,
     *,
-    in_axes: Any = INFER,
-    out_axes: Any,
-    axis_name: Any,
+    in_axes: PyTree = INFER,
+    out_axes: PyTree,
+    axis_name: AxisName,
 ) -> Any:
     """Maps a function of parts of arrays over one axis of the mesh in force.
 

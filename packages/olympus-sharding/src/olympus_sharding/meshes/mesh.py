@@ -18,6 +18,7 @@ from olympus_ir.types.placement import (
     AbstractMesh,
     AxisType,
     BaseMesh,
+    Device,
     DeviceList,
     MeshAxisName,
     check_axis_types,
@@ -254,7 +255,7 @@ def make_mesh(
     axis_names: Sequence[MeshAxisName],
     axis_types: tuple[AxisType, ...] | None = None,
     *,
-    devices: Sequence[Any] | None = None,
+    devices: Sequence[Device] | None = None,
 ) -> Mesh:
     """Makes a mesh of the given sizes from the first devices of a list.
 

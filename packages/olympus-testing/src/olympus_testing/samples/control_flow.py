@@ -66,7 +66,7 @@ sample(
 # ---- while ----
 
 
-def _scale_until(limit: Any, factor: Any, start: Any) -> list[Any]:
+def _scale_until(limit: Any, factor: Any, start: Any) -> tuple[Any, Any]:
     """Multiplies by a factor while a counter is below a limit."""
 
     def continues(carry: Any) -> Any:

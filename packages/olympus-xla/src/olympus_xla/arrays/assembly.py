@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.trees.pytrees import tree_flatten, tree_unflatten, treedef_is_leaf
+from olympus_ir.types.annotations import DTypeLike, PyTree
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
 from olympus_ir.types.layouts import placed
@@ -28,7 +29,11 @@ __all__ = [
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Any, arrays: Sequence[ArrayImpl], *, dtype: Any = None
+    shape: Sequence[int],
+    sharding: Any,
+    arrays: Sequence[ArrayImpl],
+    *,
+    dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
     """Returns an array over several devices, assembled from its shards without copying.
 
@@ -136,7 +141,7 @@ def make_array_from_callback(
     shape: Sequence[int],
     sharding: Any,
     data_callback: Callable[[Index], Any],
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
 ) -> ArrayImpl:
     """Returns an array over several devices, whose shards are computed by a function.
 
@@ -167,8 +172,8 @@ def make_array_from_callback(
 
 
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Any = None
-) -> Any:
+    sharding: Any, local_data: PyTree, global_shape: PyTree = None
+) -> PyTree:
     """Returns an array over the devices of several processes, from the data of each process.
 
     Args:

@@ -18,6 +18,7 @@ from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees.pytree_prefix import specification_mismatch
 from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
 from olympus_ir.types.dtypes import canonicalize_dtype, float0
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
@@ -348,13 +349,13 @@ def copy_array(array: ArrayImpl) -> ArrayImpl:
 
 
 def device_put(
-    x: Any,
-    device: Any = None,
+    x: PyTree,
+    device: PyTree = None,
     *,
-    src: Any = None,
-    donate: Any = False,
-    may_alias: Any = None,
-) -> Any:
+    src: PyTree = None,
+    donate: PyTree = False,
+    may_alias: PyTree = None,
+) -> PyTree:
     """Puts the arrays and scalars of a pytree on devices.
 
     Args:
@@ -456,7 +457,7 @@ def broadcast_prefix(name: str, prefix: Any, tree: Any, count: int) -> Sequence[
     return result
 
 
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """Copies the arrays of a pytree to the host, as NumPy arrays.
 
     Args:
@@ -511,7 +512,7 @@ def block_until_ready(x: T) -> T:
     return x
 
 
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: PyTree) -> PyTree:
     """Starts copying the arrays of a pytree to the host, so a later conversion is fast.
 
     Args:

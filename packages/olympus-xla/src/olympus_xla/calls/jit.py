@@ -28,6 +28,7 @@ from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.function_caches import clear_function_caches
 from olympus_ir.trees.pickled_functions import name_in_module
 from olympus_ir.types import known_types
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.known_types import ClosedOverMutableError
 
 from .._jaxlib import PjitFunction
@@ -75,8 +76,8 @@ def jit(
     fun: Callable[..., Any] | NotGiven = NOT_GIVEN,
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,

@@ -30,6 +30,7 @@ from olympus_ir.settings.config_flags import (
     xla_backend,
 )
 from olympus_ir.settings.naming import logger_name
+from olympus_ir.types.arrays import Array
 from olympus_sharding.meshes.mesh import set_default_devices
 
 from .. import _jaxlib
@@ -595,7 +596,7 @@ set_default_devices(devices)
 # ---- live arrays and clients ----
 
 
-def live_arrays(platform: str | None = None) -> list[Any]:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """Returns all live arrays of a backend, from the list that C++ keeps.
 
     Example:

@@ -7,7 +7,11 @@ from olympus_ir.types.dtypes import isdtype as isdtype
 from olympus_ir.types.promotion import promote_types as promote_types
 from olympus_numpy import ComplexWarning as ComplexWarning
 from olympus_numpy import ScalarType as ScalarType
+from olympus_numpy import add as add
 from olympus_numpy import bfloat16 as bfloat16
+from olympus_numpy import bitwise_and as bitwise_and
+from olympus_numpy import bitwise_or as bitwise_or
+from olympus_numpy import bitwise_xor as bitwise_xor
 from olympus_numpy import bool as bool
 from olympus_numpy import bool_ as bool_
 from olympus_numpy import character as character
@@ -52,13 +56,23 @@ from olympus_numpy import int8 as int8
 from olympus_numpy import int_ as int_
 from olympus_numpy import integer as integer
 from olympus_numpy import iterable as iterable
+from olympus_numpy import logaddexp as logaddexp
+from olympus_numpy import logaddexp2 as logaddexp2
+from olympus_numpy import logical_and as logical_and
+from olympus_numpy import logical_or as logical_or
+from olympus_numpy import logical_xor as logical_xor
+from olympus_numpy import maximum as maximum
+from olympus_numpy import minimum as minimum
+from olympus_numpy import multiply as multiply
 from olympus_numpy import ndarray as ndarray
+from olympus_numpy import negative as negative
 from olympus_numpy import number as number
 from olympus_numpy import object_ as object_
 from olympus_numpy import printoptions as printoptions
 from olympus_numpy import s_ as s_
 from olympus_numpy import signedinteger as signedinteger
 from olympus_numpy import single as single
+from olympus_numpy import subtract as subtract
 from olympus_numpy import ufunc as ufunc
 from olympus_numpy import uint1 as uint1
 from olympus_numpy import uint16 as uint16
@@ -146,12 +160,6 @@ from olympus_numpy.arrays.shaping import squeeze as squeeze
 from olympus_numpy.arrays.shaping import swapaxes as swapaxes
 from olympus_numpy.arrays.shaping import transpose as transpose
 from olympus_numpy.core.promotion import broadcast_shapes as broadcast_shapes
-from olympus_numpy.elementwise.arithmetic import _add as __add
-from olympus_numpy.elementwise.arithmetic import _maximum as __maximum
-from olympus_numpy.elementwise.arithmetic import _minimum as __minimum
-from olympus_numpy.elementwise.arithmetic import _multiply as __multiply
-from olympus_numpy.elementwise.arithmetic import _negative as __negative
-from olympus_numpy.elementwise.arithmetic import _subtract as __subtract
 from olympus_numpy.elementwise.arithmetic import absolute as _absolute
 from olympus_numpy.elementwise.arithmetic import absolute as absolute
 from olympus_numpy.elementwise.arithmetic import copysign as copysign
@@ -197,12 +205,6 @@ from olympus_numpy.elementwise.floats import round as _round
 from olympus_numpy.elementwise.floats import round as round
 from olympus_numpy.elementwise.floats import spacing as spacing
 from olympus_numpy.elementwise.floats import trunc as trunc
-from olympus_numpy.elementwise.logic import _bitwise_and as __bitwise_and
-from olympus_numpy.elementwise.logic import _bitwise_or as __bitwise_or
-from olympus_numpy.elementwise.logic import _bitwise_xor as __bitwise_xor
-from olympus_numpy.elementwise.logic import _logical_and as __logical_and
-from olympus_numpy.elementwise.logic import _logical_or as __logical_or
-from olympus_numpy.elementwise.logic import _logical_xor as __logical_xor
 from olympus_numpy.elementwise.logic import allclose as allclose
 from olympus_numpy.elementwise.logic import array_equal as array_equal
 from olympus_numpy.elementwise.logic import array_equiv as array_equiv
@@ -230,8 +232,6 @@ from olympus_numpy.elementwise.powers import power as power
 from olympus_numpy.elementwise.powers import reciprocal as reciprocal
 from olympus_numpy.elementwise.powers import sqrt as sqrt
 from olympus_numpy.elementwise.powers import square as square
-from olympus_numpy.elementwise.transcendental import _logaddexp as __logaddexp
-from olympus_numpy.elementwise.transcendental import _logaddexp2 as __logaddexp2
 from olympus_numpy.elementwise.transcendental import exp as exp
 from olympus_numpy.elementwise.transcendental import exp2 as exp2
 from olympus_numpy.elementwise.transcendental import expm1 as expm1
@@ -414,7 +414,6 @@ from olympus_numpy.reductions.truth import count_nonzero as count_nonzero
 abs = _absolute
 acos = _arccos
 acosh = _arccosh
-add = __add
 amax = _max
 amin = _min
 around = _round
@@ -423,12 +422,9 @@ asinh = _arcsinh
 atan = _arctan
 atan2 = _arctan2
 atanh = _arctanh
-bitwise_and = __bitwise_and
 bitwise_invert = _bitwise_not
 bitwise_left_shift = _left_shift
-bitwise_or = __bitwise_or
 bitwise_right_shift = _right_shift
-bitwise_xor = __bitwise_xor
 cdouble = _complex128
 conj = _conjugate
 degrees = _rad2deg
@@ -438,20 +434,10 @@ e: float
 euler_gamma: float
 inf: float
 invert = _bitwise_not
-logaddexp = __logaddexp
-logaddexp2 = __logaddexp2
-logical_and = __logical_and
-logical_or = __logical_or
-logical_xor = __logical_xor
-maximum = __maximum
-minimum = __minimum
 mod = _remainder
-multiply = __multiply
 nan: float
-negative = __negative
 newaxis: None
 pi: float
 pow = _power
 radians = _deg2rad
-subtract = __subtract
 uint = _uint64

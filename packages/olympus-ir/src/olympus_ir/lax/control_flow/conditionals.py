@@ -16,7 +16,7 @@ from ...settings import config_states
 from ...trees import pytrees
 from ...trees.operands import flatten_operands
 from ...types import known_types
-from ...types.annotations import ArrayLike
+from ...types.annotations import ArrayLike, PyTree
 from ...types.avals import AbstractValue, get_aval, typematch
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
@@ -42,10 +42,10 @@ def cond(
     pred: ArrayLike,
     true_fun: Callable[..., Any],
     false_fun: Callable[..., Any],
-    *operands: Any,
+    *operands: PyTree,
     operand: Any = _not_given,
     batch: str | None = None,
-) -> Any:
+) -> PyTree:
     """Applies one of two functions, chosen by a scalar that may be traced.
 
     Both functions are traced, and one of them runs. Under `vmap` over ``pred`` both run, and their
@@ -147,9 +147,9 @@ def _predicate(pred: Any) -> Any:
 def switch(
     index: ArrayLike,
     branches: Sequence[Callable[..., Any]],
-    *operands: Any,
+    *operands: PyTree,
     operand: Any = _not_given,
-) -> Any:
+) -> PyTree:
     """Applies one of several functions, chosen by an integer that may be traced.
 
     Args:

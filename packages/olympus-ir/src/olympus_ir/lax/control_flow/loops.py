@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ...settings import config_states
 from ...trees import pytrees
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
-from ...types.annotations import ArrayLike
+from ...types.annotations import ArrayLike, PyTree
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..conversion import convert_element_type
@@ -44,19 +44,21 @@ if TYPE_CHECKING:
 else:
     with_progress = deferred(".progress", milliseconds=1.0)
 
+Carry = TypeVar("Carry")
+
 
 @api_boundary
 def while_loop(
-    cond_fun: Callable[[Any], Any],
-    body_fun: Callable[[Any], Any],
-    init_val: Any,
+    cond_fun: Callable[[Any], ArrayLike],
+    body_fun: Callable[[Any], Carry],
+    init_val: PyTree,
     *,
     checkpoints: int | Checkpoints | None = None,
     max_steps: int | None = None,
     inverse: Callable[[Any], Any] | None = None,
-    progress: Any = None,
+    progress: bool | str | None = None,
     batch: str | Sequence[int] | None = None,
-) -> Any:
+) -> Carry:
     """Applies a function repeatedly while a condition holds.
 
     The result equals the result of::
@@ -430,14 +432,14 @@ def _traced_condition(
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Any], Any],
-    init_val: Any,
+    body_fun: Callable[[Any, Any], Carry],
+    init_val: PyTree,
     *,
     unroll: int | bool | None = None,
     checkpoints: int | str | None = None,
     inverse: Callable[[Any, Any], Any] | None = None,
-    progress: Any = None,
-) -> Any:
+    progress: bool | str | None = None,
+) -> Carry:
     """Applies a function for each integer of a range.
 
     The result equals the result of::

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...programs.primitives import instruction
+from ...types.annotations import PyTree
 from ...types.avals import ShapedArray
 from .conditionals import choose
 
@@ -43,8 +44,8 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
 
 
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
+    *args: PyTree, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> PyTree:
     """Applies the function for the platform on which the program will run.
 
     All functions are traced. The compiled program contains only the function for its platform.

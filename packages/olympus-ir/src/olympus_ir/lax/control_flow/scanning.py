@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...diagnostics.errors import ConcretizationTypeError
 from ...diagnostics.traceback_filtering import api_boundary
@@ -16,6 +16,7 @@ from ...trees import pytrees
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
 from ...types import known_types
+from ...types.annotations import PyTree
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
 from ..broadcasting import expand_dims
@@ -44,20 +45,23 @@ if TYPE_CHECKING:
 else:
     with_progress = deferred(".progress", milliseconds=1.0)
 
+Carry = TypeVar("Carry")
+Y = TypeVar("Y")
+
 
 @api_boundary
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    f: Callable[[Any, Any], tuple[Carry, Y]],
+    init: PyTree,
+    xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
     *,
     checkpoints: int | str | Checkpoints | None = None,
-    progress: Any = None,
-) -> tuple[Any, Any]:
+    progress: bool | str | Progress | None = None,
+) -> tuple[Carry, Y]:
     """Applies a function to each slice along the leading dimension and passes a carry on.
 
     The result equals the result of::
@@ -370,8 +374,12 @@ def install_vectorizer(vmap: Callable[..., Any]) -> None:
 
 @api_boundary
 def map(
-    f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: Any = None
-) -> Any:
+    f: Callable[[Any], Y],
+    xs: PyTree,
+    *,
+    batch_size: int | None = None,
+    progress: bool | str | Progress | None = None,
+) -> Y:
     """Applies a function to each slice along the leading dimension, sequentially.
 
     Needs less memory than `vmap`, which computes all slices at once.
