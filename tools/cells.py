@@ -106,6 +106,17 @@ def read_cells(path: Path) -> list[Cell]:
     return cells
 
 
+def read_shown(path: Path) -> list[Fence]:
+    """Returns the Python blocks of a document with cells that are shown and not run.
+
+    They need what the machine may lack: another library, several machines, files.
+    """
+    blocks = list(fences(path.read_text(encoding="utf-8")))
+    if not any(block.info.startswith("{code-cell}") for block in blocks):
+        return []
+    return [block for block in blocks if block.info in _PYTHON_INFO]
+
+
 def _split_options(text: str, location: str) -> tuple[str, frozenset[str]]:
     """Separates the option lines (``---`` YAML or ``:key: value``) from a cell's source."""
     lines = text.splitlines()

@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
-from cells import Cell, DocumentError, read_cells
+from cells import Cell, DocumentError, read_cells, read_shown
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
@@ -64,6 +64,17 @@ def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
     cell.check_output(printed_text(outputs))
 
 
+def check_shown(path: Path) -> int:
+    """Checks the syntax of the blocks that are shown and not run, and returns their number."""
+    blocks = read_shown(path)
+    for block in blocks:
+        try:
+            compile(block.text, str(path), "exec")
+        except SyntaxError as error:
+            raise DocumentError(f"{path}:{block.first_line}: {error}") from None
+    return len(blocks)
+
+
 def run_document(path: Path) -> int:
     """Runs the cells of one document in order and returns their number."""
     cells = [cell for cell in read_cells(path) if "skip-execution" not in cell.tags]
@@ -90,10 +101,12 @@ def report_on(document: str) -> tuple[str, str | None]:
     """Runs a document, and returns a line on it, and what it did not do, if anything."""
     start = time.perf_counter()
     try:
+        shown = check_shown(Path(document))
         count = run_document(Path(document))
     except (DocumentError, CellTimeoutError, DeadKernelError) as error:
         return f"{document}: FAILED", f"{document}: {error}"
-    return f"{document}: {count} cells in {time.perf_counter() - start:.1f} s", None
+    line = f"{document}: {count} cells in {time.perf_counter() - start:.1f} s"
+    return line + (f"; {shown} blocks are shown and not run" if shown else ""), None
 
 
 def main(*documents: str) -> None:
