@@ -30,7 +30,7 @@ exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "executed")
 nb_execution_timeout = 300
-nb_execution_raise_on_error = False  # some cells show an error
+nb_execution_raise_on_error = False  # a cell that fails, and does not say so, is a warning
 nb_execution_show_tb = False
 nb_merge_streams = True
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -60,19 +60,22 @@ python_display_short_literal_types = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "OLYMPUS"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
     "show_nav_level": 1,
     "navigation_depth": 2,
     "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "friendly",
 }
-html_sidebars = {"reference/**": []}  # thousands of pages: each would list all others
+html_sidebars = {"index": [], "reference/**": []}  # thousands of pages: each would list all others
 html_show_sourcelink = False
 
 suppress_warnings = [
     "ref.python",  # several modules export one class
     "myst.xref_missing",  # links to files of the repository outside docs/
-    "mystnb.exec",  # cells that show an error on purpose
     "misc.highlighting_failure",  # messages of these errors are not Python
     "toc.not_included",  # pages of the reference are listed in tables
 ]

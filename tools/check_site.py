@@ -166,8 +166,9 @@ def walk(browser: Any, folder: Path) -> None:
 
     browser.get((folder / "index.html").as_uri())
     assert "OLYMPUS" in browser.title
-    picture = browser.find_element(By.CSS_SELECTOR, "img[src*='operations']")
-    assert browser.execute_script("return arguments[0].naturalWidth > 0", picture)
+    for name in ("olympus.svg", "applications.svg"):
+        picture = browser.find_element(By.CSS_SELECTOR, f"img[src*='{name}']")
+        assert browser.execute_script("return arguments[0].naturalWidth > 0", picture), name
     click(browser, browser.find_element(By.CSS_SELECTOR, "main a[href='reference/index.html']"))
     click(browser, browser.find_element(By.LINK_TEXT, "olympus.numpy"))
     click(browser, browser.find_element(By.LINK_TEXT, "einsum"))
