@@ -265,9 +265,9 @@ from olympus_numpy.elementwise.trigonometry import sin as sin
 from olympus_numpy.elementwise.trigonometry import sinh as sinh
 from olympus_numpy.elementwise.trigonometry import tan as tan
 from olympus_numpy.elementwise.trigonometry import tanh as tanh
+from olympus_numpy.elementwise.ufunc import frompyfunc as frompyfunc
 from olympus_numpy.elementwise.vectorization import apply_along_axis as apply_along_axis
 from olympus_numpy.elementwise.vectorization import apply_over_axes as apply_over_axes
-from olympus_numpy.elementwise.vectorization import frompyfunc as frompyfunc
 from olympus_numpy.elementwise.vectorization import vectorize as vectorize
 from olympus_numpy.indexing.insertion import delete as delete
 from olympus_numpy.indexing.insertion import insert as insert
