@@ -117,7 +117,7 @@ def run_pytest(session: nox.Session, *arguments: str, env: Mapping[str, str] | N
 @nox.session(reuse_venv=True)
 def lint(session: nox.Session) -> None:
     """Style and formatting (ruff)."""
-    session.install("ruff>=0.12")
+    session.install("ruff~=0.17.6")  # the release in .pre-commit-config.yaml
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
 
