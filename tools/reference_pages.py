@@ -99,7 +99,9 @@ def write(folder: Path) -> None:
         for module in modules:
             if not entries[module]:
                 continue
-            index += [f"- [{module}]({module}.md): {len(entries[module])} names"]
+            about = inspect.getdoc(importlib.import_module(module)) or ""
+            summary = " ".join(about.partition("\n\n")[0].split()).replace("``", "`")
+            index += [f"- [{module}]({module}.md) ({len(entries[module])}): {summary}"]
             (folder / f"{module}.md").write_text(module_page(module, entries[module]), "utf-8")
             for entry in entries[module]:
                 text = entry_page(entry) + notes(entry, pages, folder.parent)
