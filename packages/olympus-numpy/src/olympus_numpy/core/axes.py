@@ -40,7 +40,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Returns the axes that an argument names: None for all axes, one axis, or several."""
+    """Returns the axes that an argument names; the argument None names all axes."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, tuple | list):

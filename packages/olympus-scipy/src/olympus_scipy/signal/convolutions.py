@@ -49,7 +49,13 @@ def _check_method(method: str) -> None:
 
 
 def _is_inside(function: str, in1: Any, in2: Any, mode: str) -> bool:
-    """Returns whether mode "valid" must exchange the operands: the first fits within the second."""
+    """Returns whether the mode is "valid" and the first operand is smaller than the second.
+
+    The operands must then be exchanged.
+
+    Raises:
+      ValueError: the mode is "valid" and neither operand fits within the other.
+    """
     if mode != "valid":
         return False
     pairs = list(zip(onp.shape(in1), onp.shape(in2), strict=True))

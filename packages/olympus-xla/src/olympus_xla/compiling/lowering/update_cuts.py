@@ -46,8 +46,8 @@ def cut_before_updates(
       platforms: the program's platforms; only the CPU's compiler needs cuts.
 
     Returns:
-      The program with optimization barriers, and the cuts; the program itself, and None, if it has
-      no such updates.
+      The program with optimization barriers, and the cuts. If there are no such updates, the
+      unchanged program and None.
     """
     if tuple(platforms) != ("cpu",) or not has_updates(olympuspr):
         return olympuspr, None

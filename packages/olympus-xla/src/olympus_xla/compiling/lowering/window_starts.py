@@ -48,7 +48,8 @@ def with_starts_as_values(
       platforms: the program's platforms; only the CPU's compiler needs this.
 
     Returns:
-      The program, and the replaced slices; the program itself, and None, if it has few of them.
+      The new program and the replaced slices. If there are few such slices, the unchanged program
+      and None.
     """
     if len(olympuspr.eqns) < _FEWEST_EQUATIONS or tuple(platforms) != ("cpu",):
         return olympuspr, None
