@@ -476,7 +476,7 @@ def newer(session: nox.Session) -> None:
 def all_floats(session: nox.Session) -> None:
     """Checks the errors of vectorised functions over all numbers of single precision: minutes."""
     install_workspace(session, *test_requirements())
-    for name in ("trigonometry", "logarithms"):
+    for name in ("trigonometry", "hyperbolic"):
         session.run("python", f"packages/olympus-xla/tests/test_cpu_{name}.py")
 
 

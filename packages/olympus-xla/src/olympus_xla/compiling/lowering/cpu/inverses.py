@@ -19,7 +19,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.settings import config_states
 
-from .trigonometry import double, polynomial, times
+from .trigonometry import double, polynomial, quotient, times
 
 # Coefficients of (atan(t)/t - 1)/t^2 in t^2 for t up to 1, and of (asin(t)/t - 1)/t^2 for t up to
 # 1/2. They interpolate at Chebyshev's points. The errors of the functions are 2^-34.
@@ -142,7 +142,7 @@ def _angle(high: Any, right: Any) -> Any:
     is_origin = lax.eq(long, lax.full_like(high, 0))
     long = lax.select(lax.bitwise_or(are_infinite, is_origin), one, long)
     short = lax.select(are_infinite, one, short)
-    tangent = lax.div(double(short), double(long))
+    tangent = quotient(double(short), double(long))
     angle = lax.mul(tangent, polynomial(lax.mul(tangent, tangent), [1.0, *_ARC_TANGENT]))
     return lax.select(is_steep, lax.sub(lax.full_like(angle, math.pi / 2), angle), angle)
 

@@ -53,7 +53,7 @@ _FOUR = int(np.float32(4).view(np.int32))
 _EXPONENT = -(1 << 23)
 
 
-def _in_single(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def in_single(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Returns a function that computes in single precision and rounds to the operand's dtype."""
 
     @functools.wraps(function)
@@ -64,7 +64,7 @@ def _in_single(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return rounded
 
 
-@_in_single
+@in_single
 def log_plus_one(x: Any) -> Any:
     """Returns log(1 + x)."""
     value = _log_plus_one(x)
@@ -77,7 +77,7 @@ def log_plus_one(x: Any) -> Any:
     return lax.select(lax.lt(lax.abs(x), lax.full_like(x, _SMALL)), x, value)
 
 
-@_in_single
+@in_single
 def arc_hyperbolic_sine(x: Any) -> Any:
     """Returns the inverse hyperbolic sine."""
     size = lax.abs(x)
@@ -90,17 +90,17 @@ def arc_hyperbolic_sine(x: Any) -> Any:
     doubled = lax.add(value, lax.full_like(x, math.log(2)))
     value = lax.select(is_large, doubled, value)
     is_inside = lax.bitwise_and(lax.ge(size, lax.full_like(x, _SMALL)), lax.lt(size, _infinity(x)))
-    return lax.select(is_inside, _with_sign(x, value), x)
+    return lax.select(is_inside, with_sign(x, value), x)
 
 
-@_in_single
+@in_single
 def arc_hyperbolic_tangent(x: Any) -> Any:
     """Returns the inverse hyperbolic tangent."""
     size = lax.abs(x)
     one = lax.full_like(x, 1)
     ratio = lax.div(lax.add(size, size), lax.sub(one, size))
-    value = _with_sign(x, times(_log_plus_one(ratio), 0.5))
-    outside = lax.select(lax.eq(size, one), _with_sign(x, _infinity(x)), lax.full_like(x, np.nan))
+    value = with_sign(x, times(_log_plus_one(ratio), 0.5))
+    outside = lax.select(lax.eq(size, one), with_sign(x, _infinity(x)), lax.full_like(x, np.nan))
     value = lax.select(lax.lt(size, one), value, outside)
     return lax.select(lax.lt(size, lax.full_like(x, _SMALL)), x, value)
 
@@ -125,7 +125,7 @@ def _infinity(x: Any) -> Any:
     return lax.full_like(x, np.inf)
 
 
-def _with_sign(x: Any, value: Any) -> Any:
+def with_sign(x: Any, value: Any) -> Any:
     """Returns nonnegative numbers with the signs of ``x``."""
     sign = lax.bitwise_and(
         lax.bitcast_convert_type(x, np.int32), lax.full_like(x, -(1 << 31), dtype=np.int32)

@@ -15,6 +15,7 @@ The power in the group ``elementwise`` of the benchmarks covers this module.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.settings import config_states
 
-from .trigonometry import double, polynomial, times
+from .trigonometry import double, polynomial, quotient, times
 
 # Coefficients of log2(m) / s in the square of s = (m - 1) / (m + 1), and of 2^f in f.
 _LOGARITHM = [2 / math.log(2) / (2 * k + 1) for k in range(7)]
@@ -50,7 +51,7 @@ def power(base: Any, exponent: Any, *, shape: tuple[int, ...], dtype: Any) -> An
         x, y = (_wide(each, shape, dtype) for each in (base, exponent))
         size = lax.abs(x)
         one = lax.full_like(x, 1.0)
-        logarithm = lax.mul(y, _log2(size))
+        logarithm = lax.mul(y, log2(size))
         # One to an infinite power is one.
         logarithm = lax.select(lax.eq(size, one), lax.full_like(x, 0.0), logarithm)
         value = _exp2(logarithm)
@@ -76,16 +77,21 @@ def _wide(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return x if x.shape == shape else lax.broadcast_in_dim(x, shape, tuple(range(x.ndim)))
 
 
-def _log2(size: Any) -> Any:
-    """Returns the binary logarithm of nonnegative numbers."""
+def log2(size: Any, coefficients: Sequence[float] = _LOGARITHM) -> Any:
+    """Returns the binary logarithm of nonnegative numbers of double precision.
+
+    Args:
+      size: the numbers.
+      coefficients: those of log2(m) / s in the square of s; more of them give more digits.
+    """
     bits = lax.bitcast_convert_type(size, np.int64)
     shift = lax.full_like(bits, _FRACTION_BITS)
     above = lax.sub(bits, lax.full_like(bits, _ROOT_OF_HALF))
     whole = lax.shift_right_arithmetic(above, shift)
     mantissa = lax.bitcast_convert_type(lax.sub(bits, lax.shift_left(whole, shift)), np.float64)
     one = lax.full_like(mantissa, 1.0)
-    ratio = lax.div(lax.sub(mantissa, one), lax.add(mantissa, one))
-    series = lax.mul(ratio, polynomial(lax.mul(ratio, ratio), _LOGARITHM))
+    ratio = quotient(lax.sub(mantissa, one), lax.add(mantissa, one))
+    series = lax.mul(ratio, polynomial(lax.mul(ratio, ratio), coefficients))
     value = lax.add(double(lax.convert_element_type(whole, np.int32)), series)
     infinity = lax.full_like(size, np.inf)
     value = lax.select(lax.eq(size, infinity), infinity, value)

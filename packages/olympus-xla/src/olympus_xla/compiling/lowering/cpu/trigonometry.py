@@ -244,6 +244,15 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return value
 
 
+def quotient(x: Any, y: Any) -> Any:
+    """Returns the quotient of doubles, for several uses.
+
+    XLA writes the result of a division that is used more than once to memory, instead of fusing it.
+    So the division here is used once, by a product with 2, which is exact.
+    """
+    return times(lax.div(times(x, 0.5), y), 2.0)
+
+
 def times(x: Any, factor: float) -> Any:
     """Returns the product of an array and a number."""
     return lax.mul(x, lax.full_like(x, factor))

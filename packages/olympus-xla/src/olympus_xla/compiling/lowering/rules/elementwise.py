@@ -15,7 +15,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
-from ..cpu import inverses, logarithms, powers, trigonometry
+from ..cpu import gamma, hyperbolic, inverses, logarithms, powers, trigonometry
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -28,8 +28,6 @@ for _primitive, _operation in {
     lax.expm1_p: "stablehlo.exponential_minus_one",
     lax.tanh_p: "stablehlo.tanh",
     lax.logistic_p: "stablehlo.logistic",
-    lax.sinh_p: "chlo.sinh",
-    lax.cosh_p: "chlo.cosh",
     lax.acosh_p: "chlo.acosh",
     lax.sqrt_p: "stablehlo.sqrt",
     lax.rsqrt_p: "stablehlo.rsqrt",
@@ -52,8 +50,6 @@ for _primitive, _operation in {
     lax.erf_p: "chlo.erf",
     lax.erfc_p: "chlo.erfc",
     lax.erf_inv_p: "chlo.erf_inv",
-    lax.lgamma_p: "chlo.lgamma",
-    lax.digamma_p: "chlo.digamma",
     lax.nextafter_p: "chlo.next_after",
     lax.add_any_p: "stablehlo.add",
 }.items():
@@ -298,6 +294,10 @@ for _primitive, _arguments in {
     lax.atan_p: ("chlo.atan", inverses.arc_tangent),
     lax.atan2_p: ("stablehlo.atan2", inverses.angle_of_point),
     lax.cbrt_p: ("stablehlo.cbrt", inverses.cube_root),
+    lax.sinh_p: ("chlo.sinh", hyperbolic.hyperbolic_sine),
+    lax.cosh_p: ("chlo.cosh", hyperbolic.hyperbolic_cosine),
+    lax.lgamma_p: ("chlo.lgamma", gamma.log_gamma),
+    lax.digamma_p: ("chlo.digamma", gamma.digamma),
     lax.log1p_p: ("stablehlo.log_plus_one", logarithms.log_plus_one),
     lax.asinh_p: ("chlo.asinh", logarithms.arc_hyperbolic_sine),
     lax.atanh_p: ("chlo.atanh", logarithms.arc_hyperbolic_tangent),

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logarithm of the gamma function and its derivative, in double precision.
+
+The operands have single precision or less. XLA's CPU backend calls the C library for the sine and
+the tangent in the reflection of each element, so that nothing is vectorised: 9 ns an element. These
+operations are vectorised and take 1 to 2 ns.
+
+Operands below 1/2 are reflected. Those below 8 are increased by 8, so that Stirling's series
+(Abramowitz and Stegun, 6.1.41 and 6.3.18) has an error of 2^-49. The product of the eight factors,
+which is a polynomial, is taken off again.
+
+The error is below 0.51 units in the last place, and next to zeros of the functions 2^-45. XLA's
+functions have errors of 2^-20 there.
+
+The group ``elementwise`` of the benchmarks covers this module.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.settings import config_states
+
+from .powers import log2
+from .trigonometry import double, polynomial, quotient, times
+
+# How much small operands are increased, and the factors y, y + 1, ... as a polynomial in y.
+_SHIFT = 8.0
+_FACTORS = [0.0, 5040.0, 13068.0, 13132.0, 6769.0, 1960.0, 322.0, 28.0, 1.0]
+_SLOPE_OF_FACTORS = [k * factor for k, factor in enumerate(_FACTORS)][1:]
+
+# Stirling's series in 1/y^2: Bernoulli's numbers B_2n over 2n (2n - 1), and over 2n.
+_BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6]
+_STIRLING = [b / ((2 * n) * (2 * n - 1)) for n, b in enumerate(_BERNOULLI, 1)]
+_SLOPE_OF_STIRLING = [b / (2 * n) for n, b in enumerate(_BERNOULLI, 1)]
+
+# Taylor's series in the square of half turns, for at most 1/2. The errors are 2^-51.
+_SINE = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(10)]
+_COSINE = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(11)]
+
+# Coefficients of log2, for an error of 2^-53.
+_LOGARITHM = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
+
+
+def _in_double(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Returns a function that computes in double precision and rounds to the operand's dtype."""
+
+    @functools.wraps(function)
+    def rounded(operand: Any) -> Any:
+        with config_states.enable_x64(True):
+            x = double(lax.convert_element_type(operand, np.float32))
+            return lax.convert_element_type(function(x), operand.dtype)
+
+    return rounded
+
+
+@_in_double
+def log_gamma(x: Any) -> Any:
+    """Returns the logarithm of the absolute value of the gamma function."""
+    is_reflected, y, is_small, shifted = _shifted(x)
+    inverse = quotient(lax.full_like(x, 1), shifted)
+    series = lax.mul(inverse, polynomial(lax.mul(inverse, inverse), _STIRLING))
+    half = lax.full_like(x, 0.5)
+    stirling = lax.sub(lax.mul(lax.sub(shifted, half), _log(shifted)), shifted)
+    stirling = lax.add(lax.add(stirling, lax.full_like(x, math.log(2 * math.pi) / 2)), series)
+    factors = lax.select(is_small, polynomial(y, _FACTORS), lax.full_like(x, 1))
+    sine, _ = _sine_of_half_turns(x)
+    ratio = quotient(lax.abs(sine), factors)
+    # One logarithm serves the factors and the reflection.
+    taken_off = _log(lax.select(is_reflected, ratio, factors))
+    reflected = lax.sub(lax.full_like(x, math.log(math.pi)), stirling)
+    value = lax.sub(lax.select(is_reflected, reflected, stirling), taken_off)
+    infinity = lax.full_like(x, np.inf)
+    value = lax.select(lax.eq(lax.abs(x), infinity), infinity, value)
+    return lax.select(lax.ne(x, x), x, value)
+
+
+@_in_double
+def digamma(x: Any) -> Any:
+    """Returns the derivative of `log_gamma`; NaN at its poles."""
+    is_reflected, y, is_small, shifted = _shifted(x)
+    one, zero = lax.full_like(x, 1), lax.full_like(x, 0)
+    inverse = quotient(one, shifted)
+    square = lax.mul(inverse, inverse)
+    series = lax.add(times(inverse, 0.5), lax.mul(square, polynomial(square, _SLOPE_OF_STIRLING)))
+    stirling = lax.sub(_log(shifted), series)
+    factors = lax.select(is_small, polynomial(y, _FACTORS), one)
+    slope = lax.select(is_small, polynomial(y, _SLOPE_OF_FACTORS), zero)
+    sine, turns = _sine_of_half_turns(x)
+    cosine = polynomial(lax.mul(turns, turns), _COSINE)
+    # One division serves the factors and the reflection.
+    both = lax.add(lax.mul(slope, sine), times(lax.mul(cosine, factors), math.pi))
+    above = lax.select(is_reflected, both, slope)
+    below = lax.select(is_reflected, lax.mul(factors, sine), factors)
+    value = lax.sub(stirling, lax.div(above, below))
+    is_pole = lax.bitwise_and(is_reflected, lax.eq(turns, zero))
+    is_undefined = lax.bitwise_or(is_pole, lax.ne(x, x))
+    return lax.select(is_undefined, lax.full_like(x, np.nan), value)
+
+
+def _shifted(x: Any) -> tuple[Any, Any, Any, Any]:
+    """Returns whether an operand is reflected, the operand y after it, and the shift.
+
+    Returns:
+      Whether the operand is reflected; y, which is at least 1/2; whether y is increased; and y,
+      increased if so.
+    """
+    is_reflected = lax.lt(x, lax.full_like(x, 0.5))
+    y = lax.select(is_reflected, lax.sub(lax.full_like(x, 1), x), x)
+    shift = lax.full_like(x, _SHIFT)
+    is_small = lax.lt(y, shift)
+    return is_reflected, y, is_small, lax.select(is_small, lax.add(y, shift), y)
+
+
+def _sine_of_half_turns(x: Any) -> tuple[Any, Any]:
+    """Returns sin(pi t), and t, which is the operand less the nearest whole number.
+
+    The sign of the sine of pi x is lost. The quotient of cosine and sine is that of x.
+    """
+    turns = lax.sub(x, lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN))
+    return lax.mul(turns, polynomial(lax.mul(turns, turns), _SINE)), turns
+
+
+def _log(x: Any) -> Any:
+    """Returns the natural logarithm of nonnegative numbers, with an error of 2^-52."""
+    return times(log2(x, _LOGARITHM), math.log(2))
