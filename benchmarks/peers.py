@@ -38,7 +38,7 @@ _MORE_EXACT = (
     "NumPy's kernels for AVX-512 have errors of up to 3 units in the last place; those of OLYMPUS "
     "are below 0.51, by arithmetic in double precision"
 )
-_BY_XLA = "NumPy has a kernel written for AVX-512, where XLA vectorises a formula of exp or log"
+_BY_FORMULA = "NumPy has a kernel written for AVX-512; here it is a formula of exp or log"
 _CALL = "the call of NumPy takes some 0.03 ms"
 _OTHER_LAPACK = "OLYMPUS calls the LAPACK that jaxlib registers, as JAX does; PyTorch has MKL"
 _ALL_RANGES = "XLA computes the formulas of all ranges of the operand and selects one"
@@ -61,7 +61,7 @@ REASONS = {
     **dict.fromkeys(
         ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "cbrt"), _MORE_EXACT
     ),
-    **dict.fromkeys(("exp2", "expm1", "log1p", "sinh", "cosh", "arcsinh", "arctanh"), _BY_XLA),
+    **dict.fromkeys(("exp2", "expm1", "log1p", "sinh", "cosh", "arcsinh", "arctanh"), _BY_FORMULA),
     **dict.fromkeys(
         ("floor", "log", "where", "sum", "sum of columns"),
         "below 2 in other rounds on the same machine, whose memory other programs used as well",
@@ -72,7 +72,7 @@ REASONS = {
         "rounds on the same machine",
     ),
     "histogram of 100 bins": "the edges of each guessed bin are read to correct the guess",
-    "gelu": "XLA's erfc takes nearly all of the time",
+    "gelu": "XLA's erfc takes nearly all of the time, for the formulas of three ranges",
     "power": (
         "a logarithm and an exponential in double precision, exact to 0.51 units in the last "
         "place; NumPy's kernel for AVX-512 has 0.99"
