@@ -412,7 +412,7 @@ cpu_lowerings = declare_flag(
     "cpu_lowerings",
     True,
     truth,
-    "Whether programs on one CPU device use faster lowerings than XLA's, such as calls of NumPy.",
+    "Whether CPU programs use faster code than XLA's, such as calls of NumPy on one device.",
     shapes_programs=True,
 )
 cpu_collectives_implementation = declare_flag(
