@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
+from olympus_ir.lax import linalg
 from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_xla import jit
 from olympus_xla.compiling.cache_key import processor_identity
@@ -21,6 +22,7 @@ TURIN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512bw"
 COMPILED = """
 import numpy as np
 from olympus_ir import lax
+from olympus_ir.lax import linalg
 from olympus_xla import jit
 jit(lax.abs).lower(np.zeros(100_000, np.float32)).compile()
 """
@@ -31,6 +33,25 @@ def default_lowerings():
     cpu_lowerings.update(False)
     yield
     cpu_lowerings.update(True)
+
+
+def module_of(function):
+    return jit(function).lower(np.ones((4, 4), np.float32)).compiler_ir()
+
+
+def has_tiles(function):
+    options = tuned(compile_options([0]), "cpu", module_of(function))
+    return b"xla_cpu_disable_tiled_emitter" not in options.SerializeAsString()
+
+
+def test_programs_that_may_transpose_keep_tiles():
+    """Transpositions are faster in tiles; XLA transposes operands of products and of LAPACK."""
+    assert not has_tiles(lax.abs)
+    assert not has_tiles(lambda x: lax.reduce_sum(lax.exp(lax.add(x, x)), (0,)))
+    assert has_tiles(lambda x: lax.abs(lax.transpose(x, (1, 0))))
+    assert has_tiles(lambda x: lax.dot(x, x))
+    assert has_tiles(linalg.cholesky)
+    assert has_tiles(lambda x: lax.scan(lambda c, y: (c, lax.dot(c, x)), x, x)[1])
 
 
 def test_processors_with_fast_wide_vectors():
@@ -52,7 +73,7 @@ def test_other_options_stay():
     options = compile_options(
         [3], options={"xla_cpu_enable_fast_math": False}, disabled_passes=["dce"]
     )
-    found = tuned(options, "cpu")
+    found = tuned(options, "cpu", module_of(lax.abs))
     assert found.env_option_overrides == [*options.env_option_overrides, (WIDTH, 512)]
     assert options.env_option_overrides == [
         ("xla_cpu_enable_fast_math", False),
@@ -70,20 +91,20 @@ def test_other_options_stay():
 @pytest.mark.usefixtures("wide")
 def test_the_users_width_stays(monkeypatch):
     options = compile_options([0], options={WIDTH: 256})
-    assert tuned(options, "cpu").env_option_overrides == [(WIDTH, 256)]
+    assert tuned(options, "cpu", module_of(lax.abs)).env_option_overrides == [(WIDTH, 256)]
     monkeypatch.setenv("XLA_FLAGS", f"--{WIDTH}=128")
-    assert tuned(compile_options([0]), "cpu").env_option_overrides == []
+    assert tuned(compile_options([0]), "cpu", module_of(lax.abs)).env_option_overrides == []
 
 
 def test_other_platforms_keep_their_options():
     options = compile_options([0])
-    assert tuned(options, "cuda") is options
+    assert tuned(options, "cuda", module_of(lax.abs)) is options
 
 
 @pytest.mark.usefixtures("default_lowerings")
 def test_the_flag_turns_it_off():
     options = compile_options([0])
-    assert tuned(options, "cpu") is options
+    assert tuned(options, "cpu", module_of(lax.abs)) is options
 
 
 def test_machine_code(tmp_path):

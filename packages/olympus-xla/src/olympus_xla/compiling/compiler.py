@@ -106,7 +106,7 @@ def compile_module(
         options=compiler_options,
         disabled_passes=disabled_passes,
     )
-    options = tuned(options, devices[0].platform)
+    options = tuned(options, devices[0].platform, module)
 
     compiled = False
 
