@@ -95,6 +95,50 @@ def test_transformed_functions_stay_functions():
         pickle.dumps(olympus.grad(lambda x: x))
 
 
+READER = """
+import pickle, sys
+import olympus
+olympus.config.update("olympus_num_cpu_devices", int(sys.argv[2]))
+try:
+    function, x = pickle.load(open(sys.argv[1], "rb"))
+    print(function(x).tolist())
+except RuntimeError as error:
+    print(error)
+"""
+WRITER = """
+import pickle, sys
+import cloudpickle, numpy as np, olympus
+olympus.config.update("olympus_num_cpu_devices", 4)
+types = (olympus.sharding.AxisType.Auto,) * 2
+mesh = olympus.make_mesh((2, 2), ("a", "b"), axis_types=types)
+assert pickle.loads(pickle.dumps(mesh)) is mesh
+assert pickle.loads(pickle.dumps(olympus.devices()[3])) is olympus.devices()[3]
+P = olympus.P
+sums = lambda x: olympus.lax.psum(x.sum(axis=1), "b")
+function = olympus.jit(olympus.shard_map(sums, mesh=mesh, in_specs=P("a", "b"), out_specs=P("a")))
+cloudpickle.dump((function, np.arange(8.0).reshape(2, 4)), open(sys.argv[1], "wb"))
+"""
+
+
+def test_meshes_are_found_in_other_processes(tmp_path):
+    pytest.importorskip("cloudpickle")
+    path = tmp_path / "function"
+    run(["-c", WRITER], path)
+    assert run(["-c", READER], path, 4) == run(["-c", READER], path, 8) == "[6.0, 22.0]"
+    assert run(["-c", READER], path, 2) == (
+        "the pickle refers to the device cpu:2, and this process has the devices cpu:0, cpu:1. "
+        "Start it with the setting olympus_num_cpu_devices=3 or more"
+    )
+
+
+def test_devices_of_other_platforms():
+    from olympus_xla.platforms.travelling_devices import device_of_this_process
+
+    assert device_of_this_process("cpu", 0) is olympus.devices("cpu")[0]
+    with pytest.raises(RuntimeError, match="refers to the device tpu:1, and this process has no"):
+        device_of_this_process("tpu", 1)
+
+
 # ---- worker processes ----
 
 # Workers start from a process that has not used a device yet: a copy by fork of one that has would

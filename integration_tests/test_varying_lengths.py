@@ -470,6 +470,99 @@ def test_selections_equal_those_of_numpy(name):
     close(olympus.vmap(olympus.grad(total))(xs)[0], np.array(numeric), 2e-2)
 
 
+ROWS = np.random.default_rng(3).normal(size=(5, 8)).astype(np.float32)
+
+# Functions of a row, for NumPy and OLYMPUS, that select by a mask of the row.
+OF_ROWS = {
+    "sum": lambda np, x: np.sum(x[x > 0]),
+    "mean": lambda np, x: np.mean(x[x > 0] ** 2),
+    "median": lambda np, x: np.median(x[x > 0]),
+    "largest two": lambda np, x: np.sort(x[x > 0])[-1:],
+    "positions": lambda np, x: np.nonzero(x > 0)[0].sum(),
+    "unique": lambda np, x: np.unique(np.round(x)).max(),
+    "size": lambda np, x: np.float32(x[x > 0].shape[0]),
+    "two masks": lambda np, x: np.sum(x[x > 0]) * np.mean(x[x < 0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_vmap_inside_maps_over_masks(name):
+    function = OF_ROWS[name]
+    expected = np.stack([function(np, row) for row in ROWS])
+    of_rows = olympus.vmap(lambda row: function(jnp, row))
+    close(olympus.masked(of_rows)(ROWS), expected)
+    close(olympus.jit(olympus.masked(of_rows))(ROWS), expected)
+    twice = olympus.vmap(olympus.masked(of_rows))(np.stack([ROWS, ROWS]))
+    close(twice, np.stack([expected, expected]))
+
+
+def test_derivatives_of_masks_under_vmap_inside():
+    def of_row(row):
+        return jnp.sum(jnp.sort(row[row > 0]) ** 3)
+
+    expected = np.where(ROWS > 0, 3 * ROWS**2, 0)
+    close(olympus.masked(olympus.vmap(olympus.grad(of_row)))(ROWS), expected)
+    total = lambda rows: olympus.vmap(of_row)(rows).sum()  # noqa: E731 - short in place
+    close(olympus.masked(olympus.grad(total))(ROWS), expected)
+    close(olympus.grad(olympus.masked(total))(ROWS), expected)
+    second = olympus.jvp(olympus.grad(olympus.masked(total)), (ROWS,), (ROWS,))[1]
+    close(second, np.where(ROWS > 0, 6 * ROWS**2, 0))
+
+
+def test_vmap_inside_with_axes_and_in_nests():
+    def above(column, limit):
+        return jnp.sum(column[column > limit])
+
+    columns = olympus.vmap(above, in_axes=(1, None))
+    expected = np.where(ROWS > 0.5, ROWS, 0).sum(axis=0)
+    close(olympus.masked(columns)(ROWS, 0.5), expected)
+    limits = np.array([0.0, 0.5], np.float32)
+    nested = olympus.vmap(columns, in_axes=(None, 0))
+    close(olympus.masked(nested)(ROWS, limits)[1], expected)
+    some = olympus.masked(lambda x: olympus.vmap(lambda r: r[r > 0].sum())(x[x[:, 0] > 0]))
+    chosen = ROWS[ROWS[:, 0] > 0]
+    close(np.asarray(some(ROWS)), np.where(chosen > 0, chosen, 0).sum(axis=1))
+
+
+def test_rows_of_different_lengths_are_refused():
+    ragged = olympus.masked(olympus.vmap(lambda row: jnp.sort(row[row > 0])))
+    with pytest.raises(NotImplementedError, match=r"apply vmap to a masked function"):
+        ragged(ROWS)
+    found = olympus.vmap(olympus.masked(lambda row: jnp.sort(row[row > 0])))(ROWS)
+    assert found.lengths[0].tolist() == (ROWS > 0).sum(axis=1).tolist()
+
+    @olympus.masked
+    def outer_and_inner(x):
+        chosen = x[0][x[0] > 0]
+        return olympus.vmap(lambda row: jnp.sum(row[row > 0]) * jnp.sum(chosen))(x)
+
+    with pytest.raises(NotImplementedError, match=r"float32\[count1\], an array whose size is"):
+        outer_and_inner(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: jnp.fft.fft(x[x > 0]), "XLA's transforms have known lengths"),
+        (
+            lambda x: jnp.linalg.eigvalsh(jnp.outer(x, x)[x > 0][:, x > 0]),
+            "padding would change the result of eigh",
+        ),
+        (
+            lambda x: olympus.pure_callback(
+                np.sin, olympus.ShapeDtypeStruct((3,), x.dtype), x[x > 0]
+            ),
+            "the function on the host would get the padding",
+        ),
+        (lambda x: lax.map(lambda t: x[x > t], jnp.arange(2.0)), "counted inside of a loop"),
+    ],
+    ids=["fft", "eigvalsh", "callback", "sizes of a loop"],
+)
+def test_what_masked_functions_refuse(function, message):
+    with pytest.raises((NotImplementedError, olympus.errors.OlympusTypeError), match=message):
+        olympus.masked(function)(ROWS[0])
+
+
 def test_one_program_for_all_masks():
     masked = olympus.masked(lambda x: jnp.mean(x[x > 0]))
     masked(np.ones(8, np.float32))

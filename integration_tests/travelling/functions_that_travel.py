@@ -81,6 +81,10 @@ def affine(weights, x):
     return x * weights + 1
 
 
+def total(x):
+    return lax.psum(x.sum(), "i")
+
+
 def sum_of(function, x):
     return function(x).sum()
 
@@ -98,6 +102,8 @@ def functions():
     """Returns the functions by name, each with its arguments and the value that it must have."""
     cosine = np.cos(X)
     frozen = olympus.freeze(affine, WEIGHTS, X, weights=0)
+    mesh = olympus.make_mesh((1,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
+    part = olympus.P("i")
     return {
         "jit": (decorated, (X,), 2 * cosine),
         "jit of a plain function": (olympus.jit(plain), (X,), (np.sin(X) ** 2).sum()),
@@ -142,6 +148,30 @@ def functions():
         ),
         "pushforward of linearize": (olympus.linearize(decorated, X)[1], (X,), None),
         "frozen": (frozen, (X,), X * WEIGHTS + 1),
+        "shard_map": (
+            olympus.shard_map(total, mesh=mesh, in_specs=part, out_specs=olympus.P()),
+            (X,),
+            X.sum(),
+        ),
+        "grad of shard_map": (
+            olympus.jit(
+                olympus.grad(
+                    olympus.shard_map(total, mesh=mesh, in_specs=part, out_specs=olympus.P())
+                )
+            ),
+            (X,),
+            np.ones(6),
+        ),
+        "jit with shardings": (
+            olympus.jit(plain, in_shardings=olympus.NamedSharding(mesh, part)),
+            (X,),
+            (np.sin(X) ** 2).sum(),
+        ),
+        "closure_convert": (
+            olympus.closure_convert(lambda x: jnp.cos(x) * WEIGHTS, X)[0],
+            (X,),
+            cosine * WEIGHTS,
+        ),
     }
 
 

@@ -11,7 +11,7 @@ from olympus_ir.diagnostics.name_stacks import TransformationName
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
 from olympus_ir.loading import deferred
-from olympus_ir.programs.tracing import transforming
+from olympus_ir.programs.tracing import current, transforming
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, result_paths
@@ -162,6 +162,22 @@ class _MappedFunction:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Calls the function on all examples."""
+        if current.counts_sizes:
+            return self._call_with_counts(args, kwargs)
+        return self._call(args, kwargs)
+
+    def _call_with_counts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls the function where masks may be counted, by example if it maps over masks."""
+        try:
+            return self._call(args, kwargs)
+        except NotImplementedError as error:
+            by_example = getattr(error, "by_example", None)
+            if by_example is None:
+                raise
+        padded = _MappedFunction(by_example(self.fun), self.options, self.chunk_size)
+        return padded._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         fun, options = self.fun, self.options
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         in_dims = self.in_axes_of_tree.get(in_tree)

@@ -20,7 +20,7 @@ from .arrays.shards import Shard
 from .arrays.transfer import block_until_ready, copy_to_host_async, device_get, device_put
 from .calls.jit import clear_caches
 from .calls.jit import jit as jit
-from .platforms import plugins
+from .platforms import plugins, travelling_devices
 from .platforms.backends import (
     clear_backends,
     default_backend,
@@ -66,6 +66,7 @@ __all__ = [
     "process_count",
     "process_index",
     "process_indices",
+    "travelling_devices",
 ]
 
 register_library_folder(__path__[0])

@@ -14,6 +14,7 @@ from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.trees.pickled_functions import NamedFunction
 from olympus_ir.trees.wrapping import update_wrapper, wraps
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import PyTree
@@ -151,20 +152,36 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
     """
     closure, closed_over = _trace_closure(fun, example_args, "closure_convert")
     hoisted = [value for value in closed_over if _may_be_differentiated(value)]
-    count = len(example_args)
     kept = [None if _may_be_differentiated(value) else value for value in closed_over]
+    return _Converted(closure, kept, len(example_args)), hoisted
 
-    def converted(*args: Any) -> Any:
-        given = iter(args[count:])
-        if len(args) != count + len(hoisted):
+
+class _Converted(NamedFunction):
+    """A traced function that takes converted values after its arguments.
+
+    Args:
+      closure: the traced function.
+      kept: the closed-over values that are not converted; None in the places of the others.
+      count: the number of arguments.
+    """
+
+    __slots__ = ("closure", "count", "kept")
+
+    def __init__(self, closure: _TracedClosure, kept: list[Any], count: int) -> None:
+        self.closure = closure
+        self.kept = kept
+        self.count = count
+
+    def __call__(self, *args: Any) -> Any:
+        given = iter(args[self.count :])
+        converted = sum(value is None for value in self.kept)
+        if len(args) != self.count + converted:
             raise TypeError(
-                f"the converted function takes {count} arguments and {len(hoisted)} values that it "
-                f"closed over, got {len(args)}"
+                f"the converted function takes {self.count} arguments and {converted} values that "
+                f"it closed over, got {len(args)}"
             )
-        values = [next(given) if value is None else value for value in kept]
-        return closure(values, *args[:count])
-
-    return converted, hoisted
+        values = [next(given) if value is None else value for value in self.kept]
+        return self.closure(values, *args[: self.count])
 
 
 def _may_be_differentiated(value: Any) -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -24,7 +24,13 @@ from ..symbolic.specifications import symbolic_shape
 from ..types.avals import ShapedArray, get_aval
 from .evaluation import Site, padding_rules
 
-__all__ = ["counted_sizes", "positions_of_true", "true_positions_p"]
+__all__ = [
+    "MappedMaskError",
+    "counted_sizes",
+    "positions_of_true",
+    "refuse_mapped_mask",
+    "true_positions_p",
+]
 
 
 # Maps a boolean vector to the positions of its true elements, in increasing order. The parameter
@@ -39,10 +45,28 @@ def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
     return ShapedArray((size,), np.dtype(np.int32), vma=mask.vma)
 
 
+class MappedMaskError(NotImplementedError):
+    """Signals that a mask selects other numbers of elements for other examples of `vmap`.
+
+    Attributes:
+      by_example: wraps the function of one example so that it counts by itself, with padded arrays
+        for all that it computes; None if the context cannot.
+    """
+
+    def __init__(self, by_example: Callable[..., Any] | None) -> None:
+        super().__init__(
+            "vmap inside of a `masked` function maps over a mask, so examples select different "
+            "numbers of elements. Return sums or arrays of fixed sizes from the mapped function, "
+            "or apply vmap to a masked function: olympus.vmap(olympus.masked(f))"
+        )
+        self.by_example = by_example
+
+
 class _State(threading.local):
     """The scope of new dimensions in this thread; None outside of `counted_sizes`."""
 
     scope: SymbolicScope | None = None
+    by_example: Callable[..., Any] | None = None
     # Pairs of a mask and the positions of its true elements.
     counted: Sequence[tuple[Any, Any]] = ()
 
@@ -51,18 +75,28 @@ _state = _State()
 
 
 @contextlib.contextmanager
-def counted_sizes(scope: SymbolicScope) -> Iterator[None]:
+def counted_sizes(
+    scope: SymbolicScope, by_example: Callable[..., Any] | None = None
+) -> Iterator[None]:
     """Context in which functions are traced that may create arrays of counted sizes.
 
     Args:
       scope: the scope of the new dimensions.
+      by_example: wraps a function to which `vmap` is applied in the context, if it maps over masks.
+        The wrapped function counts and pads by itself.
     """
-    before = _state.scope, _state.counted, current.counts_sizes
-    _state.scope, _state.counted, current.counts_sizes = scope, [], True
+    before = _state.scope, _state.counted, _state.by_example, current.counts_sizes
+    _state.scope, _state.counted, _state.by_example = scope, [], by_example
+    current.counts_sizes = True
     try:
         yield
     finally:
-        _state.scope, _state.counted, current.counts_sizes = before
+        _state.scope, _state.counted, _state.by_example, current.counts_sizes = before
+
+
+def refuse_mapped_mask() -> NoReturn:
+    """Raises the error of a mask that differs between examples."""
+    raise MappedMaskError(_state.by_example)
 
 
 def positions_of_true(mask: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.padding import Lengths, evaluate_padded
-from olympus_ir.padding.counting import counted_sizes
+from olympus_ir.padding.counting import MappedMaskError, counted_sizes
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.symbolic.expressions import SymbolicDim
 from olympus_ir.symbolic.scopes import SymbolicScope
@@ -20,7 +20,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
-from olympus_ir.types.avals import argument_aval
+from olympus_ir.types.avals import argument_aval, get_aval
 
 from ..calls.jit import jit
 from .arrays import VaryingArray
@@ -38,7 +38,8 @@ def masked(fun: F) -> F:
     of one argument need no ``size=``. Operations on their results ignore the padding, as with
     `bucketed`: a mean divides by the number of selected elements. The function is compiled once for
     all masks. `jit`, `grad` and `vmap` can be applied to the function and inside the function.
-    However, a `vmap` inside the function must not map over masks.
+    A function to which `vmap` is applied inside and that selects by a mask of its example must
+    return arrays of fixed sizes.
 
     Args:
       fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
@@ -88,7 +89,9 @@ class _Operands(NamedTuple):
     lengths: dict[str, Any]
 
 
-def _run(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _run(
+    fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any], is_example: bool = False
+) -> Any:
     scope = SymbolicScope()
     leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_varying)
     operands = _operands(leaves, scope)
@@ -100,8 +103,10 @@ def _run(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         results, out_tree = pytrees.tree_flatten(fun(*inner_args, **inner_kwargs))
         return results
 
-    with counted_sizes(scope):
+    with counted_sizes(scope, _by_example):
         closed = trace_to_closed(flat, operands.avals)
+    if is_example:
+        _check_sizes([*operands.avals, *map(get_aval, closed.consts)])
     lengths = Lengths(operands.lengths)
     results = evaluate_padded(closed, lengths, operands.values)
     outs = [
@@ -109,6 +114,30 @@ def _run(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         for result, aval in zip(results, closed.out_avals, strict=True)
     ]
     return pytrees.tree_unflatten(out_tree, outs)
+
+
+def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function of one example of `vmap` as a masked function of its own."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        result = _run(fun, args, kwargs, is_example=True)
+        for leaf in pytrees.tree_leaves(result, is_leaf=_is_varying):
+            if _is_varying(leaf):
+                raise MappedMaskError(None)
+        return result
+
+    return update_wrapper(run, fun)
+
+
+def _check_sizes(avals: Sequence[Any]) -> None:
+    """Raises NotImplementedError for types whose sizes are counted outside of `vmap`."""
+    for aval in avals:
+        if any(isinstance(size, SymbolicDim) for size in getattr(aval, "shape", ())):
+            raise NotImplementedError(
+                f"a function that vmap maps over masks takes or refers to {aval.str_short()}, an "
+                "array whose size is counted outside of it. Reduce the array before vmap, or "
+                "select by the outer mask inside of the mapped function"
+            )
 
 
 def _is_varying(value: Any) -> bool:

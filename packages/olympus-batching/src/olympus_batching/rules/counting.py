@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batching of the positions of true elements, whose number differs between examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_ir.padding.counting import refuse_mapped_mask, true_positions_p
+
+from ..tables import batching_rules
+
+
+@batching_rules.define(true_positions_p)
+def _true_positions(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+    """Refuses: arrays of the examples have no common size. `vmap` then pads each example."""
+    refuse_mapped_mask()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pickles of devices: the platform and the number, by which another process finds its own device.
+
+Meshes and shardings, and functions that refer to them, are pickled with their devices.
+"""
+
+from __future__ import annotations
+
+import copyreg
+
+from .._jaxlib import Device
+from .backends import devices
+
+__all__ = ["device_of_this_process"]
+
+
+def device_of_this_process(platform: str, number: int) -> Device:
+    """Returns the device with a platform and a number.
+
+    Raises:
+      RuntimeError: this process has no such device.
+
+    Example:
+      >>> device_of_this_process("cpu", 0)
+      CpuDevice(id=0)
+    """
+    try:
+        found = {device.id: device for device in devices(platform)}
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"the pickle refers to the device {platform}:{number}, and this process has no "
+            f"platform {platform}: {error}"
+        ) from None
+    if number not in found:
+        hint = ""
+        if platform == "cpu":
+            hint = f". Start it with the setting olympus_num_cpu_devices={number + 1} or more"
+        raise RuntimeError(
+            f"the pickle refers to the device {platform}:{number}, and this process has the "
+            f"devices {', '.join(f'{platform}:{each}' for each in sorted(found))}{hint}"
+        )
+    return found[number]
+
+
+def _reduced(device: Device) -> tuple:
+    return device_of_this_process, (device.platform, device.id)
+
+
+copyreg.pickle(Device, _reduced)  # type: ignore[arg-type]  # its type says that it takes no class
