@@ -296,3 +296,25 @@ def test_complex_steps_find_a_wrong_rule():
 
     with pytest.raises(AssertionError, match="jvp and complex step"):
         check_complex_step(wrong, 0.5)
+
+
+@pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
+def test_parts_of_a_mesh_have_their_own_solutions(how):
+    mesh = olympus.make_mesh((2,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
+    part = olympus.P("i")
+
+    def solutions(a):
+        root = inverse_root(a, differentiate=how)
+        cosine = olympus.fixed_point(
+            lambda y, a: a * jnp.cos(y) / 9, 1.0, a.sum(), differentiate=how
+        )
+        least = olympus.argmin(
+            lambda y, a: jnp.sum((y - a) ** 2 + y**4), jnp.zeros(2), a, differentiate=how
+        )
+        return root + cosine + least.sum()
+
+    of_rows = olympus.vmap(olympus.value_and_grad(solutions))
+    on_parts = olympus.shard_map(of_rows, mesh=mesh, in_specs=part, out_specs=part)
+    rows = np.stack([A, A + 1, A / 2, 3 * A])
+    for found, expected in zip(on_parts(rows), of_rows(rows), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)

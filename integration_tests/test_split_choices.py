@@ -75,3 +75,21 @@ def test_collectives_see_all_examples():
     np.testing.assert_allclose(found, [0, 1, 8, 9])
     with pytest.raises(ValueError, match="'select' or 'split'"):
         lax.cond(True, jnp.sin, jnp.cos, 1.0, batch="halves")
+
+
+def test_parts_of_a_mesh_choose_by_themselves():
+    xs = np.random.RandomState(1).randn(40, 8).astype(np.float32)
+    mesh = olympus.make_mesh((4,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
+    part = olympus.P("i")
+
+    def loss(batch):
+        return lambda x, w: sum(y.sum() for y in choose(x, w + 0 * x[0], batch))
+
+    def mapped(batch):
+        return olympus.vmap(olympus.value_and_grad(loss(batch)), in_axes=(0, None))
+
+    on_parts = olympus.shard_map(
+        lambda x: mapped("split")(x, 2.0), mesh=mesh, in_specs=part, out_specs=part
+    )
+    for one, other in zip(olympus.jit(on_parts)(xs), mapped("select")(xs, 2.0), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

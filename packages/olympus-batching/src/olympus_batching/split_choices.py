@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.named_axes import varying_like
 
 from .dimensions import BatchAxis, materialize
 from .rows import rows, with_rows
@@ -43,7 +44,10 @@ def run_split(
     Returns:
       The results, with batch dimensions at 0.
     """
-    results = [lax.full((axis.size, *aval.shape), 0, aval.dtype) for aval in out_avals]
+    results = [
+        varying_like(lax.full((axis.size, *aval.shape), 0, aval.dtype), index, *operands)
+        for aval in out_avals
+    ]
     index = lax.clamp(_int(0), index, _int(len(branches) - 1))
     for number, branch in enumerate(branches):
         is_taken = lax.eq(index, lax.full_like(index, number))

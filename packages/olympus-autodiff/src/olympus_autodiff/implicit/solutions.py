@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
 from olympus_ir.lax.linalg.matrices import permute_rows
+from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.trees import pytrees
 from olympus_ir.types.annotations import PyTree
 
@@ -213,6 +214,9 @@ def _differentiated(
     if differentiate not in _CHOICES:
         names = ", ".join(map(repr, _CHOICES))
         raise ValueError(f"`differentiate` must be one of {names}, got {differentiate!r}")
+    # Inside of shard_map, the solution varies over the axes over which the arguments do.
+    leaves = pytrees.tree_leaves(args)
+    start = pytrees.tree_map(lambda leaf: varying_like(leaf, *leaves), start)
     if differentiate == "unrolled":
         return search(start, *args)
     if differentiate == "truncated":
@@ -243,7 +247,10 @@ def _implicit(
             return jvp(lambda x: residual(x, *args), (x,), (direction,))[1]
 
         solve = _factored if linear_solve is None else linear_solve
-        moved = custom_linear_solve(apply, pytrees.tree_map(lax.neg, change), solve, solve)
+        # Where the residual does not depend on the arguments, its change does not vary over the
+        # axes of a mesh, but the solution does.
+        b = pytrees.tree_map(lambda each, like: varying_like(lax.neg(each), like), change, x)
+        moved = custom_linear_solve(apply, b, solve, solve)
         return x, moved
 
     return solution_of
