@@ -501,11 +501,11 @@ def differential(session: nox.Session) -> None:
         session.run(str(peer_python), "-m", "pip", "install", "-q", *needed, external=True)
     peer_python = next(p for p in peer.glob("*/python*") if p.stem == "python")
     given = session.posargs or ("--shard", "1/60")
+    kept = Path(session.create_tmp()) / "outcomes"  # those of JAX are computed once
+    kept.mkdir(exist_ok=True)
     environment = {"JAX_PLATFORMS": "cpu", "OLYMPUS_PLATFORMS": "cpu"}
-    session.run(
-        *("python", "tools/differential/values.py", "--jax", str(peer_python), *given),
-        env=environment,
-    )
+    script = ("tools/differential/values.py", "--jax", str(peer_python))
+    session.run("python", *script, "--keep", str(kept), "--reuse", *given, env=environment)
 
 
 @nox.session(requires=["wheels"])

@@ -6,9 +6,13 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
     python tools/differential/values.py --jax ../jax/bin/python --shard 1/8
 
 A case is an expression of `calls`, a dtype, a mode and a setting of `sweep`; here the modes run the
-function. ``--shard K/N`` takes every N-th expression. Values are equal within a tolerance of their
-dtype, relative to the largest element of the result. The exit status is 1 where a difference is
-left that no pattern in the section "Values" of docs/differences.md explains.
+function. ``--shard K/N`` takes every N-th expression. OLYMPUS runs each mode by itself. JAX traces
+each mode for its types and errors, and compiles all modes of an expression as one program for their
+values (see `fused`), in half the time. ``--keep FOLDER --reuse`` keeps the outcomes of JAX on disk.
+
+Values are equal within a tolerance of their dtype, relative to the largest element of the result.
+The exit status is 1 where a difference is left that no pattern in the section "Values" of
+docs/differences.md explains.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from __future__ import annotations
 import argparse
 import collections
 import fnmatch
+import itertools
 import pathlib
 import pickle
 import re
@@ -23,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -74,10 +80,30 @@ def _values(library: sweep.Library, results: Any) -> tuple[np.ndarray | None, ..
     return tuple(found)
 
 
-def outcome(
-    library: sweep.Library, expression: str, dtype: str, mode: str, flags: dict[str, Any]
-) -> Outcome | None:
-    """Returns the outcome of a case; None where the mode does not apply to it."""
+class Case(NamedTuple):
+    """A mode of an expression with its operands.
+
+    Attributes:
+      mode: the mode.
+      expression: the expression.
+      operands: arrays of the library.
+      positions: the operands of floating and complex dtypes.
+    """
+
+    mode: str
+    expression: str
+    operands: list[Any]
+    positions: list[int]
+
+    def run(self, library: sweep.Library, *operands: Any) -> Any:
+        """Calls the function of the expression with operands, in the mode."""
+        run = {**sweep.MODES, "runvmap": _run_vmap}[self.mode]
+        fun = calls.function(self.expression, library.name)
+        return run(library, fun, list(operands), self.positions)
+
+
+def prepared(library: sweep.Library, expression: str, dtype: str, mode: str) -> Case | None:
+    """Returns a case; None where the mode does not apply to the expression."""
     names = calls.operands_of(expression)
     varied = [name for name in names if calls.OPERANDS[name].dtype is None]
     if mode == "runvmap" and not varied:
@@ -86,21 +112,76 @@ def outcome(
     positions = [
         position
         for position, name in enumerate(names)
-        if name not in ("key", "old") and np.issubdtype(operands[position].dtype, np.inexact)
+        if name not in ("key", "old")
+        and library.names["jnp"].issubdtype(operands[position].dtype, np.inexact)
     ]
-    if mode == "rungrad" and not positions:
-        return None
-    run = {**sweep.MODES, "runvmap": _run_vmap}[mode]
+    return (
+        None if mode == "rungrad" and not positions else Case(mode, expression, operands, positions)
+    )
+
+
+def failed(error: Exception) -> Outcome:
+    """Returns the outcome of a case that raised an error."""
+    return Outcome(f"error: {sweep.kind_of(error)}", message=f"{type(error).__name__}: {error}")
+
+
+def single(library: sweep.Library, case: Case) -> Outcome:
+    """Runs a case by itself."""
     try:
-        fun = calls.function(expression, library.name)
-        library.update(flags)
-        try:
-            results = run(library, fun, operands, positions)
-            return Outcome("ok", tuple(library.types(results)), _values(library, results))
-        finally:
-            library.update({flag: sweep.DEFAULTS[flag] for flag in flags})
+        results = case.run(library, *case.operands)
+        return Outcome("ok", tuple(library.types(results)), _values(library, results))
     except Exception as error:
-        return Outcome(f"error: {sweep.kind_of(error)}", message=f"{type(error).__name__}: {error}")
+        return failed(error)
+
+
+def _traced(library: sweep.Library, case: Case) -> Outcome | None:
+    """Returns types or error of a case by tracing it; None where only a run tells them.
+
+    That is so where the function looks at values, or returns leaves that are no arrays.
+    """
+    leaves: list[Any] = []
+
+    def noted(*operands: Any) -> Any:
+        results = case.run(library, *operands)
+        leaves[:] = library.names["tree"].leaves(results)
+        return results
+
+    try:
+        results = library.root.eval_shape(noted, *case.operands)
+    except Exception as error:
+        return None if case.mode == "eager" else failed(error)
+    if not all(isinstance(leaf, library.root.core.Tracer) for leaf in leaves):
+        return None
+    return Outcome("ok", tuple(library.types(results)))
+
+
+def fused(library: sweep.Library, cases: list[Case]) -> list[Outcome]:
+    """Returns the outcomes of the modes of an expression; one compiled program computes values.
+
+    A jitted, batched or differentiated function has the types and errors of its trace. So has an
+    eager one where the trace succeeds. What is left runs by itself.
+    """
+    found = [_traced(library, case) for case in cases]
+    together = [
+        case for case, known in zip(cases, found, strict=True) if known and known.status == "ok"
+    ]
+    try:
+        ends = np.cumsum([len(case.operands) for case in together])
+        joined = library.root.jit(
+            lambda *given: [
+                case.run(library, *given[end - len(case.operands) : end])
+                for case, end in zip(together, ends, strict=True)
+            ]
+        )
+        results = iter(joined(*(operand for case in together for operand in case.operands)))
+        return [
+            known._replace(values=_values(library, next(results)))
+            if known and known.status == "ok"
+            else known or single(library, case)
+            for case, known in zip(cases, found, strict=True)
+        ]
+    except Exception:
+        return [single(library, case) for case in cases]
 
 
 def record(options: argparse.Namespace) -> None:
@@ -115,13 +196,36 @@ def record(options: argparse.Namespace) -> None:
     expressions: dict[str, int] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for section, expression, dtype, mode in sweep.cases(options):
+        for (section, expression, dtype), group in itertools.groupby(
+            sweep.cases(options), key=lambda case: case[:3]
+        ):
             if expressions.setdefault(expression, len(expressions)) % shards != shard - 1:
                 continue
-            result = outcome(library, expression, dtype, mode, passing)
-            if result is not None:
+            modes = [mode for *_, mode in group]
+            results = outcomes(library, expression, dtype, modes, passing)
+            for mode, result in results.items():
                 found[f"{setting}-{section}-{mode}-{dtype}-{expression}"] = result
     pathlib.Path(path).write_bytes(pickle.dumps(found))
+
+
+# Flags that look at the values of single operations: under them each mode runs by itself.
+LOOKING = {"debug_nans", "debug_infs", "enable_checks", "transfer_guard", "no_tracing"}
+
+
+def outcomes(
+    library: sweep.Library, expression: str, dtype: str, modes: list[str], flags: dict[str, Any]
+) -> dict[str, Outcome]:
+    """Returns the outcomes of the modes that apply to an expression, under flags."""
+    cases = [
+        case for mode in modes if (case := prepared(library, expression, dtype, mode)) is not None
+    ]
+    together = library.name == "jax" and not LOOKING & set(flags)
+    try:
+        library.update(flags)
+        results = fused(library, cases) if together else [single(library, case) for case in cases]
+    finally:
+        library.update({flag: sweep.DEFAULTS[flag] for flag in flags})
+    return {case.mode: result for case, result in zip(cases, results, strict=True)}
 
 
 # ---- comparison ----------------------------------------------------------------------------------
@@ -182,7 +286,9 @@ def explanations() -> list[str]:
 def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: str) -> dict:
     """Records the outcomes of a setting in a process of the interpreter."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = f"{name}-{setting}-{options.shard.replace('/', '-')}"
+        cases = repr((list(sweep.cases(options)), list(calls.OPERANDS.items())))
+        digest = zlib.crc32(cases.encode())  # other cases are not taken for those that were kept
+        kept = f"{name}-{setting}-{options.shard.replace('/', '-')}-{digest:08x}"
         path = pathlib.Path(options.keep or folder) / kept
         if not (options.reuse and name == "jax" and path.exists()):
             command = [interpreter, __file__, "--record", name, setting, str(path)]

@@ -80,6 +80,13 @@ def test_vectors_of_other_dtypes():
         unravel(vector.astype(int))
 
 
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+def test_python_numbers_count_with_the_default_dtype(narrow):
+    vector, unravel = ravel_pytree([jnp.ones(2, narrow), jnp.arange(3), 2.0])
+    assert vector.dtype == np.float32
+    assert [leaf.dtype.name for leaf in unravel(vector)] == [narrow, "int32", "float32"]
+
+
 def test_vectors_of_other_lengths():
     vector, unravel = ravel_pytree(TREES["one_dtype"])
     with pytest.raises(ValueError, match="4"):

@@ -67,3 +67,11 @@ def test_weights():
     np.testing.assert_allclose(
         counts, np.histogram(x, 16, (-4, 4), weights=weights)[0], rtol=1e-4, atol=1e-4
     )
+
+
+def test_sample_and_weights_have_one_dtype():
+    sample = jnp.asarray(RNG.uniform(size=(8, 2)), "bfloat16")
+    counts, edges = jnp.histogramdd(sample, 2, weights=jnp.ones(8))
+    assert [counts.dtype, *(edge.dtype for edge in edges)] == [np.float32] * 3
+    counts, _ = jnp.histogramdd(sample.astype("complex64"), 2, weights=jnp.ones(8))
+    assert counts.dtype == np.complex64

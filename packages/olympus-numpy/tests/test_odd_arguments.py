@@ -421,3 +421,8 @@ def test_headers_that_claim_too_much(tmp_path):
                 jnp.load(source)
     path.write_bytes(whole + b"more")
     np.testing.assert_array_equal(jnp.load(path), np.arange(4))
+
+
+def test_where_takes_one_array_or_three():
+    with pytest.raises(TypeError, match="condition alone, or all of"):
+        jnp.where(jnp.array([True]), 1)

@@ -26,8 +26,14 @@ def test_dynamic_slices_are_moved_inside(start, expected):
 
 
 def test_negative_start_indices_may_be_meant_literally():
-    result = lax.dynamic_slice_in_dim(X, np.int32(-1), 2, allow_negative_indices=False)
+    result = lax.dynamic_slice_in_dim(X, np.array(-1), 2, allow_negative_indices=False)
     assert values(result) == X[:2].tolist()
+
+
+@pytest.mark.parametrize("index", [-1, np.int32(-1)])
+def test_negative_numbers_are_refused_where_they_do_not_count_from_the_end(index):
+    with pytest.raises(ValueError, match="Index -1 is out of bounds for dimension 4"):
+        lax.dynamic_slice_in_dim(X, index, 2, allow_negative_indices=False)
 
 
 def test_dynamic_update_slice():

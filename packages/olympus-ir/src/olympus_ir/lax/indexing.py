@@ -333,8 +333,14 @@ def _scalar_start_indices(
 def _start_index(index: Any, size: int, allow_negative: bool) -> Any:
     dtype = dtype_of(index)
     if not isinstance(index, Array) and np.ndim(index) == 0:
-        if dtypes.issubdtype(dtype, np.integer) and index < 0 and allow_negative:
-            index = index + size
+        if dtypes.issubdtype(dtype, np.integer) and index < 0:
+            if allow_negative:
+                index = index + size
+            elif isinstance(index, int | np.integer):
+                raise ValueError(
+                    f"Index {index} is out of bounds for dimension {size} if "
+                    "allow_negative_indices=False; count from the start of the dimension."
+                )
         return size_array(index, dtype)
     if not allow_negative or not dtypes.issubdtype(dtype, np.signedinteger):
         return index

@@ -76,7 +76,8 @@ def where(
       With the condition alone, a tuple of integer arrays, one for each dimension.
 
     Raises:
-      ValueError: if only one of ``x`` and ``y`` is given, or ``size`` or ``fill_value`` with both.
+      ValueError: if ``size`` or ``fill_value`` is given with ``x`` and ``y``.
+      TypeError: if only one of ``x`` and ``y`` is given.
       ConcretizationTypeError: if only the condition is given, and it is traced, without ``size``.
 
     Example:
@@ -92,7 +93,7 @@ def where(
             "indices; with `x` and `y` the result has the shape of the operands."
         )
     if x is None or y is None:
-        raise ValueError(
+        raise TypeError(
             "where takes either the condition alone, or all of the condition, `x` and `y`."
         )
     return _where(condition, x, y)

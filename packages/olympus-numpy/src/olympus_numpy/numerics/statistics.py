@@ -329,14 +329,16 @@ def histogramdd(
              [0, 1]], dtype=int32)
     """
     check_arraylike("histogramdd", sample)
-    (sample,) = promote_dtypes_inexact(ensure_array(sample))
+    if weights is None:
+        (sample,) = promote_dtypes_inexact(ensure_array(sample))
+    else:
+        check_arraylike("histogramdd", weights)
+        sample, weights = promote_dtypes_inexact(ensure_array(sample), ensure_array(weights))
     if sample.ndim != 2:
         raise ValueError(f"histogramdd: sample must be two-dimensional, got shape {sample.shape}")
     points, dimensions = sample.shape
-    if weights is not None:
-        check_arraylike("histogramdd", weights)
-        if np.shape(weights) != (points,):
-            raise ValueError("should have one weight for each sample.")
+    if weights is not None and np.shape(weights) != (points,):
+        raise ValueError("should have one weight for each sample.")
     if range is not None and (
         len(range) != dimensions or any(pair is not None and len(pair) != 2 for pair in range)
     ):
