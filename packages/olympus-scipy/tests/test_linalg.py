@@ -355,3 +355,8 @@ def test_batches_of_schur_forms():
         t, z = (np.asarray(each) for each in linalg.rsf2csf(*map(np.stack, zip(*forms))))
     np.testing.assert_allclose(np.tril(t, -1), 0, atol=1e-12)
     np.testing.assert_allclose(z @ t @ z.conj().swapaxes(-1, -2), matrices, atol=1e-12)
+
+
+@pytest.mark.parametrize("number", [1, 2.0])
+def test_toeplitz_matrices_of_numbers_are_not_weakly_typed(number):
+    assert not linalg.toeplitz(number).weak_type

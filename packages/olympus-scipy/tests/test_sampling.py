@@ -12,7 +12,9 @@ import scipy.interpolate
 import scipy.ndimage
 
 from olympus_autodiff import jvp, vjp
+from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
+from olympus_ir.trees import pytrees
 from olympus_scipy import cluster, fft, integrate, interpolate, ndimage
 from olympus_testing import check_grads
 
@@ -158,6 +160,22 @@ def test_vector_quantization():
         cluster.vq.vq(observations[None], codes[None])
     with pytest.raises(ValueError, match="number of columns"):
         cluster.vq.vq(observations, codes[:, :1])
+
+
+@pytest.mark.parametrize("fill_value", [None, np.nan, -1.0])
+def test_interpolators_are_pytrees(fill_value):
+    grid = np.array([0.0, 1.0, 3.0], np.float32), np.array([0.0, 2.0], np.float32)
+    values = GENERATOR.normal(size=(3, 2)).astype(np.float32)
+    xi = np.array([[0.5, 1.0], [2.0, 0.5], [4.0, 1.0]], np.float32)
+    interpolator = interpolate.RegularGridInterpolator(
+        grid, values, method="nearest", fill_value=fill_value
+    )
+    assert len(pytrees.tree_leaves(interpolator)) == (3 if fill_value is None else 4)
+    called = jit(lambda f, xi: f(xi))(interpolator, xi)
+    np.testing.assert_array_equal(called, interpolator(xi))
+    doubled = pytrees.tree_map(lambda leaf: 2 * leaf, interpolator)
+    assert doubled.method == "nearest"
+    np.testing.assert_array_equal(doubled(2 * xi), 2 * called)
 
 
 def test_trapezoid():

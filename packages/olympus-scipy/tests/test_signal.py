@@ -10,6 +10,7 @@ import scipy.signal as expected_signal
 from olympus_autodiff import jvp, vjp
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
+from olympus_ir.types.arrays import Array
 from olympus_scipy import signal
 from olympus_scipy.signal.windows import window_of
 from olympus_testing import check_grads
@@ -256,3 +257,9 @@ def test_windows_with_wrong_parameters():
 def test_cross_spectrum_of_an_array_with_itself_is_complex():
     assert np.iscomplexobj(signal.csd(WAVE, WAVE, nperseg=16)[1])
     assert not np.iscomplexobj(signal.csd(WAVE, None, nperseg=16)[1])
+
+
+def test_frequencies_and_times_are_arrays():
+    x = np.ones(32, np.float32)
+    assert all(isinstance(each, Array) for each in signal.stft(x, nperseg=8))
+    assert all(isinstance(each, Array) for each in signal.welch(x, nperseg=8))

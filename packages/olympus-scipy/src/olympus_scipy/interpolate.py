@@ -11,6 +11,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.options import is_among
@@ -25,7 +26,8 @@ _METHODS = ("linear", "nearest")
 class RegularGridInterpolator:
     """Interpolator of values on a rectangular grid.
 
-    Unlike SciPy's interpolator, it does not support ``bounds_error=True`` or the spline methods.
+    Unlike SciPy's interpolator, it does not support ``bounds_error=True`` or the spline methods. It
+    is a pytree of its arrays, and can be an argument of transformed functions.
 
     Args:
       points: for each dimension the increasing grid coordinates, an array of shape (n,).
@@ -148,6 +150,22 @@ class RegularGridInterpolator:
         return self.values[
             tuple(onp.where(fraction <= 0.5, lower, lower + 1) for lower, fraction in places)
         ]
+
+
+def _flattened(interpolator: RegularGridInterpolator) -> tuple[tuple[Any, ...], tuple[str, bool]]:
+    arrays = interpolator.grid, interpolator.values, interpolator.fill_value
+    return arrays, (interpolator.method, interpolator.bounds_error)
+
+
+def _unflattened(options: tuple[str, bool], arrays: tuple[Any, ...]) -> RegularGridInterpolator:
+    """Makes an interpolator of any leaves, without the checks of its constructor."""
+    interpolator = object.__new__(RegularGridInterpolator)
+    interpolator.method, interpolator.bounds_error = options
+    interpolator.grid, interpolator.values, interpolator.fill_value = arrays
+    return interpolator
+
+
+pytrees.register_pytree_node(RegularGridInterpolator, _flattened, _unflattened)
 
 
 def _place(x: Any, grid: Any) -> tuple[Any, Any]:

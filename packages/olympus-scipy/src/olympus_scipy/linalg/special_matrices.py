@@ -114,7 +114,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     i, j = _indices(c.shape[-1], r.shape[-1])
     c, r = _of_one_batch(c, r)
     values = jnp.concatenate([r[..., :0:-1], c], axis=-1)
-    return values[..., i - j + r.shape[-1] - 1]
+    return values[..., i - j + r.shape[-1] - 1].astype(values.dtype)
 
 
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:

@@ -175,7 +175,7 @@ def _spectrogram(
         times = times - nperseg / 2
     # [..., time, frequency] -> [..., frequency at the position of the axis, ..., time]
     result = onp.moveaxis(result, -1, axis)
-    return frequencies.astype(real_dtype), times.astype(real_dtype), result
+    return frequencies.astype(real_dtype), onp.asarray(times, real_dtype), result
 
 
 # ---- short-time transforms ----
