@@ -17,7 +17,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
 from olympus_numpy import array
-from olympus_scipy import stats
+from olympus_scipy import special, stats
 from olympus_testing import check_grads
 
 GENERATOR = np.random.default_rng(0)
@@ -319,3 +319,34 @@ def test_counts_of_outcomes_are_integers():
 def test_standard_errors_keep_the_dtype(dtype):
     samples = array(np.arange(6.0).reshape(3, 2), dtype)
     assert stats.sem(samples).dtype == stats.sem(samples, nan_policy="omit").dtype == dtype
+
+
+WHOLE = np.array([1, 2], np.int32)
+
+
+@pytest.mark.parametrize(
+    "density",
+    [
+        lambda: stats.bernoulli.pmf(WHOLE, 0.5),
+        lambda: stats.beta.cdf(WHOLE, 0.5, 2.0),
+        lambda: stats.betabinom.pmf(WHOLE, 3, 1, 2),
+        lambda: stats.chi2.sf(WHOLE, WHOLE),
+        lambda: stats.gamma.pdf(WHOLE, 0.5),
+        lambda: stats.geom.pmf(WHOLE, 0.5),
+        lambda: stats.nbinom.pmf(WHOLE, 2, 0.5),
+        lambda: stats.norm.cdf(0.5),
+        lambda: stats.pareto.ppf(WHOLE, 0.5),
+        lambda: stats.poisson.cdf(WHOLE, 0.5),
+        lambda: stats.t.pdf(WHOLE, 0.5),
+        lambda: stats.truncnorm.pdf(0.5, -1.0, 1.0),
+        lambda: stats.uniform.cdf(0.5),
+    ],
+)
+def test_functions_of_whole_numbers_are_not_weakly_typed(density):
+    assert (density().dtype, density().weak_type) == (np.float32, False)
+
+
+def test_functions_of_python_numbers_are_weakly_typed():
+    assert stats.gamma.pdf(1.0, 0.5).weak_type
+    assert stats.chi2.pdf(1.0, 2.0).weak_type
+    assert special.kl_div(1.0, 2.0).weak_type and not special.kl_div(WHOLE, 0.5).weak_type

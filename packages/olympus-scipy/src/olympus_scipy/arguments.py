@@ -10,11 +10,13 @@ import numpy as np
 
 from olympus_autodiff import custom_jvp
 from olympus_autodiff.strong_products import strong_product
+from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_numpy.core.compilation import outlined
 from olympus_numpy.core.promotion import broadcasted, ensure_array, promote_args_inexact
 
@@ -24,7 +26,9 @@ __all__ = [
     "is_complex",
     "numbers",
     "reals",
+    "reals_as_first",
     "refuse_complex",
+    "strong",
     "with_derivatives",
 ]
 
@@ -66,6 +70,23 @@ def reals(name: str, *args: Any) -> list[Array]:
     promoted = floats(name, *args)
     refuse_complex(name, promoted)
     return broadcasted(name, *promoted) if len(promoted) > 1 else promoted
+
+
+def strong(x: Any) -> Array:
+    """Returns an array or number as an array that is not weakly typed."""
+    return lax.convert_element_type(x, x.dtype) if get_aval(x).weak_type else x
+
+
+def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:
+    """Returns what `reals` does, weakly typed in the first operand only if that was so.
+
+    Results that combine all operands are then strongly typed where the first operand was.
+
+    Raises:
+      ComplexOperandError: an operand is complex.
+    """
+    promoted, *rest = reals(name, first, *others)
+    return [promoted if get_aval(first).weak_type else strong(promoted), *rest]
 
 
 def numbers(name: str, *args: Any) -> list[Array]:

@@ -19,7 +19,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 
-from ..arguments import elementwise, floats, is_complex, reals, with_derivatives
+from ..arguments import elementwise, floats, is_complex, reals, strong, with_derivatives
 from .faddeeva import faddeeva
 
 __all__ = [
@@ -325,14 +325,14 @@ def ndtr(x: ArrayLike) -> Array:
 
     Example:
       >>> ndtr(0.0)
-      Array(0.5, dtype=float32, weak_type=True)
+      Array(0.5, dtype=float32)
     """
     return _ndtr(_check_float("ndtr", x))
 
 
 @outlined()
 def _ndtr(x: Any) -> Any:
-    return 0.5 * lax.erfc(-_SQRT_HALF * x)
+    return strong(0.5 * lax.erfc(-_SQRT_HALF * x))
 
 
 # Coefficients of the rational functions of Wichura, Algorithm AS 241, Applied Statistics 37, 1988.
@@ -447,7 +447,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Example:
       >>> log_ndtr(-10.0) < -53.2
-      Array(True, dtype=bool, weak_type=True)
+      Array(True, dtype=bool)
     """
     if not isinstance(series_order, int):
         raise TypeError(f"series_order must be a Python integer, got {type(series_order)}.")
@@ -455,7 +455,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise ValueError(f"series_order must be non-negative, got {series_order}.")
     if series_order > 30:
         raise ValueError(f"series_order must be <= 30, got {series_order}.")
-    return _log_ndtr_compiled(_check_float("log_ndtr", x))
+    return strong(_log_ndtr_compiled(_check_float("log_ndtr", x)))
 
 
 _log_ndtr_compiled = outlined()(_log_ndtr)
@@ -514,6 +514,6 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     Example:
       >>> owens_t(0.0, 0.0)
-      Array(0., dtype=float32, weak_type=True)
+      Array(0., dtype=float32)
     """
-    return _owens_t(h, a)
+    return strong(_owens_t(h, a))

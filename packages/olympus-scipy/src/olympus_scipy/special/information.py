@@ -17,7 +17,7 @@ from olympus_numpy.core.compilation import inlined, outlined
 from olympus_numpy.core.promotion import broadcasted
 from olympus_numpy.numerics.log_sums import logsumexp
 
-from ..arguments import floats, reals, with_derivatives
+from ..arguments import floats, reals, reals_as_first, with_derivatives
 
 __all__ = [
     "boxcox",
@@ -146,15 +146,15 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 
     Example:
       >>> rel_entr(1.0, 1.0)
-      Array(0., dtype=float32)
+      Array(0., dtype=float32, weak_type=True)
     """
-    p, q = reals("rel_entr", p, q)
+    p, q = reals_as_first("rel_entr", p, q)
     both = (p > 0.0) & (q > 0.0)
     first, second = onp.where(both, p, 1.0), onp.where(both, q, 1.0)
     outside = onp.where((p == 0.0) & (q >= 0.0), 0.0, np.inf)
     value = first * _log_ratio(first, second)
     result = onp.where(both, value, outside)
-    return onp.where((p != p) | (q != q), np.nan, result).astype(p.dtype)
+    return onp.where((p != p) | (q != q), np.nan, result)
 
 
 @outlined()
@@ -173,9 +173,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 
     Example:
       >>> kl_div(1.0, 1.0)
-      Array(0., dtype=float32)
+      Array(0., dtype=float32, weak_type=True)
     """
-    p, q = reals("kl_div", p, q)
+    p, q = reals_as_first("kl_div", p, q)
     near = onp.abs(p - q) < 0.25 * q
     difference = onp.where(near, p - q, 0.0)
     excess = difference / onp.where(near, q, 1.0)

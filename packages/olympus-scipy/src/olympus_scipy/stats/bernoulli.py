@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals, reals_as_first
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -36,7 +36,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
       >>> round(float(logpmf(1, 0.4)), 4)
       -0.9163
     """
-    k, p, loc = reals("bernoulli.logpmf", k, p, loc)
+    k, p, loc = reals_as_first("bernoulli.logpmf", k, p, loc)
     y = k - loc
     result = special.xlogy(y, p) + special.xlog1py(1.0 - y, -p)
     return onp.where((y == 0.0) | (y == 1.0), result, -np.inf)

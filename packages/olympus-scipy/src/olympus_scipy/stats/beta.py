@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals_as_first
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -40,7 +40,7 @@ def logpdf(
       >>> round(float(logpdf(0.5, 2.0, 3.0)), 4)
       0.4055
     """
-    x, a, b, loc, scale = reals("beta.logpdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = reals_as_first("beta.logpdf", x, a, b, loc, scale)
     y = (x - loc) / scale
     outside = (y < 0.0) | (y > 1.0)
     inner = onp.where(outside, 0.5, y)
@@ -97,7 +97,7 @@ def cdf(
       >>> round(float(cdf(0.5, 2.0, 3.0)), 4)
       0.6875
     """
-    x, a, b, loc, scale = reals("beta.cdf", x, a, b, loc, scale)
+    x, a, b, loc, scale = reals_as_first("beta.cdf", x, a, b, loc, scale)
     y = onp.clip((x - loc) / scale, 0.0, 1.0)
     return lax.betainc(a, b, y)
 
@@ -148,7 +148,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
       >>> round(float(sf(0.5, 2.0, 3.0)), 4)
       0.3125
     """
-    x, a, b, loc, scale = reals("beta.sf", x, a, b, loc, scale)
+    x, a, b, loc, scale = reals_as_first("beta.sf", x, a, b, loc, scale)
     y = onp.clip((x - loc) / scale, 0.0, 1.0)
     return lax.betainc(b, a, 1.0 - y)
 

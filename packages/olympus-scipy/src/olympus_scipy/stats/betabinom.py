@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals_as_first
 
 __all__ = ["logpmf", "pmf"]
 
@@ -38,7 +38,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
       >>> round(float(logpmf(1, 4, 2.0, 3.0)), 4)
       -1.2528
     """
-    k, n, a, b, loc = reals("betabinom.logpmf", k, n, a, b, loc)
+    k, n, a, b, loc = reals_as_first("betabinom.logpmf", k, n, a, b, loc)
     y = lax.floor(k - loc)
     inside = (y >= 0.0) & (y <= n)
     hits = onp.where(inside, y, 0.0)

@@ -3,14 +3,22 @@
 
 from __future__ import annotations
 
-import olympus_numpy as onp
+from typing import Any
+
 from olympus_ir import lax
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
+from ..arguments import reals_as_first
 from . import gamma
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+
+
+def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
+    """Returns the arguments of the gamma distribution that is the given one."""
+    x, df, loc, scale = reals_as_first(name, x, df, loc, scale)
+    return x, 0.5 * df, loc, 2.0 * scale
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -32,7 +40,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
       >>> round(float(logpdf(0.5, 3.0)), 4)
       -1.5155
     """
-    return gamma.logpdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
+    return gamma.logpdf(*_as_gamma("chi2.logpdf", x, df, loc, scale))
 
 
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -76,7 +84,7 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
       >>> round(float(cdf(0.5, 3.0)), 4)
       0.0811
     """
-    return gamma.cdf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
+    return gamma.cdf(*_as_gamma("chi2.cdf", x, df, loc, scale))
 
 
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -120,7 +128,7 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
       >>> round(float(sf(0.5, 3.0)), 4)
       0.9189
     """
-    return gamma.sf(x, 0.5 * onp.asarray(df), loc, 2.0 * onp.asarray(scale))
+    return gamma.sf(*_as_gamma("chi2.sf", x, df, loc, scale))
 
 
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

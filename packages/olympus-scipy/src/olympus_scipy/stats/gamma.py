@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals, reals_as_first
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -37,7 +37,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
       >>> round(float(logpdf(0.5, 2.0)), 4)
       -1.1931
     """
-    x, a, loc, scale = reals("gamma.logpdf", x, a, loc, scale)
+    x, a, loc, scale = reals_as_first("gamma.logpdf", x, a, loc, scale)
     y = (x - loc) / scale
     outside = (y < 0.0) | (y == np.inf)
     inner = onp.where(outside, 1.0, y)
@@ -87,7 +87,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
       >>> round(float(cdf(0.5, 2.0)), 4)
       0.0902
     """
-    x, a, loc, scale = reals("gamma.cdf", x, a, loc, scale)
+    x, a, loc, scale = reals_as_first("gamma.cdf", x, a, loc, scale)
     y = (x - loc) / scale
     return lax.igamma(a, onp.maximum(y, 0.0))
 

@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals_as_first
 
 __all__ = ["logpmf", "pmf"]
 
@@ -37,7 +37,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
       >>> round(float(logpmf(1, 4, 0.4)), 4)
       -2.7897
     """
-    k, n, p, loc = reals("nbinom.logpmf", k, n, p, loc)
+    k, n, p, loc = reals_as_first("nbinom.logpmf", k, n, p, loc)
     y = k - loc
     misses = onp.maximum(y, 0.0)
     count = -lax.log(n + misses) - special.betaln(n, misses + 1.0)

@@ -11,7 +11,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import floats, numbers, reals
+from ..arguments import floats, numbers, reals, strong
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -72,10 +72,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
     Example:
       >>> cdf(0.0)
-      Array(0.5, dtype=float32, weak_type=True)
+      Array(0.5, dtype=float32)
     """
     x, loc, scale = reals("norm.cdf", x, loc, scale)
-    return 0.5 * lax.erfc((loc - x) / (scale * math.sqrt(2.0)))
+    return strong(0.5 * lax.erfc((loc - x) / (scale * math.sqrt(2.0))))
 
 
 @outlined()

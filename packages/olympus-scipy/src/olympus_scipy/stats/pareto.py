@@ -13,7 +13,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals
+from ..arguments import reals_as_first
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -38,7 +38,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
       >>> round(float(logpdf(2.0, 3.0)), 4)
       -1.674
     """
-    x, b, loc, scale = reals("pareto.logpdf", x, b, loc, scale)
+    x, b, loc, scale = reals_as_first("pareto.logpdf", x, b, loc, scale)
     y = (x - loc) / scale
     inside = lax.log(b / scale) - (b + 1.0) * lax.log(onp.maximum(y, 1.0))
     return onp.where(y < 1.0, -np.inf, inside)
@@ -86,7 +86,7 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
       >>> round(float(cdf(2.0, 3.0)), 4)
       0.875
     """
-    x, b, loc, scale = reals("pareto.cdf", x, b, loc, scale)
+    x, b, loc, scale = reals_as_first("pareto.cdf", x, b, loc, scale)
     y = onp.maximum((x - loc) / scale, 1.0)
     return -lax.expm1(-b * lax.log(y))
 
@@ -155,7 +155,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
       >>> round(float(logsf(2.0, 3.0)), 4)
       -2.0794
     """
-    x, b, loc, scale = reals("pareto.logsf", x, b, loc, scale)
+    x, b, loc, scale = reals_as_first("pareto.logsf", x, b, loc, scale)
     y = onp.maximum((x - loc) / scale, 1.0)
     return -b * lax.log(y)
 
@@ -180,6 +180,6 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
       >>> round(float(ppf(0.5, 3.0)), 4)
       1.2599
     """
-    q, b, loc, scale = reals("pareto.ppf", q, b, loc, scale)
+    q, b, loc, scale = reals_as_first("pareto.ppf", q, b, loc, scale)
     legal = onp.where((q >= 0.0) & (q <= 1.0), q, np.nan)
     return loc + scale * lax.exp(-lax.log1p(-legal) / b)

@@ -14,7 +14,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals, reals_as_first
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 
@@ -84,7 +84,7 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
       >>> round(float(cdf(1, 2.0)), 4)
       0.406
     """
-    k, mu, loc = reals("poisson.cdf", k, mu, loc)
+    k, mu, loc = reals_as_first("poisson.cdf", k, mu, loc)
     y = lax.floor(k - loc)
     inside = lax.igammac(onp.maximum(y, 0.0) + 1.0, mu)
     return onp.where(y < 0.0, 0.0, inside)

@@ -10,7 +10,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals
+from ..arguments import reals_as_first
 
 __all__ = ["logpdf", "pdf"]
 
@@ -35,7 +35,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
       >>> round(float(logpdf(0.5, 3.0)), 4)
       -1.161
     """
-    x, df, loc, scale = reals("t.logpdf", x, df, loc, scale)
+    x, df, loc, scale = reals_as_first("t.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
     # The logarithm of beta(df / 2, 1 / 2) stays exact for many degrees of freedom.
     factor = special.betaln(0.5 * df, onp.full_like(df, 0.5)) + 0.5 * lax.log(df) + lax.log(scale)

@@ -15,7 +15,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import floats, reals
+from ..arguments import floats, reals, strong
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
@@ -66,7 +66,7 @@ def logpdf(
     y = (x - loc) / scale
     value = -0.5 * y * y - 0.5 * math.log(2.0 * math.pi) - lax.log(scale) - _log_mass(a, b)
     value = onp.where((y < a) | (y > b), -np.inf, value)
-    return onp.where(a >= b, np.nan, value)
+    return strong(onp.where(a >= b, np.nan, value))
 
 
 @outlined()

@@ -11,7 +11,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals
+from ..arguments import reals, strong
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 
@@ -82,7 +82,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = reals("uniform.cdf", x, loc, scale)
     y = (x - loc) / scale
-    return onp.clip(y, 0.0, 1.0)
+    return strong(onp.clip(y, 0.0, 1.0))
 
 
 @outlined()
