@@ -27,6 +27,14 @@ def _moved(x):
     return olympus.device_put(x, object())
 
 
+def _multiplied(x):
+    return lax.dot_general({}, x, (((0,), (0,)), ((), ())))
+
+
+def _gathered(x):
+    return lax.gather(x, np.zeros((1, 1), int), None, (1,))
+
+
 REFUSED = {
     "names of axes": (TypeError, lambda: jnp.median(X, axis="i")),
     "names of axes, as in reductions": (NameError, lambda: jnp.sum(X, axis="i")),
@@ -168,6 +176,9 @@ REFUSED = {
         lambda: jnp.fft.fftfreq(8, 0.5, dtype=np.array("2020-01-01", "M8[D]")),
     ),
     "scalars as kernels": (ValueError, lambda: scipy.linalg.convolution_matrix(1j, 5)),
+    "dictionaries in products of batches": (TypeError, lambda: olympus.vmap(_multiplied)(M)),
+    "nothing as the dimensions of slices": (TypeError, lambda: olympus.vmap(_gathered)(M)),
+    "fractions in shapes": (TypeError, lambda: jnp.broadcast_shapes((2, 1), np.ones((1, 1)))),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),

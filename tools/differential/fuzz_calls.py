@@ -66,8 +66,8 @@ INTERNAL = re.compile(
 )  # fmt: skip
 # Words of errors of Python itself, which are as good or bad as the words above.
 PLAIN = re.compile(
-    "not supported between|has no len|cannot be interpreted as an integer|cannot unpack"
-    "|not iterable"
+    "not supported between|has no len|(not enough|too many) values to unpack|cannot unpack"
+    "|cannot be interpreted as an integer|not iterable"
 )
 
 Outcome = dict[str, Any]

@@ -12,6 +12,7 @@ from olympus_ir.programs.leaks import check_leaks
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import AxisEnvironment, Trace, current, set_current_trace
 from olympus_ir.settings.config_states import check_tracer_leaks
+from olympus_ir.types.avals import operand_avals
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
 from .dimensions import BatchAxis, BatchDim, examples
@@ -80,8 +81,12 @@ class BatchTrace(Trace):
         else:
             if rule is None:
                 return self._expand(primitive, args, params)
-            with set_current_trace(self.parent):
-                out, out_dims = rule(self.axis.size, values, dims, **params)
+            try:
+                with set_current_trace(self.parent):
+                    out, out_dims = rule(self.axis.size, values, dims, **params)
+            except AttributeError:
+                operand_avals(primitive.name, values)  # names an operand that is no array
+                raise
         if primitive.multiple_results:
             return [
                 value if dim is None else BatchTracer(self, value, dim)

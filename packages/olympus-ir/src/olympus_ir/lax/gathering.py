@@ -310,6 +310,11 @@ def gather(
       Array([[4, 5],
              [0, 1]], dtype=int32)
     """
+    if not isinstance(dimension_numbers, GatherDimensionNumbers):
+        raise TypeError(
+            "gather: `dimension_numbers` must be GatherDimensionNumbers, got "
+            f"{dimension_numbers!r} of type {type(dimension_numbers).__name__}"
+        )
     mode = GatherScatterMode.from_any("promise_in_bounds" if mode is None else mode)
     if mode is not GatherScatterMode.FILL_OR_DROP:
         fill_value = None

@@ -33,6 +33,7 @@ from olympus_ir.types.avals import (
     ShapedArray,
     array_conversion,
     aval_getters,
+    canonicalize_shape,
     get_aval,
     is_valid_value,
 )
@@ -407,7 +408,10 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
                 "broadcast_shapes takes shapes, which are integers or sequences of integers, got "
                 f"{shape!r} of type {type(shape).__name__}"
             )
-    normal = [(shape,) if isinstance(shape, int | np.integer) else tuple(shape) for shape in shapes]
+    normal = [
+        (shape,) if isinstance(shape, int | np.integer) else canonicalize_shape(tuple(shape))
+        for shape in shapes
+    ]
     try:
         return _broadcast("broadcast_shapes", normal) if normal else ()
     except TypeError:
