@@ -179,6 +179,7 @@ REFUSED = {
     "dictionaries in products of batches": (TypeError, lambda: olympus.vmap(_multiplied)(M)),
     "nothing as the dimensions of slices": (TypeError, lambda: olympus.vmap(_gathered)(M)),
     "fractions in shapes": (TypeError, lambda: jnp.broadcast_shapes((2, 1), np.ones((1, 1)))),
+    "sizes beyond all memory": (MemoryError, lambda: scipy.linalg.invpascal(2**40)),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),
@@ -240,6 +241,14 @@ def test_universal_functions_of_functions_of_elements():
     result = pairs(np.arange(4), 5.0)
     np.testing.assert_array_equal(result, [[0, 0], [0, 0], [5, 5], [5, 5]])
     assert jnp.ufunc(lambda x, y: jnp.ones(3) * y, 2, 1)(X, 1.0).shape == (4, 3)
+
+
+def test_products_without_dimension_numbers_are_those_of_dot():
+    np.testing.assert_allclose(lax.dot_general(M, X, None), M @ X)
+
+
+def test_arrays_of_no_dimensions_are_sizes():
+    assert jnp.broadcast_shapes((2, 1), jnp.array(3)) == (2, 3)
 
 
 def test_softmax_of_nothing():

@@ -180,7 +180,7 @@ def _dtype_order(dtype: Any) -> tuple:
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: DotDimensionNumbers | None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     *,
@@ -192,7 +192,8 @@ def dot_general(
       lhs: an array.
       rhs: an array.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, the
-        dimensions that are summed over, and the batch dimensions, which are paired and kept.
+        dimensions that are summed over, and the batch dimensions, which are paired and kept. None
+        means those of `dot`.
       precision: the precision on accelerators: one value, or one for each operand.
       preferred_element_type: the dtype of sums and of the result.
       out_sharding: the sharding of the result.
@@ -221,6 +222,14 @@ def dot_general(
         )
     except TypeError:
         dot_general_p.refuse_references((get_aval(lhs), get_aval(rhs)))
+        if dimension_numbers is None:
+            return dot(
+                lhs,
+                rhs,
+                precision=precision,
+                preferred_element_type=preferred_element_type,
+                out_sharding=out_sharding,
+            )
         raise
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(

@@ -402,16 +402,17 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
       >>> broadcast_shapes((3, 1), (4,))
       (3, 4)
     """
+    normal = []
     for shape in shapes:
-        if not isinstance(shape, int | np.integer) and not hasattr(shape, "__iter__"):
+        if isinstance(shape, int | np.integer) or getattr(shape, "shape", None) == ():
+            normal.append(canonicalize_shape((shape,)))
+        elif hasattr(shape, "__iter__"):
+            normal.append(canonicalize_shape(tuple(shape)))
+        else:
             raise TypeError(
                 "broadcast_shapes takes shapes, which are integers or sequences of integers, got "
                 f"{shape!r} of type {type(shape).__name__}"
             )
-    normal = [
-        (shape,) if isinstance(shape, int | np.integer) else canonicalize_shape(tuple(shape))
-        for shape in shapes
-    ]
     try:
         return _broadcast("broadcast_shapes", normal) if normal else ()
     except TypeError:

@@ -347,9 +347,16 @@ def _floats(function: Callable[[int, int], Any], size: int, dtype: Any) -> np.nd
         except OverflowError:
             return math.inf if value > 0 else -math.inf
 
-    entries = [[rounded(function(i, j)) for j in range(size)] for i in range(size)]
+    try:
+        matrix = np.empty((size, size))
+    except ValueError:
+        raise MemoryError(
+            f"a matrix of shape {(size, size)} takes {8 * size**2} bytes, which is too many"
+        ) from None
+    for i, row in enumerate(matrix):
+        row[:] = [rounded(function(i, j)) for j in range(size)]
     with np.errstate(over="ignore"):
-        return np.array(entries).reshape(size, size).astype(dtype)
+        return matrix.astype(dtype)
 
 
 def hilbert(n: int) -> Array:
