@@ -179,6 +179,13 @@ REFUSED = {
     "dictionaries in products of batches": (TypeError, lambda: olympus.vmap(_multiplied)(M)),
     "nothing as the dimensions of slices": (TypeError, lambda: olympus.vmap(_gathered)(M)),
     "fractions in shapes": (TypeError, lambda: jnp.broadcast_shapes((2, 1), np.ones((1, 1)))),
+    "windows without elements": (
+        ValueError,
+        lambda: lax.gather(
+            X, np.zeros((1, 1), int), lax.GatherDimensionNumbers((), (0,), (0,)), (0,)
+        ),
+    ),
+    "arrays as spacings": (ValueError, lambda: jnp.fft.fftfreq(8, np.ones((1, 1)))),
     "sizes beyond all memory": (MemoryError, lambda: scipy.linalg.invpascal(2**40)),
     "matrices as flags": (
         ValueError,

@@ -538,7 +538,7 @@ def irfft2(
 
 
 def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any):
-    if np.size(d) != 1 or isinstance(d, list | tuple):
+    if np.ndim(d) or isinstance(d, list | tuple):
         raise ValueError(
             f"The d argument of olympus.numpy.fft.{function} only takes a single value. "
             f"Got d = {d}."
