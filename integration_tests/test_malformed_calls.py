@@ -258,6 +258,12 @@ def test_arrays_of_no_dimensions_are_sizes():
     assert jnp.broadcast_shapes((2, 1), jnp.array(3)) == (2, 3)
 
 
+def test_sparse_integers_divided_by_numbers_of_python():
+    array = np.arange(1, 10, dtype=np.int32).reshape(3, 3)
+    quotient = olympus.jit(lambda x: x / 2.5)(sparse.BCOO.fromdense(array))
+    np.testing.assert_allclose(quotient.todense(), array / 2.5, rtol=1e-6)
+
+
 def test_softmax_of_nothing():
     assert scipy.special.softmax(jnp.ones(0)).shape == (0,)
     assert scipy.special.log_softmax(jnp.ones(0)).shape == (0,)

@@ -124,7 +124,7 @@ def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:
             found.append("internal words")
         if ours["frames"]:
             found.append(f"{len(ours['frames'])} frames")
-        if ours["chained"]:
+        if ours["chained"] and not (theirs and theirs.get("chained")):
             found.append("chained")
     if theirs is None or theirs["status"] in ("crash", "hang"):
         return found

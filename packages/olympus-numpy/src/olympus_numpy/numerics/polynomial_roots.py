@@ -102,7 +102,7 @@ def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: A
     c, residuals, rank, s = linalg.lstsq(lhs, rhs, rcond)
     c = (c.T / lax.broadcast_to_rank(scale, c.ndim)).T
     if full:
-        limit = ensure_array(rcond)
+        limit = ensure_array(rcond).astype(s.dtype)
         if not dtypes.issubdtype(c.dtype, np.complexfloating):
             limit = limit.astype(c.dtype)
         return c, residuals, rank, s, limit

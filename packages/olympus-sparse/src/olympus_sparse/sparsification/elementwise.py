@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
+from olympus_ir.lax.values import dtype_of
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types.dtypes import issubdtype
@@ -174,7 +175,7 @@ def _div(lhs: Any, rhs: Any, **params: Any) -> Any:
             "dense array."
         )
     if issubdtype(lhs.dtype, np.inexact):
-        return _mul(lhs, lax.div(jnp.ones((), rhs.dtype), rhs))
+        return _mul(lhs, lax.div(jnp.ones((), dtype_of(rhs)), rhs))
     lhs = lhs if lhs.unique_indices else _without_duplicates(as_bcoo(lhs))
     if np.ndim(rhs) == 0:
         return lhs._with_data(lax.div(lhs.data, rhs))
