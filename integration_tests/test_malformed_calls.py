@@ -264,6 +264,12 @@ def test_sparse_integers_divided_by_numbers_of_python():
     np.testing.assert_allclose(quotient.todense(), array / 2.5, rtol=1e-6)
 
 
+def test_ranks_for_more_bounds_than_matrices():
+    a = np.diag(np.array([3.0, 1.0], np.float32))
+    bounds = np.array([[0.5, 2.0, 4.0]])
+    np.testing.assert_array_equal(jnp.linalg.matrix_rank(a, rtol=bounds), [[2, 1, 0]])
+
+
 def test_softmax_of_nothing():
     assert scipy.special.softmax(jnp.ones(0)).shape == (0,)
     assert scipy.special.log_softmax(jnp.ones(0)).shape == (0,)

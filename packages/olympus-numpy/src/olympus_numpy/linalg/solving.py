@@ -364,7 +364,7 @@ def _matrix_rank_of(M: Any, rtol: Any, hermitian: bool) -> Any:
     else:
         bound = ensure_array(rtol)
     above = s > bound[..., None]
-    return sum_along(above.astype(np.int32), (s.ndim - 1,), None, False, None, None)
+    return sum_along(above.astype(np.int32), (above.ndim - 1,), None, False, None, None)
 
 
 _matrix_rank = compiled(_matrix_rank_of, ("hermitian",), name="matrix_rank")
