@@ -186,6 +186,11 @@ REFUSED = {
         ),
     ),
     "arrays as spacings": (ValueError, lambda: jnp.fft.fftfreq(8, np.ones((1, 1)))),
+    "keys without an order": (TypeError, lambda: jnp.max(olympus.random.key(0))),
+    "types as shardings": (
+        TypeError,
+        lambda: jnp.reshape(M, -1, order="F", out_sharding=jnp.float32),
+    ),
     "sizes beyond all memory": (MemoryError, lambda: scipy.linalg.invpascal(2**40)),
     "matrices as flags": (
         ValueError,

@@ -101,6 +101,8 @@ def reshaped(
         reversed_axes = tuple(reversed(range(a.ndim)))
         result = lax.reshape(lax.transpose(a, reversed_axes), shape[::-1])
         result = lax.transpose(result, tuple(reversed(range(len(shape)))))
+        if out_sharding is not None:
+            result = lax.reshard(result, asked_sharding(out_sharding, "reshape"))
     elif order == "A":
         raise NotImplementedError("np.reshape order=A is not implemented.")
     else:

@@ -42,6 +42,8 @@ def _extreme(
 ) -> Any:
     check_arraylike(name, a)
     a = ensure_array(a)
+    if dtypes.is_extended(a.dtype):
+        raise TypeError(f"{name} takes numbers, which have an order; got {a.dtype}")
     check_where(name, where)
     axes = canonical_axes(axis, a.ndim)
     if where is not None and initial is None:
