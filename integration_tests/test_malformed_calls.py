@@ -35,6 +35,10 @@ def _gathered(x):
     return lax.gather(x, np.zeros((1, 1), int), None, (1,))
 
 
+def _ranged(x):
+    return jnp.linspace(x, 2, 3, device=lambda r: r)
+
+
 REFUSED = {
     "names of axes": (TypeError, lambda: jnp.median(X, axis="i")),
     "names of axes, as in reductions": (NameError, lambda: jnp.sum(X, axis="i")),
@@ -186,6 +190,11 @@ REFUSED = {
         ),
     ),
     "arrays as spacings": (ValueError, lambda: jnp.fft.fftfreq(8, np.ones((1, 1)))),
+    "functions as devices": (ValueError, lambda: olympus.jit(_ranged)(2.0)),
+    "numbers to join as sparse arrays": (
+        TypeError,
+        lambda: sparse.bcoo_concatenate(float("nan"), dimension=0),
+    ),
     "keys without an order": (TypeError, lambda: jnp.max(olympus.random.key(0))),
     "types as shardings": (
         TypeError,
@@ -292,6 +301,7 @@ def test_errors_of_specs_and_structs_show_no_frames_of_the_library():
     for call in (
         lambda: olympus.sharding.PartitionSpec(bytearray(1)),
         lambda: olympus.ShapeDtypeStruct(3, "float32"),
+        lambda: round(jnp.asarray(X), np.ones((2, 0))),
     ):
         with pytest.raises(TypeError) as error:
             call()

@@ -336,6 +336,8 @@ def placed(x: Any, device: Any, out_sharding: ShardingLike = None) -> Any:
     if device is None and out_sharding is None:
         return x
     _check_one_place(device, out_sharding)
+    if callable(device):
+        raise ValueError(f"device must be a device or a sharding, got {device!r}")
     if device is not None:
         x = lax.device_put(x, device)
     return x if out_sharding is None else lax.reshard(x, out_sharding)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.diagnostics.traceback_filtering import filter_exception
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, filter_exception
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import array_conversion
 
@@ -99,6 +99,7 @@ def _unary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
+@api_boundary
 def _round(self: Any, ndigits: int | None = None) -> Any:
     if ndigits is None:
         return floats.round(self).astype(int)

@@ -273,6 +273,8 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
       >>> np.asarray(bcoo_concatenate([mat, mat], dimension=0).todense()).tolist()
       [1, 0, 2, 1, 0, 2]
     """
+    if not isinstance(operands, Iterable):
+        raise TypeError(f"bcoo_concatenate takes a sequence of BCOO arrays, got {operands!r}")
     operands = list(operands)
     if not operands:
         raise ValueError("bcoo_concatenate: operands must not be empty")
