@@ -259,7 +259,7 @@ SCENARIOS = {
     "eager": Scenario(eager, 30_000, 400),
     "functions": Scenario(functions, 10_000, 4_000),
     "exceptions": Scenario(exceptions, 20_000, 2_000),
-    "clearing": Scenario(clearing, 1_000, 50),
+    "clearing": Scenario(clearing, 1_000, 300),
     "threads": Scenario(threads, 2_000, 300),
     "arrays": Scenario(arrays, 10_000, 500),
     "devices": Scenario(devices, 10_000, 500),
