@@ -39,6 +39,10 @@ def _ranged(x):
     return jnp.linspace(x, 2, 3, device=lambda r: r)
 
 
+def _turned(x):
+    return jnp.transpose(x, axes=STRUCT)
+
+
 REFUSED = {
     "names of axes": (TypeError, lambda: jnp.median(X, axis="i")),
     "names of axes, as in reductions": (NameError, lambda: jnp.sum(X, axis="i")),
@@ -195,6 +199,16 @@ REFUSED = {
         TypeError,
         lambda: sparse.bcoo_concatenate(float("nan"), dimension=0),
     ),
+    "arrays as dtypes of places": (
+        ValueError,
+        lambda: sparse.empty((3, 3), index_dtype=jnp.ones(7)),
+    ),
+    "arrays as dtypes of coordinates": (
+        ValueError,
+        lambda: sparse.BCOO.fromdense(M, index_dtype=jnp.arange(3)),
+    ),
+    "fractions of batches": (TypeError, lambda: lax.map(jnp.sum, M, batch_size=1.5)),
+    "structs as orders of axes": (TypeError, lambda: olympus.jit(_turned)(M)),
     "keys without an order": (TypeError, lambda: jnp.max(olympus.random.key(0))),
     "types as shardings": (
         TypeError,
@@ -282,6 +296,12 @@ def test_ranks_for_more_bounds_than_matrices():
     a = np.diag(np.array([3.0, 1.0], np.float32))
     bounds = np.array([[0.5, 2.0, 4.0]])
     np.testing.assert_array_equal(jnp.linalg.matrix_rank(a, rtol=bounds), [[2, 1, 0]])
+
+
+def test_areas_over_several_rows_of_positions():
+    positions = np.cumsum(M, axis=1)
+    area = np.sum(np.diff(positions) * (X[1:] + X[:-1]) / 2, -1)
+    np.testing.assert_allclose(jnp.trapezoid(X, positions), area)
 
 
 def test_softmax_of_nothing():

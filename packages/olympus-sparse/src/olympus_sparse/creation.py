@@ -114,7 +114,7 @@ def empty(
 
 
 def _index_dtype(dtype: Any) -> np.dtype:
-    return dtypes.canonicalize_dtype(np.dtype(dtype))
+    return dtypes.check_and_canonicalize_user_dtype(dtype, "index_dtype")
 
 
 def _empty_bcoo(

@@ -254,6 +254,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     Returns:
       An array of the dtype of ``a``, with its dimensions in the given order.
 
+    Raises:
+      TypeError: if ``axes`` is not a sequence of integers, one for each dimension.
+
     Example:
       >>> from olympus_numpy import array
       >>> transpose(array([[1, 2], [3, 4]]))
@@ -261,6 +264,8 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
              [2, 4]], dtype=int32)
     """
     if axes is not None:
+        if not hasattr(axes, "__iter__"):
+            raise TypeError(f"transpose: `axes` must be a sequence of integers, got {axes!r}")
         axes = tuple(map(operator.index, axes))
     return _transpose(a, axes)
 

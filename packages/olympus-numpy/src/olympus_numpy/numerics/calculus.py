@@ -24,6 +24,7 @@ from ..core.promotion import (
     constant,
     convert,
     ensure_array,
+    promote_args,
     promote_dtypes,
     promote_dtypes_inexact,
     spread,
@@ -256,13 +257,13 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
             widths = lax.sub(_part(x, 1, None, 0), _part(x, 0, -1, 0))
             widths = spread(widths, (1,) * (y.ndim - 1) + widths.shape)
         else:
-            x = moveaxis(x, axis, -1)
+            x = moveaxis(x, axis - y.ndim, -1)  # counted from the last, as y may have less
             last = x.ndim - 1
             widths = lax.sub(_part(x, 1, None, last), _part(x, 0, -1, last))
     last = y.ndim - 1
     heights = lax.add(_part(y, 1, None, last), _part(y, 0, -1, last))
     half = np.array(0.5, y.dtype)
-    areas = lax.mul(widths, heights)
+    areas = lax.mul(*promote_args("trapezoid", widths, heights))
     return lax.mul(half, lax.reduce_sum(areas, (areas.ndim - 1,)))
 
 

@@ -13,6 +13,7 @@ from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rul
 from olympus_batching import batching_rules
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.types import dtypes
 
 from ..core.base import SparseInfo
 from ..core.entries import add_up, first_of_equals, look_up, over_batches
@@ -291,11 +292,12 @@ def bcoo_fromdense(
             "the `nse` argument of bcoo_fromdense: in a compiled function the number of entries "
             "must be given, since it would depend on values.",
         )
+    index_dtype = dtypes.check_and_canonicalize_user_dtype(index_dtype, "index_dtype")
     nse = concrete_or_error(operator.index, nse, "the `nse` argument of bcoo_fromdense")
     assert nse is not None
     if nse < 0:
         raise ValueError(f"bcoo_fromdense: nse must not be negative, got {nse}")
     data, indices = bcoo_fromdense_p.bind(
-        mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=np.dtype(index_dtype)
+        mat, nse=nse, n_batch=n_batch, n_dense=n_dense, index_dtype=index_dtype
     )
     return make((data, indices), SparseInfo(mat.shape, True, True))

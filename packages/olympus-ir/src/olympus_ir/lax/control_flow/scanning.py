@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -437,6 +438,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress:
     if not leaves:
         raise ValueError("lax.map got no values to map over.")
     size = get_aval(leaves[0]).shape[0]
+    batch_size = operator.index(batch_size)
     num_batches, num_left = divmod(size, batch_size)
     vectorized = _mapped_bodies.derive(f, _vectorized)
     num_scanned = num_batches * batch_size
