@@ -15,9 +15,9 @@ from typing import Any
 
 __all__ = ["CHEAP_COMPILATION", "Answers", "Worker"]
 
-#: XLA's flags for programs that run once.
+#: XLA's flags for programs that run once. At level 0 XLA returns wrong values for some programs.
 CHEAP_COMPILATION = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true"
 )  # fmt: skip
 #: Times the patience that a process may be idle: on a busy machine it waits for its turn.
 IDLE = 10
