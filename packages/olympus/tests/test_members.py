@@ -256,3 +256,11 @@ def test_types_over_manual_axes() -> None:
     array = olympus.core.ShapedArray((4,), "float32", sharding=layout)
     changed = array.update_manual_axis_type(summed)
     assert changed.layout.spec == olympus.P("j", unreduced={"i"})
+    given = olympus.core.ShapedArray(
+        (4,), "float32", sharding=layout, manual_axis_type=summed.update(varying=frozenset({"j"}))
+    )
+    assert (given.layout.spec, given.vma) == (olympus.P("j", unreduced={"i"}), frozenset({"j"}))
+    given = olympus.core.ShapedArray((), "float32", True, manual_axis_type=varying)
+    assert given is SCALAR.update_manual_axis_type(varying)
+    with pytest.raises(TypeError, match="needs a NamedSharding"):
+        olympus.core.ShapedArray((4,), "float32", manual_axis_type=summed)

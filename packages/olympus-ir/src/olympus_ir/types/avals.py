@@ -74,6 +74,7 @@ class ShapedArray(AbstractValue):
           `NamedSharding`, or a partition spec over the current mesh.
       vma: the manual mesh axes over which the value varies.
       memory_space: the memory that holds the array; None for the device's default memory.
+      manual_axis_type: a `ManualAxisType` in place of ``vma``.
 
     Example:
       >>> ShapedArray((2, 3), np.float32)
@@ -111,7 +112,10 @@ class ShapedArray(AbstractValue):
         sharding: Any = None,
         vma: frozenset = _NO_AXES,
         memory_space: Any = None,
+        manual_axis_type: Any = None,
     ) -> ShapedArray:
+        if manual_axis_type is not None:
+            vma, sharding = layouts.with_variation(manual_axis_type, sharding)
         if shape.__class__ is not tuple:
             shape = tuple(shape)
         key = (cls, shape, dtype, weak_type, sharding, vma, memory_space)

@@ -45,6 +45,7 @@ __all__ = [
     "replicated",
     "texts",
     "with_dimension",
+    "with_variation",
     "without_dimension",
 ]
 
@@ -345,6 +346,24 @@ def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> Manual
     return ManualAxisType(
         varying=varying, unreduced=spec.unreduced & manual, reduced=spec.reduced & manual
     )
+
+
+def with_variation(variation: ManualAxisType, sharding: Any) -> tuple[frozenset, Any]:
+    """Returns the varying axes, and the sharding that is unreduced and reduced as a variation says.
+
+    Raises:
+      TypeError: there are unreduced or reduced axes, but no `NamedSharding`.
+    """
+    if variation.unreduced or variation.reduced:
+        mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
+        if mesh is None or spec is None:
+            raise TypeError(
+                f"a type with {variation} needs a NamedSharding as `sharding`, which names the "
+                f"mesh, got {sharding!r}"
+            )
+        spec = spec.update(unreduced=variation.unreduced, reduced=variation.reduced)
+        sharding = NamedSharding(mesh, spec)
+    return frozenset(variation.varying), sharding
 
 
 # ---- printing ----
