@@ -266,21 +266,25 @@ SUITES = (
     *("numpyro==0.22.0", "optax==0.2.8", "optimistix==0.1.0", "orbax-checkpoint==0.12.8"),
     *("penzai==0.2.5", "rlax==0.1.9", "diffrax==0.7.2", "jmp==0.0.4"),
     *("mujoco-mjx==3.17.0", "paramax==0.0.5", "jaxkd==0.1.2", "tfp-nightly==0.26.0.dev20261027"),
+    *("tinygp==0.3.1",),
 )
 SUITES_REQUIREMENTS = (
     *("array-api-compat==1.16.0", "array-api-extra==0.11.5", "array-api-strict==2.6.1"),
     *("scipy==1.17.1", "numpy==2.4.6", "jaxlib==0.10.2", "ml-dtypes==0.6.0", "opt-einsum"),
     *("pytest", "pytest-timeout", "pytest-rerunfailures", "parameterized", "hypothesis"),
     *("ase", "beartype", "cloudpickle", "cola-ml", "decorator", "dill", "dm-env", "dm-tree"),
-    *("fastprogress", "frozendict", "gast", "gym", "jinja2", "ml-collections", "mujoco"),
-    *("netcdf4", "networkx", "pandas", "pillow", "pip", "scikit-learn", "six", "sympy"),
-    *("tensorboardX", "trimesh", "typeguard<3", "xarray"),
+    *("fastprogress", "frozendict", "funsor", "gast", "gym", "jinja2", "ml-collections"),
+    *("mktestdocs", "mock", "mujoco", "netcdf4", "networkx", "ordered-set", "pandas", "pillow"),
+    *("pip", "scikit-learn", "six", "sympy", "tensorboardX", "trimesh", "typeguard<3", "xarray"),
 )
 
 
 @nox.session(name="library-suites", reuse_venv=True)
 def library_suites(session: nox.Session) -> None:
-    """Runs test suites of libraries on OLYMPUS, and failing tests on JAX: ``-- flax optax``."""
+    """Runs test suites of libraries on OLYMPUS, and failing tests on JAX: ``-- flax optax``.
+
+    ``-- --shard 2/8 numpyro`` runs every eighth test, from the second.
+    """
     install_workspace(session)
     peer = Path(session.create_tmp()) / "peer"
     session.run("python", "-m", "venv", "--clear", str(peer), silent=True)
