@@ -68,8 +68,8 @@ def unpacked(suite: Suite, folder: Path) -> Path:
       The folder of the unpacked distribution.
     """
     target = folder / suite.distribution
-    if not target.exists():
-        target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
+    if not any(entry.is_dir() for entry in target.iterdir()):
         command = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(target)]
         subprocess.run([sys.executable, "-m", *command, suite.distribution], check=True)
         (archive,) = target.glob("*.tar.gz")
