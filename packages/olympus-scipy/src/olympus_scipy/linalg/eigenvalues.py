@@ -109,7 +109,7 @@ def eigh_tridiagonal(
       Array([1., 3.], dtype=float32)
     """
     del key
-    if np.ndim(tol):
+    if tol is not None and np.ndim(tol):
         raise TypeError(f"eigh_tridiagonal: `tol` must be a number, got {tol!r}")
     check_arraylike("eigh_tridiagonal", d, e)
     d, e = ensure_array(d), ensure_array(e)

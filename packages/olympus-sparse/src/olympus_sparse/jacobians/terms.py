@@ -140,6 +140,7 @@ def expanded(term: Term, ids: np.ndarray) -> Term:
 
     Elements with a negative number are not among the old ones. Old elements may occur repeatedly.
     """
+    assert term.rows is not None
     flat = ids.ravel()
     order = np.argsort(flat, kind="stable")
     first = np.searchsorted(flat, term.rows, "left", sorter=order)

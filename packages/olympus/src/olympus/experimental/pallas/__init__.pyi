@@ -28,6 +28,7 @@ from olympus_pallas.grids.block_dims import Squeezed as Squeezed
 from olympus_pallas.grids.block_dims import squeezed as squeezed
 from olympus_pallas.grids.block_specs import BlockSpec as BlockSpec
 from olympus_pallas.grids.block_specs import no_block_spec as no_block_spec
+from olympus_pallas.grids.dynamic_shapes import pallas_export_experimental as pallas_export_experimental
 from olympus_pallas.grids.grid_specs import GridSpec as GridSpec
 from olympus_pallas.grids.program_ids import num_programs as num_programs
 from olympus_pallas.grids.program_ids import program_id as program_id

@@ -10,3 +10,5 @@ from olympus_pallas.fuser.fusions import evaluate as evaluate
 from olympus_pallas.fuser.fusions import fuse as fuse
 from olympus_pallas.fuser.fusions import fusible as fusible
 from olympus_pallas.fuser.fusions import get_fusion_values as get_fusion_values
+from olympus_pallas.fuser.fusions import get_stateful_input_fusion_values as get_stateful_input_fusion_values
+from olympus_pallas.fuser.fusions import get_stateful_output_fusion_values as get_stateful_output_fusion_values

@@ -14,6 +14,7 @@ from olympus_pallas.mosaic_gpu import Mesh as Mesh
 from olympus_pallas.mosaic_gpu import NDLoopInfo as NDLoopInfo
 from olympus_pallas.mosaic_gpu import OOBFillMode as OOBFillMode
 from olympus_pallas.mosaic_gpu import PeerMemRef as PeerMemRef
+from olympus_pallas.mosaic_gpu import PipelinePipeline as PipelinePipeline
 from olympus_pallas.mosaic_gpu import REGS as REGS
 from olympus_pallas.mosaic_gpu import RefType as RefType
 from olympus_pallas.mosaic_gpu import RefUnion as RefUnion
@@ -31,6 +32,10 @@ from olympus_pallas.mosaic_gpu import TraceScope as TraceScope
 from olympus_pallas.mosaic_gpu import Transform as Transform
 from olympus_pallas.mosaic_gpu import WGMMAAccumulatorRef as WGMMAAccumulatorRef
 from olympus_pallas.mosaic_gpu import WarpMesh as WarpMesh
+from olympus_pallas.mosaic_gpu.factors import async_copy_scales_to_tmem as async_copy_scales_to_tmem
+from olympus_pallas.mosaic_gpu.factors import async_copy_sparse_metadata_to_tmem as async_copy_sparse_metadata_to_tmem
+from olympus_pallas.mosaic_gpu.inlining import inline_mgpu as inline_mgpu
+from olympus_pallas.mosaic_gpu.inlining import print_layout as print_layout
 from olympus_pallas.mosaic_gpu.loops import find_swizzle as find_swizzle
 from olympus_pallas.mosaic_gpu.loops import nd_loop as nd_loop
 from olympus_pallas.mosaic_gpu.loops import planar_snake as planar_snake
@@ -81,6 +86,7 @@ from olympus_pallas.mosaic_gpu.scheduling import TryClusterCancelResult as TryCl
 from olympus_pallas.mosaic_gpu.scheduling import dynamic_scheduling_loop as dynamic_scheduling_loop
 from olympus_pallas.mosaic_gpu.scheduling import query_cluster_cancel as query_cluster_cancel
 from olympus_pallas.mosaic_gpu.scheduling import try_cluster_cancel as try_cluster_cancel
+from olympus_pallas.mosaic_gpu.torch_kernels import as_torch_kernel as as_torch_kernel
 from olympus_pallas.mosaic_gpu.transforms import cluster_ref as cluster_ref
 from olympus_pallas.mosaic_gpu.transforms import multicast_ref as multicast_ref
 from olympus_pallas.mosaic_gpu.transforms import remote_ref as remote_ref

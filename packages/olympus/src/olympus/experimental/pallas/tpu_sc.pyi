@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_pallas.tpu_sc import Indices as Indices
 from olympus_pallas.tpu_sc import PackFormat as PackFormat
 from olympus_pallas.tpu_sc import ScalarSubcoreMesh as ScalarSubcoreMesh
 from olympus_pallas.tpu_sc import VectorSubcoreMesh as VectorSubcoreMesh
