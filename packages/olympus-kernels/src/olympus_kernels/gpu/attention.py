@@ -100,12 +100,12 @@ class _Rows(NamedTuple):
     """The rows that a kernel computes.
 
     Args:
-      count: the number of rows.
+      number: the number of rows.
       size: the rows of a program.
       step: the rows on the other side, keys or queries, in one step of a program.
     """
 
-    count: int
+    number: int
     size: int
     step: int
 
@@ -154,7 +154,7 @@ class _Attention:
         return pallas_call(
             kernel,
             tuple(output for output, _ in outputs),
-            grid=options.grid or (cdiv(rows.count, rows.size), self.batch, self.heads),
+            grid=options.grid or (cdiv(rows.number, rows.size), self.batch, self.heads),
             in_specs=in_specs,
             out_specs=tuple(spec for _, spec in outputs),
             compiler_params=CompilerParams(
@@ -245,8 +245,9 @@ class _Attention:
                 k = self.rows(k_ref, k_start, block_k, self.num_keys)
                 v = self.rows(v_ref, k_start, block_k, self.num_keys)
                 scores = self.scores(q, k)
-                seen = self.seen(scores.shape, q_start, k_start, segment_ref) if masked else None
+                seen: Any = None
                 if masked:
+                    seen = self.seen(scores.shape, q_start, k_start, segment_ref)
                     scores = jnp.where(seen, scores, _NEVER)
                 higher = jnp.maximum(largest, jnp.max(scores, axis=1))
                 weights = jnp.exp2(scores - higher[:, None])
