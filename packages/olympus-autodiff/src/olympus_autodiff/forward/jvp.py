@@ -41,7 +41,8 @@ class JVPTracer(DualTracer):
 
     def cur_qdd(self) -> Any:
         """Returns the state of the primal's type; None for types without a state."""
-        return self._trace.cur_qdd(self)
+        trace: Any = self._trace  # its kind has the method
+        return trace.cur_qdd(self)
 
     def type_state(self) -> Any:
         """Returns the state of the primal's type; None for types without a state."""

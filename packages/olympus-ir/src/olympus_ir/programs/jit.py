@@ -65,7 +65,7 @@ def call_under_trace(
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
     """Records the equations of a program, apart from conversions of numbers."""
     olympuspr = closed.jaxpr
-    numbers = {
+    numbers: dict[Any, Any] = {
         var: operand
         for var, operand in zip(olympuspr.invars, operands, strict=True)
         if isinstance(operand, int | float | complex)
