@@ -141,6 +141,39 @@ def test_broadcast_systems(wide):
     close(jit(linalg.inv)(a), np.linalg.inv(a))
 
 
+def cofactors(a):
+    """Returns the derivatives of a determinant, by determinants of smaller matrices."""
+    found = np.zeros_like(a)
+    for i, j in np.ndindex(*a.shape):
+        minor = np.delete(np.delete(a, i, 0), j, 1)
+        found[i, j] = (-1) ** (i + j) * np.linalg.det(minor)
+    return found
+
+
+@pytest.mark.parametrize("size", [4, 5])
+@pytest.mark.parametrize("place", range(4))
+def test_derivatives_of_determinants_with_a_zero_at_each_place(size, place, wide):
+    rng = np.random.default_rng(place)
+    numbers = rng.uniform(1, 2, size)
+    numbers[place] = 0
+    rotation = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    matrices = [
+        np.diag(numbers),
+        np.diag(numbers)[rng.permutation(size)],  # several pivots are zero
+        np.diag(numbers) + np.triu(rng.normal(size=(size, size)), 1),
+        rotation @ np.diag(numbers) @ rotation.T,
+        np.eye(size, k=1),
+        np.diag(np.r_[0, 0, np.ones(size - 2)]),  # all cofactors are zero
+        np.zeros((size, size)),
+    ]
+    for a in matrices:
+        expected = cofactors(a)
+        for transformation in (grad, jacfwd):
+            np.testing.assert_allclose(transformation(linalg.det)(a), expected, atol=1e-12)
+    batched = vmap(grad(linalg.det))(np.stack(matrices))
+    np.testing.assert_allclose(batched, list(map(cofactors, matrices)), atol=1e-12)
+
+
 def test_singular_matrices():
     singular = np.ones((2, 2))
     assert linalg.det(singular) == 0

@@ -143,31 +143,64 @@ def _det(a: Any) -> Any:
 
 @_det.defjvp
 def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """JVP rule of `det`.
+    """JVP rule of `det`: the trace of ``adjugate(a) @ da``, for singular matrices, too.
 
-    The tangent is the trace of ``adjugate(a) @ da``, which exists for singular matrices, too. The
-    adjugate of ``a`` follows from that of ``u`` in ``p @ a = l @ u``. The matrix ``u`` may be
-    singular, so the last number on its diagonal is replaced by one before the inversion. The
-    product of the other diagonal numbers multiplies the result. Elimination with row exchanges
-    leaves zeros at the end of the diagonal. None of the other diagonal numbers is therefore zero,
-    unless the adjugate is zero, too.
+    Elimination without exchanges of columns may leave several zeros on the diagonal although the
+    adjugate is not zero. Such matrices are eliminated again after a reflection of their rows, whose
+    determinant is -1.
     """
     (a,), (da,) = primals, tangents
+    value, slope, is_lost = _det_by_elimination(a, da, 0.0)
+
+    def eliminated_again(a: Any, da: Any, slope: Any) -> Any:
+        size = a.shape[-1]
+        normal = lax.rsqrt(lax.add(lax.iota(np.float32, size), np.float32(2))).astype(a.dtype)
+        normal = normal / lax.sqrt((normal * normal).sum())
+        a, da = (each - 2 * (each * normal).sum(-1, keepdims=True) * normal for each in (a, da))
+        negligible = size * float(dtypes.finfo(a.dtype).eps)
+        return selection.where(is_lost, -_det_by_elimination(a, da, negligible)[1], slope)
+
+    slope = lax.cond(is_lost.any(), eliminated_again, lambda a, da, slope: slope, a, da, slope)
+    return value, slope
+
+
+def _det_by_elimination(a: Any, da: Any, negligible: float) -> tuple[Any, Any, Any]:
+    """Returns determinants, their tangents, and where several pivots are zero.
+
+    With ``p @ a = l @ u`` the tangent is the trace of ``adjugate(u) @ x`` up to sign, where ``x``
+    solves ``l @ x = p @ da``. Let ``t`` be the smallest pivot, ``k`` its position, ``v`` the matrix
+    ``u`` with one in its place, and ``w`` the inverse of ``v``. By the formula of Sherman and
+    Morrison (1950), ``adjugate(u) = det(v) * (t * w - (t - 1) * outer(w[:, k], w[k]))``, which has
+    no division by ``t``.
+
+    Args:
+      a: the matrices.
+      da: their tangents.
+      negligible: the size of pivots, relative to the largest, up to which they count as zero.
+    """
     packed, pivots, permutation = lax_linalg.lu(a)
     diagonal = _diagonal(packed)
+    lengths = lax.abs(diagonal)
+    is_zero = lengths <= negligible * lengths.max(-1, keepdims=True)
+    diagonal = selection.where(is_zero, 0, diagonal)
     size = a.shape[-1]
-    sign = _parity(pivots, a.dtype)
-    partial = sign * diagonal[..., :-1].prod(axis=-1)
-    last = diagonal[..., -1]
-    at_end = lax.iota(np.int32, size) == size - 1
-    replaced = selection.where(at_end | (diagonal == 0), 1, diagonal)
-    on_diagonal = matrices.eye(size, dtype=bool)
-    upper = selection.where(on_diagonal, replaced[..., None, :], packed)
+    smallest = lax.argmin(lengths, diagonal.ndim - 1, np.int32)
+    is_smallest = smallest[..., None] == lax.iota(np.int32, size)
+    t = selection.where(is_smallest, diagonal, 0).sum(axis=-1)
+    product = selection.where(is_smallest, 1, diagonal).prod(axis=-1)
+    product = product * _parity(pivots, a.dtype)
+    replaced = selection.where(is_smallest | is_zero, 1, diagonal)
+    v = selection.where(matrices.eye(size, dtype=bool), replaced[..., None, :], packed)
     x = permute_rows(da, permutation)
     x = lax_linalg.triangular_solve(packed, x, left_side=True, lower=True, unit_diagonal=True)
-    x = selection.where(at_end[:, None], x, last[..., None, None] * x)
-    x = lax_linalg.triangular_solve(upper, x, left_side=True, lower=False)
-    return partial * last, partial * _diagonal(x).sum(axis=-1)
+    unit = is_smallest.astype(a.dtype)[..., None]
+    column, x = (
+        lax_linalg.triangular_solve(v, each, left_side=True, lower=False) for each in (unit, x)
+    )
+    row = (unit * x).sum(axis=-2)
+    corner = (row * column[..., 0]).sum(axis=-1)
+    slope = product * (t * _diagonal(x).sum(axis=-1) - (t - 1) * corner)
+    return product * t, slope, is_zero.sum(-1) > 1
 
 
 def _det_of(a: Any) -> Any:
