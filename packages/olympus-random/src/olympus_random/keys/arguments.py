@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.diagnostics.errors import TypePromotionError
+from olympus_ir.diagnostics.errors import ShapeError, TypePromotionError
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.broadcasting import broadcast_shapes
@@ -123,17 +123,17 @@ def checked_shape(name: str, shape: tuple[int, ...], *parameter_shapes: tuple[in
     """Checks that the shapes of parameters broadcast to the shape of the samples.
 
     Raises:
-      ValueError: the shapes do not broadcast to that of the samples.
+      ShapeError: the shapes do not broadcast to that of the samples.
     """
     try:
         broadcast = broadcast_shapes(shape, *parameter_shapes)
     except ValueError as error:
-        raise ValueError(
+        raise ShapeError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument: {error}"
         ) from None
     if broadcast != shape:
         shown = ", ".join(map(str, parameter_shapes))
-        raise ValueError(
+        raise ShapeError(
             f"{name} parameter shapes must be broadcast-compatible with shape argument, and give "
             f"it: got parameters of shapes {shown}, which broadcast to {broadcast}, for shape "
             f"argument {shape}"
