@@ -38,7 +38,10 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _without(closed: ClosedOlympuspr, args: tuple) -> tuple:
-    """Returns the arguments without the program, to which its own memo must not refer."""
+    """Returns the arguments with None in place of the program.
+
+    They are part of a key of the program's memo, which must not refer to the program.
+    """
     return tuple(
         [
             tuple([None if item is closed else item for item in arg])

@@ -171,7 +171,7 @@ _rules: dict[Primitive, Any] = {
 
 
 def differentiated_write(primitive: Primitive, ref: Any) -> Exception:
-    """Returns the error for writing a value with a tangent to a reference from outside."""
+    """Returns the error for writing a differentiated value to a reference without a tangent."""
     operation = "an addupdate" if primitive is references.addupdate_p else "a set/swap"
     return ValueError(
         f"performing {operation} operation with a differentiated value on a non-differentiated "

@@ -52,7 +52,7 @@ def _program_params(
 
 
 def _with_spaces(key: str) -> Callable[..., dict[str, Any]]:
-    """Returns a function that makes the parameters which name the memory space of each result."""
+    """Returns a function that makes the parameters of a call, with memory spaces under ``key``."""
 
     def make_params(
         params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources

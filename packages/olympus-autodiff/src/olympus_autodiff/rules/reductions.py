@@ -54,7 +54,7 @@ transpose_rules.define(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of extrema: the mean of the tangents at which the extremum is attained."""
+    """JVP rule of extrema: the mean of the tangents of the elements that equal the extremum."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents

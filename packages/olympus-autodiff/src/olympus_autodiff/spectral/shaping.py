@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of forms whose dimensions are permuted, added, removed or repeated."""
+"""Rules for recognised forms (`forms.Form`) whose dimensions are permuted, added or removed."""
 
 from __future__ import annotations
 

@@ -148,12 +148,12 @@ _OF_ALL: dict[str, Any] = {
 
 
 def _lower_val(self: ShapedArray, val: Any) -> list[Any]:
-    """Returns the arrays that make up a value: the array itself."""
+    """Returns the lowered arrays that stand for the value ``val``: the array itself."""
     return [val]
 
 
 def _raise_val(self: ShapedArray, val: Any) -> Any:
-    """Returns the value that consists of the given array: the array itself."""
+    """Returns the value that the lowered array ``val`` stands for: the array itself."""
     return val
 
 

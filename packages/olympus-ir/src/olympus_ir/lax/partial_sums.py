@@ -23,11 +23,11 @@ def install(**operations: Callable[..., Any]) -> None:
 
 
 def operation(name: str) -> Callable[..., Any]:
-    """Returns the installed operation with a name.
+    """Returns the operation that was installed under a name.
 
     Raises:
-      ValueError: outside of `shard_map`, where types do not distinguish partial sums from other
-        values.
+      ValueError: none was, since no package with `shard_map` is loaded, whose types distinguish
+        partial sums from other values.
     """
     found = _operations.get(name)
     if found is None:

@@ -186,7 +186,7 @@ class Primitive:
         return inferred
 
     def forget_types(self) -> None:
-        """Empties the cache of inferred types after a change of a shape rule's inputs."""
+        """Empties the cache of inferred types, after a setting that a rule reads has changed."""
         self._inferred.clear()
 
     def _infer_anew(

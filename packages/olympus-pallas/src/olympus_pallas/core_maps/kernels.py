@@ -376,7 +376,10 @@ def _with_arrays(
 def _with_outputs(
     program: Olympuspr, places: Sequence[int], num_inputs: int, num_outputs: int, space: Any
 ) -> Olympuspr:
-    """Returns the program that uses outputs in place of the references among its inputs."""
+    """Returns the program with the references at ``places`` as outputs instead of inputs.
+
+    New, unused references in memory ``space`` take their places among the inputs.
+    """
     invars = list(program.invars)
     outputs = [invars[place] for place in places]
     for place in places:

@@ -302,7 +302,10 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 def _by_schur(a: Any, b: Any, c: Any) -> tuple[Any, Any]:
-    """Solves the triangular form of the equation, one column of the solution after the other."""
+    """Solves ``a @ x + x @ b = c`` by Schur forms of ``a`` and ``b``, one column after the other.
+
+    Returns the solution, and the sums of eigenvalues, none of which may be zero.
+    """
     r, u = schur(a, output="complex")
     s, v = schur(b, output="complex")
     f = _matmul(_matmul(adjoint(u), c.astype(u.dtype)), v)

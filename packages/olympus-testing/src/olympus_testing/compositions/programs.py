@@ -154,15 +154,15 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Transformation:
-    """A function of arrays that is made from a function with the same parameters.
+    """The text of a function that applies a transformation to a function of the same parameters.
 
     Attributes:
       name: the transformation.
       text: the body of the new function, with ``$f`` for the old function and ``$args`` for
         parameters.
       results: the types of the results, a tuple.
-      loop: the body that computes the same by a loop, where the transformation is a batch.
-      numeric: the body that computes the same by finite differences, for derivatives.
+      loop: for `vmap`, a body that computes the same by a loop; otherwise empty.
+      numeric: for derivatives, a body that computes the same by finite differences.
     """
 
     name: str

@@ -89,7 +89,7 @@ def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) 
 
 
 def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Constrains the results of a barrier to be unreduced as in their types."""
+    """Constrains values to be unreduced where their types say so, such as results of a barrier."""
     if context.module.mesh is None:
         return values
     return [
