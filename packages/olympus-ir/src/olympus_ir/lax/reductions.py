@@ -643,7 +643,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Raises:
       ValueError: if ``axis`` is out of range.
-      TypeError: if the dtype is not accepted.
+      TypeError: if the dtype is not accepted; for integers, when the program runs or is lowered.
 
     Example:
       >>> from olympus_ir import lax
@@ -651,12 +651,19 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
       >>> lax.cumlogsumexp(np.zeros(1))
       Array([0.], dtype=float32)
     """
-    dtype = dtype_of(operand)
+    return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
+
+
+def refuse_logarithms_of_integers(dtype: Any) -> None:
+    """Checks the dtype of an operand of `cumlogsumexp`, which can be traced for integers, too.
+
+    Raises:
+      TypeError: the dtype is neither a float nor complex.
+    """
     if not dtypes.issubdtype(dtype, np.inexact):
         raise TypeError(
             f"cumlogsumexp takes an array of floats or complex numbers, got {dtypes.name_of(dtype)}"
         )
-    return cumlogsumexp_p.bind(operand, axis=operator.index(axis), reverse=bool(reverse))
 
 
 def _forget_types_of_sums(_: Any) -> None:

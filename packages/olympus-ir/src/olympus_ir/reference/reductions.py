@@ -112,6 +112,7 @@ def _cumulative(function: Callable[..., np.ndarray]) -> Callable[..., np.ndarray
 
 
 def _cumulative_logsumexp(x: np.ndarray, axis: int) -> np.ndarray:
+    reductions.refuse_logarithms_of_integers(x.dtype)
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, axis)
     largest = np.maximum.accumulate(np.real(x), axis)

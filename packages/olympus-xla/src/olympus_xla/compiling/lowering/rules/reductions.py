@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.expansions.log_add_exp import log_add_exp
+from olympus_ir.lax.reductions import refuse_logarithms_of_integers
 from olympus_ir.types import dtypes
 
 from .. import mlir
@@ -274,6 +275,7 @@ _running_log_sum = _window_scan(
 
 @lowering_rules.define(lax.cumlogsumexp_p)
 def _cumulative_log_sum(context: LoweringContext, operand: Any, *, axis: int, reverse: bool) -> Any:
+    refuse_logarithms_of_integers(context.avals_in[0].dtype)
     if not dtypes.issubdtype(context.avals_in[0].dtype, np.complexfloating):
         return _running_log_sum(context, operand, axis=axis, reverse=reverse)
     return context.inline_function(_log_sums, (operand,), {"axis": axis, "reverse": reverse})
