@@ -44,14 +44,14 @@ def call_under_trace(
     """Calls a jitted function during tracing by recording a `jit` equation.
 
     The equations of a function with the option `inline` are recorded one by one. The function is
-    called directly, unless some arguments are numbers or NumPy arrays: it sees these as traced
-    arrays, as in any jitted function.
+    called directly, unless it is a user's and some arguments are numbers or NumPy arrays: it sees
+    these as traced arrays, as in any jitted function. The library's own functions accept both.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
     if current.counts_sizes:  # each call counts the sizes of its own arrays
         return fun(*args, **kwargs)
-    if options.inline and not _are_some_plain(options, args, kwargs):
+    if options.inline and not (_is_of_user(fun) and _are_some_plain(options, args, kwargs)):
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
     operands = [*program.hoisted, *leaves]
@@ -82,6 +82,11 @@ def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
             converted[equation.outvars[0]] = value.item() if is_weak else value[()]
     reduced = olympuspr.replace(invars=[*olympuspr.invars, *converted], eqns=rest)
     return eval_olympuspr(reduced, closed.consts, *operands, *converted.values())
+
+
+def _is_of_user(fun: Callable[..., Any]) -> bool:
+    code = getattr(fun, "__code__", None)
+    return code is None or source_info.is_user_file(code.co_filename)
 
 
 def _are_some_plain(options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> bool:

@@ -581,8 +581,8 @@ def itemsize_bits(dtype: DTypeArgument) -> int:
 
 
 def supports_inf(dtype: DTypeArgument) -> bool:
-    """Returns whether a floating dtype can represent infinity."""
-    return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype))))
+    """Returns whether a floating or complex dtype can represent infinity."""
+    return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype)).real))
 
 
 def name_of(dtype: DTypeArgument) -> str:
