@@ -243,6 +243,7 @@ def test_isdtype():
 def test_infinity():
     assert dtypes.supports_inf("float8_e5m2")
     assert dtypes.supports_inf("bfloat16")
+    assert dtypes.supports_inf("complex64")
     assert not dtypes.supports_inf("float8_e4m3fn")
 
 
