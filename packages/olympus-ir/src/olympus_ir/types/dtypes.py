@@ -582,7 +582,7 @@ def itemsize_bits(dtype: DTypeArgument) -> int:
 
 def supports_inf(dtype: DTypeArgument) -> bool:
     """Returns whether a floating or complex dtype can represent infinity."""
-    return bool(np.isposinf(np.array(np.inf, np.float32).astype(np.dtype(dtype)).real))
+    return bool(np.isposinf(np.real(np.array(np.inf, np.float32).astype(np.dtype(dtype)))))
 
 
 def name_of(dtype: DTypeArgument) -> str:

@@ -15,6 +15,7 @@ from ..context import LoweringContext
 # Libraries multiply 8-bit integers if all sizes are multiples of this number; XLA pads others.
 _GRAIN = 4
 _WIDE = np.dtype(np.int32)
+_PLATFORMS = {"cuda", "rocm"}
 
 
 def is_padded_product(context: LoweringContext, dimension_numbers: Any) -> bool:
@@ -25,12 +26,14 @@ def is_padded_product(context: LoweringContext, dimension_numbers: Any) -> bool:
     avals = context.avals_in
     if context.aval_out.dtype != _WIDE or any(aval.dtype != np.int8 for aval in avals):
         return False
+    if not _PLATFORMS & set(context.platforms):
+        return False
     contracting, batch = dimension_numbers
     sizes = [math.prod(avals[0].shape[d] for d in contracting[0])]
     for aval, summed, shared in zip(avals, contracting, batch, strict=True):
         own = set(range(len(aval.shape))) - {*summed, *shared}
         sizes.append(math.prod(aval.shape[d] for d in own))
-    return any(size % _GRAIN != 0 for size in sizes)
+    return any(type(size) is not int or size % _GRAIN != 0 for size in sizes)
 
 
 def product_of_wide(lhs: Any, rhs: Any, **params: Any) -> Any:

@@ -16,7 +16,7 @@ from .. import mlir
 from ..context import LoweringContext
 from ..cpu.products import parts_of_product, product_in_parts
 from ..gpu.products import is_padded_product, product_of_wide
-from ..tables import define_for_platform, lowering_rules
+from ..tables import lowering_rules
 from .composites import composite_operation
 
 
@@ -46,6 +46,14 @@ def _dot_general(
     preferred_element_type: Any,
     **params: Any,
 ) -> Any:
+    if is_padded_product(context, dimension_numbers):
+        params = {
+            "dimension_numbers": dimension_numbers,
+            "precision": precision,
+            "preferred_element_type": preferred_element_type,
+            **params,
+        }
+        return context.inline_function(product_of_wide, (left, right), params)
     if isinstance(precision, lax.DotAlgorithmPreset | lax.DotAlgorithm):
         if precision is not lax.DotAlgorithmPreset.DEFAULT:
             return _dot_by_algorithm(context, left, right, dimension_numbers, precision)
@@ -60,16 +68,6 @@ def _dot_general(
     return context.create(
         "stablehlo.dot_general", mlir.aval_type(context.aval_out), (left, right), attributes
     )
-
-
-def _dot_general_on_gpus(context: LoweringContext, left: Any, right: Any, **params: Any) -> Any:
-    if is_padded_product(context, params["dimension_numbers"]):
-        return context.inline_function(product_of_wide, (left, right), params)
-    return _dot_general(context, left, right, **params)
-
-
-for _platform in ("cuda", "rocm"):
-    define_for_platform(lax.dot_general_p, _platform, _dot_general_on_gpus)
 
 
 def dot_dimension_numbers(dimension_numbers: Any) -> Any:
