@@ -43,7 +43,7 @@ def inline_mgpu(
 
     Example:
       >>> import numpy as np
-      >>> import olympus_ir
+      >>> from olympus_ir import ShapeDtypeStruct
       >>> from olympus_pallas import mosaic_gpu as plgpu
       >>> layout = plgpu.Layout.WG_STRIDED((4,), 1)
       >>> out = plgpu.ShapeDtypeStruct((4,), np.float32, layout)
@@ -53,7 +53,7 @@ def inline_mgpu(
       >>> def kernel(x_ref, o_ref):
       ...     o_ref[...] = add_one(x_ref)
       >>> call = plgpu.kernel(
-      ...     kernel, out_type=olympus_ir.ShapeDtypeStruct((4,), np.float32), interpret=True)
+      ...     kernel, out_type=ShapeDtypeStruct((4,), np.float32), interpret=True)
       >>> call(np.arange(4, dtype=np.float32))
       Array([1., 2., 3., 4.], dtype=float32)
     """
