@@ -240,7 +240,8 @@ def _scan(
 ) -> list[Any]:
     consts, carry, xs = map(lowered, ScanLayout(num_consts, num_carry).operands(operands))
     run = of_arrays(jaxpr)
-    # The parameters count values of high types, which may consist of several arrays.
+    # `num_consts` and `num_carry` count values of high types. The new loop counts arrays, because a
+    # value may have several.
     layout = ScanLayout(len(consts), len(carry))
 
     def body(carry: list[Any], slices: list[Any]) -> tuple[Sequence[Any], Sequence[Any]]:

@@ -45,7 +45,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     smooth = lax.exp(exponent + remainder) * lax.sqrt(c * second * (0.5 / math.pi))
     e, f = where(large, 1.0, a), where(large, 1.0, b)
     s, t = where(large, 0.5, x), where(large, 0.5, y)
-    # The smaller of x and y is more accurate.
+    # Compute both logarithms from the smaller of x and y, which is more accurate.
     log_s = where(s < 0.5, lax.log(s), lax.log1p(-where(s < 0.5, 0.5, t)))
     log_t = where(t < 0.5, lax.log(t), lax.log1p(-where(t < 0.5, 0.5, s)))
     direct = lax.exp(e * log_s + f * log_t - log_beta(e, f))

@@ -170,7 +170,7 @@ def compute_on2(
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Callable[..., Any]:
-    """Compiles a function as a separate function of the program, with attributes.
+    """Makes a function a separate function of the compiled program, with attributes on its calls.
 
     Args:
       f: the function; if not given, a decorator is returned.

@@ -3,7 +3,7 @@
 
 ``debug_print`` and ``debug_callback`` run for their side effects, ``pure_callback`` for its
 results, ``io_callback`` for both. Interpreters call the functions named ``run_*`` when they reach
-the equation, with one concrete array for each operand.
+the equation of a callback, with one concrete array for each operand.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def _callback_primitive(name: str) -> Primitive:
-    # The cache of inferred types would keep the user's function alive.
+    # Inferred types are not cached, because the cache would keep the user's function alive.
     return instruction(name, multiple_results=True, family="callbacks", cache_inference=False)
 
 
@@ -100,7 +100,9 @@ def _io_callback_types(
 
 
 class _FlatCallback:
-    """A callback of pytrees as a function of flat arrays. It compares by function and structure.
+    """The user's function of pytrees, as a function of a flat list of arrays.
+
+    Two of these objects are equal if their attributes are equal.
 
     Attributes:
       callback_func: the user's function.
@@ -301,7 +303,7 @@ def run_debug_print(
 
 
 def _log(place: Any, text: str) -> None:
-    """Logs a message with the location of a given record."""
+    """Logs a message with the location, level and logger of the log record ``place``."""
     logger = logging.getLogger(place.name)
     if logger.isEnabledFor(place.levelno):
         logger.handle(logging.makeLogRecord({**vars(place), "msg": text, "created": time.time()}))

@@ -135,7 +135,7 @@ for _primitive in (
     checkpoint_p,
     optimization_barrier_p,
 ):
-    # The types of the results, with their variation, follow from the program.
+    # The shape rule, not the operands alone, determines the mesh axes over which results vary.
     _primitive.spreads_varying = False
 
 
@@ -169,7 +169,7 @@ def _optimization_barrier_types(*avals: AbstractValue) -> Sequence[AbstractValue
 
 
 def optimization_barrier(operand: PyTree, /) -> PyTree:
-    """Returns the operand, and prevents the compiler from moving operations across.
+    """Returns the operand. The compiler does not move operations across this barrier.
 
     Args:
       operand: an array or a pytree of arrays.

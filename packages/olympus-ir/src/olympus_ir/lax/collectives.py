@@ -77,7 +77,8 @@ all_gather_p = _collective("all_gather")
 reduce_scatter_p = _collective("reduce_scatter")
 ppermute_p = _collective("ppermute")
 pbroadcast_p = _collective("pbroadcast")
-# The type of a tiled result depends on the size of the axis, which is not among the parameters.
+# Inferred types are not cached, because the type of a tiled result depends on the size of the named
+# axis, which is not among the parameters.
 all_to_all_p = _collective("all_to_all", cache_inference=False)
 
 for _primitive in (

@@ -43,7 +43,7 @@ def _run_decomposition(*operands: Any, jaxpr: ClosedOlympuspr, **params: Any) ->
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """Makes one named operation of the compiled program, defined by a function.
+    """Turns a function into one named operation of the compiled program.
 
     A compiler that recognizes the name may use its own implementation. Other compilers run the
     decomposition. Batching and differentiation replace the operation by its decomposition.

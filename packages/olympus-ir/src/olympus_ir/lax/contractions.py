@@ -154,7 +154,10 @@ def _free_sizes(
 
 
 def product_dtype(lhs: DTypeLike, rhs: DTypeLike) -> Any:
-    """Returns the dtype of sums of products: the operand dtype that is later in XLA's order.
+    """Returns the dtype of sums of products, which is the dtype of one of the operands.
+
+    XLA orders dtypes: booleans, integers, floats, complex numbers; within a kind by width. The sums
+    have the later of the two dtypes.
 
     Example:
       >>> product_dtype(np.dtype("int32"), np.dtype("float16"))
@@ -193,7 +196,7 @@ def dot_general(
       rhs: an array.
       dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, the
         dimensions that are summed over, and the batch dimensions, which are paired and kept. None
-        means those of `dot`.
+        means the default of `dot`.
       precision: the precision on accelerators: one value, or one for each operand.
       preferred_element_type: the dtype of sums and of the result.
       out_sharding: the sharding of the result.

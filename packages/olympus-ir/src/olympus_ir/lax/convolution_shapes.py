@@ -41,8 +41,8 @@ class ConvDimensionNumbers(NamedTuple):
 
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 
-# For each entry of dimension numbers given as letters, the letters of the non-spatial dimensions,
-# in the order of `ConvDimensionNumbers`.
+# The letters of the non-spatial dimensions of input, kernel and result, in the order in which
+# `ConvDimensionNumbers` lists these dimensions.
 _LETTERS = (("N", "C"), ("O", "I"), ("N", "C"))
 
 

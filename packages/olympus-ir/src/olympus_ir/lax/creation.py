@@ -169,7 +169,10 @@ def _is_of_types(sharding: Any) -> bool:
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
-    """Fills an array of an extended dtype with an element, or its plain array with a number."""
+    """Returns an array of an extended dtype, filled with an element or a plain number.
+
+    A plain number fills the plain array that holds the elements.
+    """
     if isinstance(fill_value, Array) and fill_value.dtype == dtype:
         return broadcast(fill_value, shape)
     element = dtype.physical_element_aval()
@@ -192,8 +195,8 @@ def full_like(
       fill_value: a scalar.
       dtype: the dtype of the result; by default the dtype of ``x``.
       shape: the shape of the result; by default the shape of ``x``.
-      sharding: the sharding of the result; by default the sharding of ``x``, if ``x`` is committed
-        and the shapes are equal.
+      sharding: the sharding of the result; by default the sharding of ``x``, if ``x`` is committed,
+        and the shapes are equal or ``x`` is on one device.
 
     Returns:
       An array of the given shape and dtype.
@@ -228,9 +231,10 @@ def full_like(
 
 
 def place_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the sharding of ``x`` for a new array like it; None if ``x`` is not committed.
+    """Returns the sharding of ``x`` for a new array of a given shape; None if ``x`` is uncommitted.
 
-    Returns None during tracing, because the compiler then chooses the sharding.
+    Returns None if the shapes differ and ``x`` is on several devices. Returns None during tracing,
+    because the compiler then chooses the sharding.
     """
     if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
         return None
@@ -239,7 +243,10 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def layout_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """Returns the layout of ``x`` for a new array; None if the shapes differ."""
+    """Returns the layout of ``x`` for a new array of a given shape; None if the shapes differ.
+
+    Returns None if ``x`` has no layout, or a layout with partial sums over manual axes.
+    """
     layout = getattr(getattr(x, "aval", None), "layout", None)
     if layout is None or x.shape != shape:
         return None

@@ -241,7 +241,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Computes the quotient ``x / y``; integers are rounded toward zero.
 
-    Integers divided by zero give -1. The smallest signed integer divided by -1 gives itself.
+    Integers divided by zero give an integer with all bits set, which is -1 if signed. The smallest
+    signed integer divided by -1 gives itself.
 
     Args:
       x: an array or scalar of numbers.

@@ -29,8 +29,8 @@ class FftType(enum.IntEnum):
     Attributes:
       FFT: forward, of complex numbers.
       IFFT: the inverse of ``FFT``.
-      RFFT: forward, of real numbers. The result has only half of the last dimension; the other half
-        is its conjugate.
+      RFFT: forward, of real numbers. The result has only the first half of the last dimension,
+        because the second half would contain the conjugates of the first.
       IRFFT: the inverse of ``RFFT``.
     """
 

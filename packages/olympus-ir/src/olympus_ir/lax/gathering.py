@@ -343,10 +343,10 @@ def gather(
 
 
 def promise(name: str, value: Any) -> bool:
-    """Returns what a caller promises about indices.
+    """Returns the value of a parameter that is a promise about all indices, as a boolean.
 
     Raises:
-      TypeError: ``value`` is an array, or another object without a truth value.
+      TypeError: if ``value`` is an array, or another object without a truth value.
     """
     if isinstance(value, bool):
         return value

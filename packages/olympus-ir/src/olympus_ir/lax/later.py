@@ -48,6 +48,6 @@ MODULE_OF = {name: module for module, names in MODULES.items() for name in names
 
 
 def load_all() -> None:
-    """Loads all of these modules, which declares all primitives."""
+    """Loads all modules in ``MODULES``, which declares their primitives."""
     for module in MODULES:
         importlib.import_module(f"{__package__}.{module}")

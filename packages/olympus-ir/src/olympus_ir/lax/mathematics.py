@@ -69,7 +69,7 @@ __all__ = [
 
 
 class AccuracyMode(enum.Enum):
-    """Accuracy levels of a mathematical function, for operations with ``accuracy``."""
+    """Accuracy levels for operations with the parameter ``accuracy``."""
 
     HIGHEST = 1
     DEFAULT = 2

@@ -108,7 +108,8 @@ def _pvary_type(operand: ShapedArray, *, axes: tuple) -> tuple[ShapedArray, froz
 
 
 def _apply_pvary(operands: Any, params: dict[str, Any]) -> list[Any]:
-    # A program may be evaluated with values that vary over more axes than during tracing.
+    # A program may be evaluated with values that vary over more axes than during tracing. Cast only
+    # over axes over which the operand does not vary yet.
     varying = get_aval(operands[0]).vma
     axes = tuple(axis for axis in params["axes"] if axis not in varying)
     return [pvary_p.bind(operands[0], axes=axes) if axes else operands[0]]

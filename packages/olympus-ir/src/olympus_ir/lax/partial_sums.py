@@ -26,8 +26,8 @@ def operation(name: str) -> Callable[..., Any]:
     """Returns the operation that was installed under a name.
 
     Raises:
-      ValueError: none was, since no package with `shard_map` is loaded, whose types distinguish
-        partial sums from other values.
+      ValueError: if no operation was installed under this name, because no package with
+        `shard_map` is loaded.
     """
     found = _operations.get(name)
     if found is None:

@@ -261,7 +261,7 @@ def _only_own_rows(lhs: Any, group_sizes: Any, numbers: RaggedDotDimensionNumber
     starts = sub(ends, group_sizes)
     prefix = prefix_dimensions(numbers) if len(sizes_shape) > 1 else []
     places = (*(dim + 1 for dim in prefix), 0)
-    # Dimensions of broadcast_in_dim must not decrease.
+    # Sort the dimensions, because broadcast_in_dim takes them in increasing order.
     order = sorted(range(len(places)), key=places.__getitem__)
     rows = broadcasted_iota(np.int32, shape, ragged + 1)
     inside = bitwise_and(

@@ -32,7 +32,8 @@ from .values import Array, ArrayLike
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 
-# The number of slices depends on the size of the axis, which is not a parameter.
+# Inferred types are not cached, because the valid numbers of slices depend on the size of the named
+# axis, which is not a parameter.
 ragged_all_to_all_p = instruction(
     "ragged_all_to_all", family="ragged_exchange", cache_inference=False
 )

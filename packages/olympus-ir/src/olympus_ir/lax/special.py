@@ -159,7 +159,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the derivative of `digamma` of order ``m``.
+    """Computes the ``m``-th derivative of `digamma`.
 
     Args:
       m: the order, an array or scalar of floats that are whole numbers, not negative.

@@ -96,7 +96,8 @@ def _dce_sink_types(
     return (), no_effects | {no_dce_effect}
 
 
-# Outside of tracing, operations run in order, and none is removed.
+# Outside of tracing, operations run in order and none is removed, so tokens need no data and sinks
+# do nothing.
 
 
 def _new_token() -> Token:

@@ -98,8 +98,9 @@ def typed_scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     """Converts the elements of a NumPy array as XLA does.
 
-    Floats outside the range of an integer dtype become its nearest integer, and NaN becomes zero.
-    Integers wrap around. The imaginary part of complex numbers is dropped with a warning.
+    Floats outside the range of an integer dtype become the nearest integer in the range. NaN
+    becomes zero. Integers wrap around. The imaginary part of complex numbers is dropped with a
+    warning.
     """
     if array.dtype == dtype:
         return array

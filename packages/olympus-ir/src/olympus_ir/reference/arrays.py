@@ -108,7 +108,7 @@ class ReferenceArray(ConcreteArray):
         return self._value.tobytes(order)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        # NumPy exports only writable memory.
+        # NumPy exports only writable memory, so export a copy.
         return np.array(self._value).__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -89,7 +89,8 @@ def scan(
     consts, carry, xs = layout.operands(operands)
     avals = layout.results(jaxpr.out_avals)
     refs = [get_aval(x).is_ref for x in xs]
-    # The body receives references to slices of references. Their final values are stacked.
+    # For each reference in `xs`, the body receives a new reference to one slice. The final values
+    # of the new references are stacked.
     arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
     stacks: list[list[Any]] = [[] for _ in avals.ys]
     written: list[list[Any]] = [[] for _ in xs]

@@ -383,7 +383,7 @@ def _reduce_precision(x: np.ndarray, *, exponent_bits: int, mantissa_bits: int) 
     limits = dtypes.finfo(x.dtype)
     full_mantissa = int(limits.nmant)
     full_exponent = dtypes.itemsize_bits(x.dtype) - 1 - full_mantissa
-    # Integers that are wide enough to avoid wrap-around, except for doubles.
+    # Use 64-bit integers, in which rounding up does not wrap around.
     bits = x.view(np.dtype(f"u{x.dtype.itemsize}")).astype(np.uint64)
     sign_mask = 1 << (full_mantissa + full_exponent)
     sign, magnitude = bits & sign_mask, bits & (sign_mask - 1)

@@ -135,7 +135,11 @@ def _apply_to_arrays(
     arrays: Sequence[Any],
     params: dict[str, Any],
 ) -> Any:
-    """Applies a rule on arrays, an expansion, or the implementation of a third party."""
+    """Applies a primitive to arrays of the evaluator.
+
+    Uses ``rule`` if given. Otherwise uses the primitive's expansion or, for a primitive of a third
+    party, its own implementation.
+    """
     if rule is None:
         rule = expansion_rules.rules.get(primitive) or primitive.eager
         if primitive in expansion_rules:  # the expansion's shape rule checks the operands

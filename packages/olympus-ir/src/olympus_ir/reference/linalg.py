@@ -10,7 +10,7 @@ import numpy as np
 from ..lax import linalg
 from ..lax.families import real_dtype
 from ..lax.linalg.spectral import complex_dtype
-from . import reflections as reflections  # This module defines more rules of the family.
+from . import reflections as reflections  # defines more rules of the family
 from .numerics import over_batch
 from .tables import reference_rules
 
@@ -241,10 +241,7 @@ def _schur(
 
 
 def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Returns a unitary basis.
-
-    Its first ``count`` vectors span the last ``count`` given vectors.
-    """
+    """Returns a unitary matrix that starts with a basis of the last ``count`` vectors."""
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
     # Choose the basis with a nonnegative diagonal, so the identity stays the identity.

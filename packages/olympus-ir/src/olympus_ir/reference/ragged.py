@@ -40,7 +40,7 @@ def _ragged_dot_general(
         return np.stack(
             [dot_general(each, rhs, dimension_numbers=dimensions, **params) for each in rows]
         )
-    # Each row belongs to one group, so the sum over groups is a selection.
+    # Each row belongs to at most one group, so the sum over groups is a selection.
     (axis,) = numbers.rhs_group_dimensions
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimensions
     dimensions = (

@@ -223,7 +223,7 @@ def _power(base: float, exponent: float) -> float:
 
 @_elementwise
 def polygamma(m: float, x: float) -> float:
-    """Computes the derivative of digamma of order m by 5.15.1. Order 0 is digamma itself."""
+    """Computes the m-th derivative of digamma by 5.15.1; digamma itself if m is 0."""
     if m == 0:
         return float(numerics.digamma(x))
     if not m > 0 or m != math.floor(m):
@@ -236,7 +236,7 @@ def polygamma(m: float, x: float) -> float:
 
 
 def _bessel_integral(x: float, order: int) -> float:
-    """Computes 10.32.3 by the trapezoidal rule, which is exact for periodic functions."""
+    """Computes 10.32.3 by the trapezoidal rule, which converges fast for periodic functions."""
     angle = (np.arange(200) + 0.5) * (math.pi / 200)
     return float(np.mean(np.exp(x * (np.cos(angle) - 1)) * np.cos(order * angle)))
 

@@ -43,7 +43,10 @@ class Checkpoints(NamedTuple):
     offloads: bool = False
 
     def recomputing(self) -> Checkpoints:
-        """Returns the plan without the inverse, for a loop derived from this loop."""
+        """Returns the plan for another loop that is made from this plan's loop.
+
+        An inverse does not fit the other loop, so the default number of checkpoints replaces it.
+        """
         if self.inverse is None:
             return self
         return Checkpoints(DEFAULT_CHECKPOINTS, DEFAULT_CHECKPOINTS)
@@ -57,7 +60,7 @@ def checkpoints_of_while(checkpoints: Any, max_steps: int | None) -> Checkpoints
     """
     if checkpoints is None:
         return None if max_steps is None else Checkpoints(_even(max_steps), 1)
-    # The value comes from the equation that this loop is made from.
+    # A plan comes from the equation of another loop, from which this loop is made.
     if isinstance(checkpoints, Checkpoints):
         return checkpoints.recomputing()
     number = checked_number("while_loop", "checkpoints", checkpoints)

@@ -267,7 +267,7 @@ def choose(
             error, operation, index, functions, order, names, operands, params
         )
     for place, subprogram in zip(order, subprograms, strict=True):
-        if subprogram.closed.effects:  # operands may include references
+        if subprogram.closed.effects:  # only programs with effects use references
             check_references(operation, functions[place], in_tree, subprogram.consts, leaves)
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
@@ -307,8 +307,8 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # Traced programs are cached by function. The cache of one function also holds their
-    # combination, under the identities of all programs.
+    # Each function has a cache of its traced programs. The cache of the first function also holds
+    # the choice between the programs, under the identities of all programs.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
     choice = known.get(key)

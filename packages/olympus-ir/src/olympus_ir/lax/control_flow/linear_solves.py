@@ -65,7 +65,7 @@ def split_operands(
 ) -> tuple[LinearSolveParts, list[Any]]:
     """Splits operands into the constants of each program and the right-hand sides.
 
-    The values may also be flags or types, one for each operand.
+    ``operands`` may also be a list of flags or types, one for each operand.
     """
     groups = []
     start = 0

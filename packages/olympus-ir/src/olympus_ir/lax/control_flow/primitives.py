@@ -39,7 +39,7 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The types of the results, with their variation, follow from the programs.
+    # The programs determine the types of the results, with the mesh axes over which they vary.
     _primitive.spreads_varying = False
 
 

@@ -126,7 +126,7 @@ def scan(
     if progress:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
-    # If there are no iterations, the types are known only by tracing.
+    # Without iterations there are no results, so only tracing gives their types.
     if config_states.disable_jit.value and length:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
@@ -241,7 +241,7 @@ def _scan_in_python(
 
 
 class _ScanProgram:
-    """A traced loop in the form of the equation.
+    """A traced loop, rearranged for the `scan` equation that it becomes.
 
     Components of the carry that the body does not change become constants. Results that are slices
     of an operand are taken from the operands.
@@ -250,10 +250,12 @@ class _ScanProgram:
       closed: the program, which maps constants, carry and slices to carry and results.
       carry_avals: the types of the whole carry.
       consts: the values that the body closes over.
-      moved: the positions in the carry of components that became constants; they come first.
+      moved: the positions in the carry of components that became constants; these are the first
+        constants.
       kept: the positions in the carry of the other components.
       layout: the numbers of constants and of carried values.
-      forwarded: for each result of the body, the position of an equal slice, or None.
+      forwarded: for each result of the body, the position of the slice that the body returns for
+        it, or None.
       out_tree: the structure of ``(carry, results)``.
     """
 

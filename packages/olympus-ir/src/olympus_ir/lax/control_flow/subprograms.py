@@ -150,7 +150,7 @@ def run_with_mutables(
 
 
 def type_difference(first: AbstractValue, second: AbstractValue) -> str:
-    """Describes how two types differ; empty if they differ only in weak types."""
+    """Describes how two types differ; returns an empty string if only weak types differ."""
     if typematch(first, second):
         return ""
     if not isinstance(first, ShapedArray) or not isinstance(second, ShapedArray):
@@ -238,7 +238,11 @@ def check_carry_types(
 
 
 def _cast_of_start(name: str, given: AbstractValue, returned: AbstractValue) -> str:
-    """Returns code that casts a carry to vary over the mesh axes of the body's result."""
+    """Returns advice for an error message: code that casts the initial value of a carry component.
+
+    The cast makes the value vary over the mesh axes over which the body's result varies. The advice
+    is empty if no cast is needed.
+    """
     axes = getattr(returned, "vma", frozenset()) - getattr(given, "vma", frozenset())
     if not axes:
         return ""

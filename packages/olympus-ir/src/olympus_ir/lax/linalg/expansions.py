@@ -182,7 +182,7 @@ def _reflected_right(a: Any, vector: Any, tau: Any) -> Any:
 
 
 def _with_column(a: Any, k: Any, beta: Any, vector: Any, place: Any) -> Any:
-    """Stores a reflected column, with the reflection's vector below the diagonal element."""
+    """Stores ``beta`` at row ``place`` of column ``k``, and ``vector`` in the rows below."""
     aval = array_aval(a)
     places = lax.iota(np.int32, aval.shape[0])
     column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)

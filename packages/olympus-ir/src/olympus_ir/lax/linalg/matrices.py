@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Basic operations on matrices, the last two dimensions, for linear algebra."""
+"""Basic operations on matrices, which are the last two dimensions of arrays."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ _LARGEST_WEIGHT_FOR_CHOLESKY = 100.0
 def _weights(smallest: float, eps: float) -> list[tuple[float, float, float]]:
     """Returns the weights of each step, given a lower bound of the smallest singular value.
 
-    With these weights, the bound grows to 1 as fast as possible for rational functions of this
-    degree.
+    With these weights, each step raises the bound as far as a rational function with a cubic
+    numerator and a quadratic denominator can.
     """
     found = []
     while 1 - smallest > 10 * eps and len(found) < 20:

@@ -66,7 +66,7 @@ class SvdAlgorithm(enum.Enum):
 
 
 def complex_dtype(dtype: Any) -> Any:
-    """Returns the complex dtype with real parts of a dtype; a complex dtype itself."""
+    """Returns complex128 for float64, a complex dtype unchanged, and complex64 for other dtypes."""
     if np.dtype(dtype).kind == "c":
         return dtype
     return np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
@@ -413,8 +413,8 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
       lower: whether to read the lower triangle rather than the upper one.
 
     Returns:
-      Matrices that hold the vectors of the reflections, the diagonals, the off-diagonals, and the
-      factors of the reflections.
+      Four arrays: the matrices that hold the vectors of the reflections; the diagonals; the
+      off-diagonals; and the factors of the reflections.
 
     Raises:
       ValueError: if the matrices are not square or are empty.
