@@ -131,8 +131,8 @@ def _check_named_sharding(mesh: Any, spec: Any) -> None:
 def _give_named_shardings_their_check() -> None:
     """Passes `_check_named_sharding` to the C++ constructor of `NamedSharding`.
 
-    The constructor imports the function once, from a Python module with a fixed name. The module
-    exists only while the first `NamedSharding` is made.
+    The constructor imports its check once, from the module ``jax._src.named_sharding``. A stand-in
+    for this module exists only while the first `NamedSharding` is made here.
     """
 
     class NoMesh:

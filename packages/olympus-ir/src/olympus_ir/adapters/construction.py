@@ -254,8 +254,8 @@ def flatten_axes(
       name: the name of the tree, for the error.
       treedef: the structure.
       axis_tree: the tree of axes, a prefix of the structure.
-      kws: whether structure and prefix are pairs for ``(args, kwargs)``. Errors are then about the
-        first elements.
+      kws: whether structure and prefix are pairs for ``(args, kwargs)``. Errors then describe only
+        the elements for ``args``.
       tupled_args: whether a list in the prefix may match a tuple in the structure.
 
     Raises:

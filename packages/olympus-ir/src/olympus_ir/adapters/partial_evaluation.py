@@ -149,7 +149,7 @@ class PartialTrace(StagingTrace):
         return KnownTracer(value)
 
     def instantiate_const(self, tracer: Any) -> StagingTracer:
-        """Returns a program's tracer for a value.
+        """Returns the tracer that stands for a value in the recorded program.
 
         A known value becomes a constant of the program.
         """

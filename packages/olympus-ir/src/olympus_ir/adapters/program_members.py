@@ -124,13 +124,13 @@ def _hash(self: Literal) -> int | None:
 
 
 def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
-    """True if an operand, constant or result is of a high type, so it consists of arrays."""
+    """True if an operand, constant or result has a high type, whose values consist of arrays."""
     atoms = (*self.constvars, *self.invars, *self.outvars)
     return any(getattr(atom.aval, "is_high", False) for atom in atoms)
 
 
-# Types of the operands before and after the program runs. They are equal, because programs do not
-# change the types of operands.
+# JAX keeps the type states (``qdd``) of operands before and after a run. Programs here do not
+# change the types of operands. So variables have no states, and both lists of types are equal.
 attach(Var, initial_qdd=None, final_qdd=None)
 attach(Literal, hash=property(_hash))
 for _class in (Olympuspr, ClosedOlympuspr):

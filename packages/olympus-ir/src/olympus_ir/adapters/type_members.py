@@ -148,12 +148,12 @@ _OF_ALL: dict[str, Any] = {
 
 
 def _lower_val(self: ShapedArray, val: Any) -> list[Any]:
-    """Returns the lowered arrays that stand for the value ``val``: the array itself."""
+    """Returns a list of the array ``val`` alone, because an array needs no lowering."""
     return [val]
 
 
 def _raise_val(self: ShapedArray, val: Any) -> Any:
-    """Returns the value that the lowered array ``val`` stands for: the array itself."""
+    """Returns the array ``val`` unchanged, because an array needs no lowering."""
     return val
 
 

@@ -148,7 +148,7 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Copies auxiliary outputs from the stores of another function to this function's."""
+        """Copies the auxiliary outputs in ``stores``, those of another function, to own stores."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
@@ -287,7 +287,10 @@ def transformation_with_aux(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Determines which of two functions was called.
+    """Determines which of two functions was called, and returns its auxiliary output.
+
+    ``aux1`` and ``aux2`` return the output of one function each. They raise `StoreException` if
+    the function was not called.
 
     Returns:
       Whether the first function was called, and the auxiliary output.
@@ -311,7 +314,7 @@ def cache(call: Callable[..., Any], *, explain: Callable[..., Any] | None = None
 
     Args:
       call: takes a `WrappedFun` and hashable arguments.
-      explain: called on a cache miss with the function, False and the arguments.
+      explain: called on a cache miss as ``explain(fun, False, *static)``.
     """
     results: dict[Any, tuple[Any, tuple[Store | None, ...]]] = {}
 

@@ -134,7 +134,7 @@ def _follow(
       olympuspr: the program.
       inputs: the marks of the inputs.
       constants: the marks of the constants.
-      indices: the values of known integers.
+      indices: a mapping from integer variables to their values, where these are known.
 
     Returns:
       The marks of the results.
@@ -271,7 +271,8 @@ def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -
 # to tell uses apart, because a cached program records only the lines of its first call.
 _callers: list[str] = []
 
-# The source lines of each use, outermost first. Uses are numbered by position, from 1.
+# Maps the source lines of each use, outermost first, to the number of the use. The numbers count
+# from 1 in the order of insertion, so a number also leads back to the lines.
 _uses: dict[tuple[str, ...], int] = {}
 
 
@@ -290,7 +291,11 @@ def _line_of_call() -> str:
 
 
 def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
-    """Returns the lines of two uses of a key, as the end of a sentence; "" if no key is reused."""
+    """Returns the end of an error message, which shows the lines of two uses of a key.
+
+    ``used`` has the marks of earlier uses, and ``now`` the marks of the current use. Returns "" if
+    no key is reused.
+    """
     both = (used != 0) & (now != 0)
     if not both.any():
         return ""

@@ -114,7 +114,7 @@ def note(subject: str, message: str, *values: Any) -> None:
       *values: the values.
     """
     if not log_compiles.value and "logging" not in sys.modules:
-        return  # Without listeners, an import that takes milliseconds is avoided.
+        return  # Nobody can see the message, so the slow import of logging is avoided.
     level = logging.WARNING if log_compiles.value else logging.DEBUG
     logging.getLogger(logger_name(subject)).log(level, message, *values)
 

@@ -227,7 +227,8 @@ def api_boundary(fun: F) -> F:
             if type(error) is TypeError and "unexpected keyword" in str(error):
                 keyword_arguments.advise(error, fun)
             elif type(error) is SystemError and isinstance(error.__cause__, RecursionError):
-                # A tree was too deep for jaxlib, which raises the error only in a later call.
+                # A tree was too deep for jaxlib. The RecursionError appears only as the cause of a
+                # SystemError in a later call, so the cause is raised instead.
                 raise error.__cause__.with_traceback(None) from None
             filter_exception(error)
             # A bare raise keeps the filtered traceback, without an entry for this frame.

@@ -46,11 +46,11 @@ def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
 
 
 class MappedMaskError(NotImplementedError):
-    """Signals that a mask selects other numbers of elements for other examples of `vmap`.
+    """Signals that a mask selects different numbers of elements in the examples of `vmap`.
 
     Attributes:
-      by_example: wraps the function of one example so that it counts by itself, with padded arrays
-        for all that it computes; None if the context cannot.
+      by_example: wraps the function that `vmap` maps, so that each example counts its own elements
+        and computes with padded arrays; None if no such wrapper is available.
     """
 
     def __init__(self, by_example: Callable[..., Any] | None) -> None:
@@ -102,8 +102,9 @@ def refuse_mapped_mask() -> NoReturn:
 def positions_of_true(mask: Any) -> Any:
     """Returns the positions of the true elements of a traced Boolean vector, in increasing order.
 
-    Masks that equal operations compute give the same size, so ``x[x > 0] * y[x > 0]`` is a product
-    of arrays of one size. The function must be called in the context `counted_sizes`.
+    Two masks that result from equal operations on equal values have the same size variable, so
+    ``x[x > 0] * y[x > 0]`` is a product of arrays of one size. The function must be called in
+    the context `counted_sizes`.
     """
     scope = _state.scope
     assert scope is not None, "sizes are counted inside of counted_sizes"

@@ -91,7 +91,7 @@ def _rewrite(fun: FunctionType) -> FunctionType:
 
 
 def _compiled(body: list[ast.stmt], node: ast.AST, fun: FunctionType) -> CodeType:
-    """Returns the function's code, compiled inside a scope with its free variables."""
+    """Returns the code of a rewritten function, compiled in a scope with its free variables."""
     names = [*fun.__code__.co_freevars, OPERATORS]
     arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
     scope = ast.FunctionDef("_scope", arguments, body, [])

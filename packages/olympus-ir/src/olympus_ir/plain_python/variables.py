@@ -2,7 +2,8 @@
 """Variables of traced control flow, their values, and the common types of these values.
 
 The value of a variable is a pytree. A leaf is an array, a number or a constant. A traced condition
-can select arrays and numbers. Any other object is a constant, and must be the same on both sides.
+can select arrays and numbers. Any other object is a constant. It must be the same after both blocks
+of a conditional, and before and after each iteration of a loop.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def converted(leaf: Any, aval: Any) -> Any:
 
 
 def placeholder(aval: Any) -> Any:
-    """Returns an arbitrary value of a type, for a side that never reads it."""
+    """Returns zeros of a type, for a variable or a function result that has no value yet."""
     if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
         raise TypeError(
             f"A traced condition cannot decide whether a value of type {aval.str_short()} is "

@@ -43,9 +43,10 @@ def call_under_trace(
 ) -> Any:
     """Calls a jitted function during tracing by recording a `jit` equation.
 
-    The equations of a function with the option `inline` are recorded one by one. The function is
-    called directly, unless it is a user's and some arguments are numbers or NumPy arrays: it sees
-    these as traced arrays, as in any jitted function. The library's own functions accept both.
+    With the option `inline`, the equations of the function are recorded one by one instead. The
+    function is then called directly, unless it is a user's and some arguments are numbers or NumPy
+    arrays. A user's function is then traced first, because it must see these arguments as traced
+    arrays, as in any jitted function. The library's own functions also accept plain arguments.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)

@@ -51,7 +51,7 @@ def _line(tracer: Tracer) -> str:
 
 
 def _chain(value: Any, own: list[Any]) -> list[str]:
-    """Returns sentences about the chain of objects that keep a value alive."""
+    """Returns sentences about the chain of objects, except ``own``, that keep a value alive."""
     lines: list[str] = []
     known = {id(each) for each in own}
     known |= {id(own), id(lines)}

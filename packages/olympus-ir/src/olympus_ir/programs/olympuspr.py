@@ -288,7 +288,7 @@ def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
     """Returns the closed form of a program without constants.
 
     Calls for the same program return the same object while it is in use. The open program keeps the
-    results that interpreters memoize in it.
+    results that interpreters memoize in its closed form, so a later closed form has them, too.
     """
     known = None if olympuspr._closed is None else olympuspr._closed()
     if known is not None:

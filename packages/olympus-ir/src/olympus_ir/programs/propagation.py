@@ -168,7 +168,7 @@ def check_same_layouts(operands: Sequence[Any], message: str) -> None:
 def refuse_ragged_parts(
     name: str, operands: Sequence[Any], shape: Sequence[Any], entries: Entries, mesh: Any
 ) -> None:
-    """Raises ShardingTypeError if the mesh axes of a dimension do not divide its size."""
+    """Raises ShardingTypeError if mesh axes do not divide the changed size of a dimension."""
     before = operands[0].shape
     for old, new, entry in zip(before, shape, entries, strict=True):
         parts = parts_of(entry, mesh)

@@ -255,7 +255,7 @@ class RuleTable(Generic[Rule]):
 
 
 def _import_if_present(name: str) -> ModuleType | None:
-    """Imports a module; returns None if it does not exist, as for other packages' families."""
+    """Imports a rule file; returns None if the package has none for the family."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

@@ -108,7 +108,8 @@ class StagingTrace(Trace):
                 return Literal(value, get_aval(value))
             convert = array_conversion(value)
             if convert is not None:
-                # This trace is no longer current if `value` is a result of the function.
+                # The conversion must be recorded in this trace, which is no longer current if
+                # `value` is a result of the function.
                 with set_current_trace(self):
                     converted = convert()
                 return self.atom(converted)

@@ -44,8 +44,8 @@ def wide_constant_aval(
 ) -> ShapedArray | None:
     """Returns the type of an operand that keeps its 64 bits; None if it has the usual type.
 
-    An operand is narrowed if another operand has the narrow dtype. Operands of an equation with
-    programs have the dtypes of the programs' inputs.
+    An operand is narrowed if another operand has the narrow dtype, and none has the wide dtype. If
+    the parameters hold programs, the programs' inputs for this operand decide instead.
 
     Args:
       position: the position of the operand.

@@ -102,7 +102,7 @@ def _groups(shape: Sequence[int], new_shape: Sequence[int]) -> Iterator[tuple[li
 
 
 def _merged(entries: Sequence[Any]) -> tuple | None:
-    """Returns the axes that shard several dimensions after they are joined, major first.
+    """Returns the mesh axes, major first, of the dimension that joins dimensions with ``entries``.
 
     Returns None unless the sharded dimensions come first.
     """
@@ -121,7 +121,10 @@ def _merged(entries: Sequence[Any]) -> tuple | None:
 def _divided(
     axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
 ) -> bool:
-    """Distributes mesh axes over a group of dimensions, major first; returns whether they fit."""
+    """Distributes mesh axes over the dimensions ``targets``, major first.
+
+    Writes the entries to ``reshaped``, and returns whether all axes fit.
+    """
     axes = tuple(axes)
     for target in targets:
         taken: tuple = ()

@@ -64,7 +64,7 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
 
 
 def _is_window(indexer: NDIndexer) -> bool:
-    """Returns whether an index without index arrays selects one block, possibly strided."""
+    """Returns whether an index selects one block, possibly strided: it has no index arrays."""
     return not indexer.int_indexer_shape
 
 
@@ -168,8 +168,8 @@ def _index_vectors(indexer: NDIndexer) -> tuple[Any, list[int], list, dict[int, 
     Slices with stride 1 become windows; slices with other strides become indices.
 
     Returns:
-      The index vectors, the dimensions of their components, the labels (see `layout`) of the
-      dimensions of the gathered array, and the window sizes by dimension.
+      The index vectors, the indexed dimension that each of their components refers to, the labels
+      (see `layout`) of the dimensions of the gathered array, and the window sizes by dimension.
     """
     batch: list[tuple[Any, int]] = [
         (("array", place), size) for place, size in enumerate(indexer.int_indexer_shape)

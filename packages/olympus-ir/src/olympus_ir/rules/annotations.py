@@ -13,9 +13,9 @@ from ..programs.olympuspr import Equation
 def _annotated_call(
     key: str | None,
 ) -> Callable[[Equation, list[bool]], tuple[Equation, list[bool]]]:
-    """Returns the rule of calls of ``params["jaxpr"]``.
+    """Returns the dead code rule of a primitive that calls ``params["jaxpr"]``.
 
-    ``params[key]`` has one entry per result.
+    If ``key`` is given, ``params[key]`` has one entry per result.
     """
 
     def rule(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:

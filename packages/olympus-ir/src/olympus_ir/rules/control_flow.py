@@ -39,7 +39,8 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
     given = WhileLayout.of(params).operands(operands)
     check_types("operands of `cond_jaxpr`", given.of_cond, condition.in_avals)
     check_types("operands of `body_jaxpr`", given.of_body, body.in_avals)
-    # One boolean, or one for each example; the dimensions of the examples come first.
+    # The condition gives one boolean, or one for each example of a batch. The batch dimensions are
+    # then the first dimensions of every carried value.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
     for place, aval in enumerate(given.carry):

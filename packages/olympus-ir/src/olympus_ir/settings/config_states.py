@@ -257,7 +257,7 @@ debug_nans = declare_state(
     False,
     truth,
     "Check each result for NaN; where one is found, find the operation that made it.",
-    # Calls to be checked must enter Python, not only the C++ path.
+    # As a part of the key of compiled calls, the flag makes calls enter Python, which checks them.
     shapes_programs=True,
 )
 debug_infs = declare_state(
@@ -265,7 +265,7 @@ debug_infs = declare_state(
     False,
     truth,
     "Check each result for infinities; where one is found, find the operation that made it.",
-    # Calls to be checked must enter Python, not only the C++ path.
+    # As a part of the key of compiled calls, the flag makes calls enter Python, which checks them.
     shapes_programs=True,
 )
 check_tracer_leaks = declare_state(

@@ -11,8 +11,8 @@ lowering or results must be in that key. Each `State` is a separate entry of the
 thread may have its own value. All `Flag`s share the entry ``program_flags``, a tuple of the values
 that differ from their defaults, so its cost does not depend on the number of flags.
 
-All flags are declared in `olympus_ir.settings.config_states`, at import. Adding an entry to the key
-later would invalidate the cache of every compiled function.
+Every `State` is declared in `olympus_ir.settings.config_states`, at import. Adding an entry to the
+key later would invalidate the cache of every compiled function.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
 def _cases(terms: dict, term: Any, count: int) -> list[dict]:
     """Returns polynomials whose minimum is the given polynomial.
 
-    Each polynomial has one operand of a ``max`` or ``min`` in place of the term.
+    The term must be a ``min`` with a positive count, or a ``max`` with a negative count; otherwise
+    the list is empty. Each polynomial has one operand of the operation in place of the term.
     """
     factor, power = term[0]
     if len(term) > 1 or power > 1 or factor.name != ("min" if count > 0 else "max"):

@@ -143,7 +143,7 @@ def from_factor(factor: Factor, scope: Any) -> Dimension:
 
 
 class SymbolicDim:
-    """Dimension that stands for any number, such as ``2*a + 1``.
+    """Size that depends on dimension variables, such as ``2*a + 1``.
 
     `symbolic_shape` makes dimensions. Arithmetic with integers and other dimensions of the same
     scope supports ``+``, ``-``, ``*``, ``//`` and ``%``. In arithmetic with other values, the
@@ -395,7 +395,11 @@ def _as_integer(value: Any) -> int | None:
 
 
 def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
-    """Returns the other operand of arithmetic on dimensions, in a tuple; None for an array."""
+    """Returns the operand ``other`` of arithmetic on a dimension, as a tuple of one element.
+
+    Returns None unless the operand is a dimension or an integer. ``what`` names the operation in
+    errors.
+    """
     if isinstance(other, SymbolicDim):
         if other.scope is not dimension.scope:
             dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
@@ -407,7 +411,7 @@ def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] 
 def _as_arrays(function: Callable[..., Any], *operands: Any) -> Any:
     """Applies a function of arrays to operands, with dimensions converted to arrays.
 
-    Returns NotImplemented if the operand's class must handle the operation.
+    Returns NotImplemented if the class of another operand must handle the operation.
     """
     if any(isinstance(operand, Array) for operand in operands):
         return NotImplemented  # the array's operator converts the dimension

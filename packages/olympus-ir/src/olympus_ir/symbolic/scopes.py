@@ -96,7 +96,7 @@ class SymbolicScope:
         """Adds an assumption, such as ``"a <= 8"``.
 
         Raises:
-          ValueError: if it is not of this form, or contradicts the others.
+          ValueError: if the text is not such a comparison, or contradicts other assumptions.
         """
         count = len(self.constraints)
         self._add(constraint)

@@ -59,7 +59,7 @@ class FunctionCache:
     ) -> Callable[..., Any]:
         """Returns the function that ``make`` derives from ``fun``.
 
-        Each call returns the same object.
+        Each call returns the same object, unless ``fun`` does not support weak references.
 
         ``make`` receives a function without arguments that returns ``fun``. The derived function
         must not hold another reference to ``fun``.

@@ -510,7 +510,7 @@ def to_numeric_dtype(dtype: DTypeArgument) -> np.dtype:
 
 
 def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns the floating dtype in which integers of ``dtype`` are computed.
+    """Returns the dtype in which functions of floating-point numbers compute, given ``dtype``.
 
     Floating and complex dtypes are returned unchanged. 64-bit integers give float64; other integers
     and bool give float32.

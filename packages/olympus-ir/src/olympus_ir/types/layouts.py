@@ -309,7 +309,7 @@ class ManualAxisType:
         return self.varying | self.unreduced | self.reduced
 
     def invarying(self, mesh: Any) -> frozenset:
-        """Returns the manual axes of a mesh along which the value does not vary."""
+        """Returns the manual axes of a mesh that are neither varying nor unreduced nor reduced."""
         return frozenset(mesh.manual_axes) - self.vur
 
     def to_ct_mat(self) -> ManualAxisType:
@@ -349,7 +349,9 @@ def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> Manual
 
 
 def with_variation(variation: ManualAxisType, sharding: Any) -> tuple[frozenset, Any]:
-    """Returns the varying axes, and the sharding that is unreduced and reduced as a variation says.
+    """Returns the varying axes, and the sharding with the unreduced and reduced axes.
+
+    ``variation`` gives all of these axes.
 
     Raises:
       TypeError: there are unreduced or reduced axes, but no `NamedSharding`.

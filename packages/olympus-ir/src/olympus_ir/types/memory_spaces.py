@@ -61,7 +61,7 @@ def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tup
 
     Raises:
       ValueError: some operands are on the host and others on the device, and the primitive has a
-        single result. Types of several results are returned unchanged.
+        single result. A primitive with several results keeps their types unchanged in this case.
     """
     arrays = [aval for aval in avals if getattr(aval, "shape", ())]
     there = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]

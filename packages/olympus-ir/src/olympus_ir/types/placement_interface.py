@@ -17,7 +17,7 @@ Index = tuple[slice, ...]
 
 
 class Client:
-    """Type of clients: what a platform's devices are reached by. It has further members."""
+    """Type of clients, which give access to the devices of a platform. It has further members."""
 
     platform: str
     platform_version: str

@@ -257,8 +257,8 @@ def promote(x_dtype: DType, x_weak: bool, y_dtype: DType, y_weak: bool) -> tuple
     except KeyError:
         operands = ((x_dtype, x_weak), (y_dtype, y_weak))
         result = _least_upper_bound(operands, tables is _strict_pairs)
-        # While 64-bit types are disabled, the result for 64-bit operands also depends on another
-        # flag.
+        # While 64-bit types are disabled, the result for 64-bit operands also depends on the flag
+        # `explicit_x64_dtypes`, so it is not kept.
         if enable_x64.value or not _has_wide_operand(operands):
             table[key] = result
         return result

@@ -54,7 +54,12 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
 
 
 def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:
-    """Returns the rank of a difference, the number of its parts, and its description."""
+    """Describes the difference between two cache keys.
+
+    Returns:
+      The rank of the kind of difference, the number of differing parts, and the description. The
+      closest key has the smallest rank, and among equal ranks the smallest number.
+    """
     _, new_tree, new_avals, new_statics, new_axes, new_context = new
     _, old_tree, old_avals, old_statics, old_axes, old_context = old
     parts = []

@@ -459,7 +459,7 @@ def _contents(cell: Any) -> Any:
 
 
 def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yields the names that code reads: whether each is global, and the attributes read from it.
+    """Yields each name that code reads, whether it is global, and the attributes read from it.
 
     For example, ``a.b.c`` gives the name ``a`` and the attributes ``b`` and ``c``.
 

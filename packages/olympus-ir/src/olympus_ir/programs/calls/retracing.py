@@ -94,7 +94,7 @@ def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Caus
 
 
 def _distance(causes: Sequence[Cause]) -> tuple[int, int]:
-    """Heuristic: traces are close if they differ in few values, deep inside the arguments."""
+    """Returns the distance to an earlier trace: small for few causes, deep inside the arguments."""
     weight = sum(3 if cause.kind == "structure" else 1 for cause in causes)
     return weight, -sum(cause.path.count("[") for cause in causes)
 

@@ -103,7 +103,7 @@ class TracedProgram:
         return operands
 
     def placed_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Returns the values whose placement determines that of the compiled program's operands."""
+        """Returns the values from which the compiled program's operands get their placement."""
         return operands
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:

@@ -250,7 +250,7 @@ def _trace_program(
     if current.trace is evaluation_trace:
         with phases.tracing(function_name(fun)):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
-    else:  # The call is a part of the function that is traced now.
+    else:  # Within another trace, the time is not reported separately.
         olympuspr, constants = trace_to_olympuspr(flat, avals, info)
     out_tree = flat.out_tree
     olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
