@@ -68,7 +68,8 @@ def _quantile_derivative(a: Any, x: Any) -> Any:
     part, slope, (asymptotic, upper) = jvp(parts, (a,), (full(a, 1.0),), has_aux=True)
     mu = where(asymptotic, (x - a) / a, 0.0)
     large = where(asymptotic, a, _LARGE)
-    # exp(-y^2) divided by D: the two factors that `scaled_parts` leaves out.
+    # `scaled_parts` divides by exp(-y^2) in the asymptotic expansion and by D elsewhere. The scale
+    # is the quotient exp(-y^2) / D.
     scale = lax.sqrt(2.0 * math.pi * large) * lax.exp(stirling_remainder(large))
     change = where(
         asymptotic,

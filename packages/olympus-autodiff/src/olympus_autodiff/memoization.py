@@ -40,7 +40,8 @@ def memoized(function: Callable[..., Result]) -> Callable[..., Result]:
 def _without(closed: ClosedOlympuspr, args: tuple) -> tuple:
     """Returns the arguments with None in place of the program.
 
-    They are part of a key of the program's memo, which must not refer to the program.
+    The returned arguments are part of a key in the program's memo. A key that referred to the
+    program would make a reference cycle.
     """
     return tuple(
         [

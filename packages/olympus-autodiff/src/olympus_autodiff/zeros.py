@@ -39,7 +39,7 @@ __all__ = [
     "zeros_like_aval",
 ]
 
-# Returns the type of an array, with a shape and a dtype: `get_aval`, typed for arrays.
+# `get_aval` for arrays: type checkers accept `shape` and `dtype` of the returned type.
 aval_of: Callable[[Any], Any] = get_aval
 
 

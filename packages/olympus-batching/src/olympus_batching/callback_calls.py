@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batching of foreign calls and callbacks: one call for each example, or one for all.
 
-Two parameters of these primitives, such as `pure_callback` or a foreign call, matter here. With
+Primitives such as `pure_callback` and foreign calls have two parameters that matter here. With
 ``vmap_method`` the user says how the called function can be applied to a batch. ``result_avals``
 holds the types of the results for one example.
 """

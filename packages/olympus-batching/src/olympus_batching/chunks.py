@@ -153,10 +153,11 @@ def _body(
 
 
 def _fitting_size(size: int, most: int) -> int:
-    """Heuristic: the largest chunk size for which a chunk and the shorter last chunk fit in memory.
+    """Heuristic: returns a chunk size, given that memory holds ``most`` of ``size`` examples.
 
-    The compiler allocates memory for the loop and for the last chunk separately. Only sizes above
-    ``most // 2`` are considered.
+    The compiler allocates memory for the loop and for the shorter last chunk separately. The
+    largest size above ``most // 2`` is chosen for which a chunk and the last chunk fit in memory
+    together. If there is none, the size is chosen for which the two chunks are smallest.
     """
     sizes = range(most, most // 2, -1)
     return next(

@@ -71,7 +71,8 @@ def _run_branch(
     order = lax.sort([others, np.arange(size, dtype=_INT)], num_keys=1)[1]
     count = lax.sub(_int(size), lax.reduce_sum(others, (0,)))
     first = lax.index_in_dim(order, 0, keepdims=False)
-    # Lanes after the last example compute the first one again, and their results are dropped.
+    # An iteration computes one example in each of a fixed number of lanes. Lanes beyond the last
+    # example compute the first example again, and their results are dropped.
     order = lax.concatenate([order, np.zeros(lanes, _INT)], 0)
     dims = [0 if each else None for each in batched]
 

@@ -167,7 +167,10 @@ class _MappedFunction:
         return self._call(args, kwargs)
 
     def _call_with_counts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function where masks may be counted, by example if it maps over masks."""
+        """Calls the function inside of `counted_sizes`, where sizes depend on elements of masks.
+
+        If the call maps over a mask, calls a function that counts and pads each example by itself.
+        """
         try:
             return self._call(args, kwargs)
         except NotImplementedError as error:

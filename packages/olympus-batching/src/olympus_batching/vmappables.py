@@ -38,7 +38,7 @@ class Vmappable(NamedTuple):
 
 
 _vmappables: dict[type, Vmappable] = {}
-# The number of registered containers by the class of their specifications.
+# The number of registered classes of containers for each class of specifications.
 spec_types: dict[type, int] = {}
 
 

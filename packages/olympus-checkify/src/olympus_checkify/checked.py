@@ -57,17 +57,17 @@ def checked(
     """Returns a compiled function that raises at the first bad value of its program.
 
     The program says at little cost whether an operation failed. If one did, a second program with
-    a check of each operation runs, and finds the first. The message names the operation, the user's
-    line, the iterations of the loops around it, and the element of the result. Under a `vmap`
-    inside of ``f``, the element's coordinates include the index of the example.
+    a check of each operation runs, and finds the first failure. The message names the operation,
+    the user's line, the iterations of the loops around it, and the element of the result. Under a
+    `vmap` inside of ``f``, the element's coordinates include the index of the example.
 
     Args:
       f: the function.
       nans: whether to look for NaNs and infinities that operations make from finite operands, and
         for integers divided by zero.
       bounds: whether to look for indices out of bounds, of reads and of updates.
-      keys: whether to look for random keys that are used twice, which the program shows before it
-        runs.
+      keys: whether to look for random keys that are used twice. They are found by a walk
+        through the program's equations, not in computed values.
 
     Returns:
       A function of the arguments of ``f``. Call it outside of other transformations.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`custom_gradient`, and `closure_convert`, which makes closed-over values arguments."""
+"""`custom_gradient`, and `closure_convert`, which turns closed-over values into arguments."""
 
 from __future__ import annotations
 

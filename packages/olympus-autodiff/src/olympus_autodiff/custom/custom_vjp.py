@@ -149,7 +149,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
         trace = current.trace
         if trace is evaluation_trace:
             result = call_unlifted(self, args, kwargs)
-            # Compare classes only, because most calls have no references.
+            # Most calls have no references, so this cheap test of classes guards the full check.
             if result.__class__ is Ref or any(
                 arg.__class__ is Ref for arg in (*args, *kwargs.values())
             ):

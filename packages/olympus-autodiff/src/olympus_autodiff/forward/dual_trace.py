@@ -122,8 +122,8 @@ class DerivativeTrace(Trace):
             if result is not NotImplemented:
                 return result
         if len(args) > 1 and current.axes.varying and primitive.spreads_varying:
-            # Operands are cast before the rule runs. Derivatives then vary over the same mesh axes
-            # as values.
+            # The casts come before the rule, so that tangents vary over the same mesh axes as
+            # primals.
             with set_current_trace(self):
                 args = varying_alike(args)
         return self.differentiate(primitive, args, params)
@@ -373,8 +373,8 @@ def call_differentiated(
       has_aux: whether the function returns a pair; only the first part is differentiated.
 
     Returns:
-      The function's result, whose leaves may be tracers, and the auxiliary result without tracers;
-      None without ``has_aux``.
+      The pair of the function's result and the auxiliary result. Leaves of the first may be
+      tracers. The second has no tracers of the trace; it is None without ``has_aux``.
 
     Raises:
       TypeError: ``has_aux`` is set and the function does not return a pair.

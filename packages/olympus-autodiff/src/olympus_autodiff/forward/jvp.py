@@ -41,7 +41,7 @@ class JVPTracer(DualTracer):
 
     def cur_qdd(self) -> Any:
         """Returns the state of the primal's type; None for types without a state."""
-        trace: Any = self._trace  # its kind has the method
+        trace: Any = self._trace  # a `JVPTrace`, which defines `cur_qdd`
         return trace.cur_qdd(self)
 
     def type_state(self) -> Any:
@@ -85,8 +85,9 @@ def jvp(
     Args:
       fun: the function to differentiate. Its arguments are arrays or pytrees of arrays.
       primals: a tuple or list of the arguments at which ``fun`` is differentiated.
-      tangents: a tuple or list of the direction, of the same structure, shapes and dtypes as
-        ``primals``. The tangent of an integer argument has dtype ``float0``.
+      tangents: a tuple or list of the arguments' tangents, which together are the direction. They
+        have the structure, shapes and dtypes of ``primals``, but the tangent of an integer argument
+        has dtype ``float0``.
       has_aux: whether ``fun`` returns a pair of which only the first part is differentiated.
 
     Returns:

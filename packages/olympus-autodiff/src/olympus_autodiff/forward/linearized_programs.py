@@ -91,7 +91,14 @@ def record_linearization(
     wanted: Sequence[bool],
     run: Callable[..., list[Any]] = eval_olympuspr,
 ) -> _Recording:
-    """Runs a program; stages its primal part, and records its linear part."""
+    """Runs a program; stages its primal part, and records its linear part.
+
+    Args:
+      closed: the program.
+      nonzero_in: for each input, whether it has a tangent.
+      wanted: for each result, whether to record its tangent even if it is zero.
+      run: a function that runs the program, given the program, its constants and its inputs.
+    """
     staged = StagingTrace(closed.debug_info, parent=current.trace)
     trace = LinearizeTrace(staged)
     tangent_trace = trace.tangent_trace

@@ -3,10 +3,11 @@
 
 The derivative of V g(w) V^H exists where eigenvalues are equal, but the tangents of w and V do not.
 Under the flag ``olympus_strong_zeros``, a differentiated function therefore runs under a
-`RecognitionTrace`. Results of ``eigh``, ``svd`` and ``eig``, and expressions of them, become
-`RecognizedTracer`, which knows the expression as a form. `recognition_rules` derive forms from
-forms. If an expression is a smooth function of the matrix, a rule computes it as such. Any other
-operation gets the plain values, which are computed when they are needed.
+`RecognitionTrace`. Each result of ``eigh``, ``svd`` and ``eig``, and each expression of such
+results, becomes a `RecognizedTracer`, which describes the expression by a `Form`.
+`recognition_rules` derive the form of a primitive's result from the forms of its operands. If an
+expression is a smooth function of the matrix, a rule computes this function directly. Operations
+without a matching rule get the plain values, which are computed when they are needed.
 """
 
 from __future__ import annotations
@@ -110,7 +111,8 @@ class RecognitionTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if self._is_inlining and not find_tracers(args):
-            # Rules see the elements of constants, such as those of an identity matrix.
+            # Operations on constants are evaluated at once, so that rules can read the elements of
+            # their results, such as those of an identity matrix.
             return primitive.bind_with_trace(evaluation_trace, args, params)
         rule = recognition_rules.rules.get(primitive) or recognition_rules.find(primitive)
         if rule is not None:

@@ -202,7 +202,10 @@ def is_scalar_constant(value: Any) -> bool:
 def live_equations(
     equations: Sequence[Equation], outvars: Iterable[Atom], *, keep_effects: bool = True
 ) -> list[Equation]:
-    """Returns in order the equations that have effects or that results depend on."""
+    """Returns, in order, the equations on which results depend.
+
+    With ``keep_effects``, also returns the equations that have effects.
+    """
     needed = {atom for atom in outvars if atom.__class__ is not Literal}
     live = []
     for equation in reversed(equations):

@@ -230,7 +230,7 @@ def _differentiated(
 def _implicit(
     residual: Callable[..., Any], search: Callable[..., Any], linear_solve: LinearSolver | None
 ) -> Callable[..., Any]:
-    """Returns the search as a function with the derivative of the implicit function."""
+    """Returns the search with the derivatives that the implicit function theorem gives."""
 
     @custom_jvp
     def solution_of(start: Any, *args: Any) -> Any:
@@ -239,7 +239,7 @@ def _implicit(
     @solution_of.defjvp
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         start, *args = primals
-        # A rule that held the function itself would make a reference cycle.
+        # The rule makes the function anew, because a reference to it would make a reference cycle.
         x = _implicit(residual, search, linear_solve)(start, *args)
         _, change = jvp(lambda *args: residual(x, *args), tuple(args), tuple(tangents[1:]))
 

@@ -49,7 +49,7 @@ class JetTable(DerivativeTable):
 
 jet_rules: JetTable = JetTable("jet", package="olympus_autodiff", folder="jet.rules")
 
-# Libraries assign to this name. The assignments are ignored, because the parameters of calls
+# Libraries add entries to this dictionary. The entries are ignored, because the parameters of calls
 # follow from the called programs.
 call_param_updaters: dict[Primitive, Callable[..., Any]] = {}
 

@@ -171,7 +171,7 @@ def along_curve(
     """Pushes series through a function with a known jvp rule.
 
     Along the curve ``x(t)`` the result has the derivative ``y' = jvp(x, x')``. The series of ``y'``
-    has one term less, so the function computes it by recursion and integrates it to the series of
+    has one term less, so `along_curve` computes it by recursion and integrates it to the series of
     ``y``. The recursion ends with the jvp rule applied to values and plain tangents.
 
     Args:

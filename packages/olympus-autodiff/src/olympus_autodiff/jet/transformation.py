@@ -92,8 +92,8 @@ def jet(
       fun: the function. Its arguments are arrays or pytrees of arrays.
       primals: a tuple or list of the arguments.
       series: for each argument, the first and higher derivatives of its curve: a tuple or list of
-        arrays of the argument's shape. All arguments have equally many. For a pytree, give a pytree
-        of the same structure with such a list for each array.
+        arrays of the argument's shape. The lists of all arguments are equally long. For a pytree,
+        give a pytree of the same structure with such a list for each array.
       factorial_scaled: True if the terms are derivatives, False if they are coefficients of power
         series, which are derivatives divided by factorials. Applies to arguments and results.
 

@@ -90,8 +90,8 @@ class SplitBody(NamedTuple):
       body: the body, with its calls inlined.
       constants: the values of the body's constants.
       kept: the saved variables.
-      first: the equations of the body that computes and saves values.
-      second: the equations of the body that takes saved values.
+      first: the equations of the "saving" body, which computes the saved values.
+      second: the equations of the "taking" body, which takes the saved values as inputs.
     """
 
     body: Olympuspr

@@ -304,7 +304,8 @@ def checkpoint_linearization(
     if log_checkpoint_residuals.value:
         _log_residuals(closed, staged, frontier)
 
-    # The residuals in the linear equations are variables of the recomputed equations.
+    # The linear equations have variables of their own for residuals. Replace these by the variables
+    # of the recomputed equations.
     renamed = dict(zip(collector.residual_vars, collector.sources, strict=True))
 
     def rename(atom: Any) -> Any:

@@ -30,7 +30,8 @@ __all__ = ["Advance", "Pull", "Recording", "record", "replay", "varying_like"]
 State = list[Any]
 # `advance(step, state)` returns the state after an iteration.
 Advance = Callable[[Any, State], State]
-# `pull(step, state, accumulators)` pulls the accumulators back through an iteration.
+# `pull(step, state, accumulators)` pulls the accumulators, which hold cotangents, back through an
+# iteration.
 Pull = Callable[[Any, State, list[Any]], list[Any]]
 
 _INT = np.dtype(np.int32)
@@ -137,7 +138,7 @@ def replay(
       advance: recomputes the state after an iteration.
       pull: pulls the accumulators back through an iteration, given the state before it.
       recording: the checkpoints.
-      accumulators: their values after the last iteration.
+      accumulators: the values of the accumulators after the last iteration.
       checkpoints: the number of slots, and of states that are recomputed together.
 
     Returns:

@@ -139,8 +139,8 @@ def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
 
     Args:
       equation: the equation.
-      dropped: the variables to which rules have returned no cotangent. The operands are added if
-        a result is among them.
+      dropped: the variables to which rules have returned no cotangent. If a result is among them
+        and the function returns False, it adds the equation's operands.
     """
     if dropped.isdisjoint(equation.outvars):
         return False

@@ -234,7 +234,7 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
         expected = expected.to_ct_aval()
     same_layout = given.layout is expected.layout
     if not same_layout and given.layout is None:
-        # the cotangent is replicated
+        # A cotangent without a layout counts as replicated, so it can be resharded.
         cotangent, same_layout = laid_out_as(cotangent, expected), True
     if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of annotations: tangents and cotangents get the annotation of the primal."""
+"""Derivatives of annotations.
+
+Layout constraints and annotated calls also apply to tangents and cotangents. Metadata of a value
+and `shard_alike` apply to primals only.
+"""
 
 from __future__ import annotations
 

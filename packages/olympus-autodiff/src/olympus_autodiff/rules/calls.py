@@ -24,8 +24,8 @@ from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, aval_of, can_move, instantiate, is_undefined_primal
 
 # For each operand and result of a derived call, its origin in the original call. The origin is i
-# for operand number i, ~i for result number i, or None. The placement parameters follow the
-# origins.
+# for operand number i, ~i for result number i, or None. The placement parameters of a derived call
+# give each operand and result the placement of its origin.
 Sources = Sequence[int | None]
 MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
 

@@ -72,7 +72,8 @@ def _or_zeros(
         aval,
         other,
         preferred_element_type=preferred_element_type,
-        # The groups are merged after the convolution, which changes the layout.
+        # With batch groups, no layout is requested: the groups are merged after the convolution,
+        # which changes the layout.
         out_sharding=asked if params["batch_group_count"] == 1 else None,
         **params,
     )
@@ -106,7 +107,8 @@ def _cotangent_of_input(
         rhs_dilation,
     )
     if groups > 1:
-        # A group of the result's features is summed into the same group of the input's features.
+        # A group of the input's features gets cotangents only from the same group of the result's
+        # features. So the groups move from the kernel's output features to its input features.
         kernel = _regrouped(kernel, groups, rhs_spec[0], rhs_spec[1])
     out = conv_general_dilated_p.bind(
         cotangent,
@@ -152,8 +154,8 @@ def _cotangent_of_kernel(
         rhs_dilation,
         strict=True,
     ):
-        # The number of windows of the cotangent's size must equal the number of elements of the
-        # kernel.
+        # The cotangent is the window of this convolution, whose result is the kernel's cotangent.
+        # Pad the input such that there is one position of the window for each kernel element.
         needed = dilated_size(count, stride) + dilated_size(window, dilation) - 1
         pads.append((low, needed - dilated_size(size, base) - low))
     return conv_general_dilated_p.bind(

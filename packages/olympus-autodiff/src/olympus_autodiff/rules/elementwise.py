@@ -432,7 +432,8 @@ def _pow_by_base(t: Any, z: Any, x: Any, y: Any) -> Any:
 
 
 def _pow_by_exponent(t: Any, z: Any, x: Any, y: Any) -> Any:
-    # The limit for x -> 0 of log(x) x^y is zero where y > 0.
+    # Where y > 0, the limit of log(x) x^y for x -> 0 is zero. To get it, replace zeros of x by
+    # ones, whose logarithm is zero.
     aval = aval_of(x)
     one = broadcast_to(constant(1, x), aval.shape)
     return product(t, product(log(select_n(eq(x, constant(0, x)), x, one)), z))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives of Fourier transforms, which are linear.
 
-The matrix of a complex transform is symmetric. A real transform keeps half of the spectrum. Each
-kept element also stands for its conjugate, so its weight is 2. The first element has weight 1, and
-so has the last one if the length is even.
+The matrix of a complex transform is symmetric, so the transform is its own transpose. A real
+transform keeps half of the spectrum. The first element, and the last one if the length is even,
+have weight 1. Each other element also stands for its conjugate, so its weight is 2.
 """
 
 from __future__ import annotations

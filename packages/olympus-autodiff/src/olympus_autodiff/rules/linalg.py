@@ -312,14 +312,14 @@ jvp_rules.exempt(
 
 
 def _columns(vector: Any, like: Any) -> Any:
-    """Repeats a vector's elements, one for each column, over the rows, in the dtype of ``like``."""
+    """Returns matrices whose rows all equal ``vector``, with the shape and dtype of ``like``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, (*range(aval.ndim - 2), aval.ndim - 1))
 
 
 def _rows(vector: Any, like: Any) -> Any:
-    """Repeats a vector's elements, one for each row, over the columns, in the dtype of ``like``."""
+    """Returns matrices whose columns all equal ``vector``, with the shape and dtype of ``like``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, tuple(range(aval.ndim - 1)))
@@ -426,7 +426,8 @@ def _eig_jvp(
         *primals,
         compute_left_eigenvectors=compute_left_eigenvectors,
         compute_right_eigenvectors=True,
-        # Derivatives of eigenvalues, of any order, do not depend on the vectors' phases.
+        # Derivatives of eigenvalues, of any order, do not depend on the vectors' phases. So
+        # differentiating through these vectors is safe, even if the user did not opt in.
         enable_eigvec_derivs=True,
         implementation=implementation,
     )
@@ -517,7 +518,8 @@ def _svd_jvp(
     rotation = lax.mul(inverse, lax.add(scaled, adjoint(scaled)))
     right_rotation = lax.mul(inverse, lax.add(other, adjoint(other)))
     if is_complex(projected):
-        # The phases of u and v cancel in the product, so v keeps its phase.
+        # The product u @ s @ v.H determines the phases of u and v only up to a common one. So v
+        # keeps its phase, and u gets the whole change.
         phase = lax.sub(projected, adjoint(projected))
         phase = lax.div(phase, lax.mul(np.array(2, aval_of(phase).dtype), s_columns))
         rotation = lax.add(rotation, lax.mul(identity_like(phase), phase))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of products in groups of rows."""
+"""Derivatives of ragged products, in which each group of rows has its own matrix."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _ragged_dot_general_transpose(
 def _transpose_of_expansion(
     cotangent: Any, x: Any, y: Any, sizes: Any, numbers: Any, params: dict[str, Any]
 ) -> list[Any]:
-    """Transpose rule of products in groups: transposes the equivalent dense product."""
+    """Transpose rule of ragged products: transposes the equivalent dense product."""
     expansion = expansion_rules[lax.ragged_dot_general_p]
 
     def dense(left: Any, right: Any) -> Any:

@@ -138,7 +138,7 @@ def _unstack_transpose(cotangents: Sequence[Any], operand: Any, *, axis: int) ->
 def _pad_transpose(
     cotangent: Any, operand: Any, padding_value: Any, *, padding_config: tuple
 ) -> list[Any]:
-    """Transpose rule of padding: slices out the operand's cotangent, and sums the rest."""
+    """Transpose rule of padding: slices for the operand, sums the rest for the padding value."""
     inner = None
     if is_undefined_primal(operand):
         inner = _without_padding(cotangent, operand.aval.shape, padding_config)

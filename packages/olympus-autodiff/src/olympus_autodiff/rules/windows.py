@@ -121,7 +121,8 @@ def _select_and_gather_add_transpose(
         "padding": padding,
     }
     if any(step != 1 for step in window_dilation):
-        # The compiler supports scattering into undilated windows only.
+        # The compiler supports scattering into undilated windows only, so dilated windows are
+        # scattered by other operations.
         return [
             add_to_extrema(
                 cotangent,

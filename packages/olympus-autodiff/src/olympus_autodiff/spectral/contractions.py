@@ -24,7 +24,7 @@ class _Side(NamedTuple):
     """One operand of a product.
 
     Attributes:
-      form: the form.
+      form: the form of the operand.
       contracted: the axes that are summed.
       batch: the axes that both operands share.
       free: the other axes.

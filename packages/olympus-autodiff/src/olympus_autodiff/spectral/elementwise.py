@@ -22,7 +22,10 @@ __all__: list[str] = []
 
 @recognition_rules.derive("elementwise")
 def _of_elementwise(primitive: Primitive) -> Callable[..., Form | None] | None:
-    """Returns the rule of any elementwise primitive: a function of eigenvalues is composed."""
+    """Returns the rule that composes an elementwise primitive with functions of eigenvalues.
+
+    Returns None for other primitives.
+    """
     if not primitive.elementwise or primitive.multiple_results:
         return None
     return lambda trace, args, params: _composed(primitive, trace, args, params)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of decompositions, whose results are the forms that rules derive other forms from."""
+"""Recognition of decompositions: their results are the first forms; rules derive the others."""
 
 from __future__ import annotations
 

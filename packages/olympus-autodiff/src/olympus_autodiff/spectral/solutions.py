@@ -41,7 +41,7 @@ def has_solution(first: Form, second: Form) -> bool:
     rows, columns = aval_of(matrix).shape[-2:]
     if first.factor != second.factor:
         return True
-    # The columns of a factor that is not square do not span the space.
+    # With one factor twice, the factor must be square: otherwise its columns do not span the space.
     return rows <= columns if first.factor == "left" else columns <= rows
 
 

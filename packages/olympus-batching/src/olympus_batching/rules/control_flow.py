@@ -200,7 +200,7 @@ def _while(
     operands = layout.operands(_fronted(args, batch_dims))
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
     # A carry component that is batched after an iteration is also batched before the next
-    # iteration.
+    # iteration. So the flags are updated until they no longer change.
     batched = initially_batched
     while True:
         batched_body, after = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
@@ -302,7 +302,7 @@ def _scan(
     initially_batched = layout.operands([dim is not None for dim in batch_dims])
     num_ys = len(jaxpr.out_avals) - num_carry
     # A carry component that is batched after an iteration is also batched before the next
-    # iteration.
+    # iteration. So the flags are updated until they no longer change.
     batched = initially_batched
     while True:
         batched_body, batched_out = batch_olympuspr(
@@ -348,7 +348,7 @@ def _linear_solve(
         if program is not None
     ]
     # The programs map unknowns and right-hand sides to one another. Both are batched if one of the
-    # programs returns a batched value.
+    # programs returns a batched value. So the flags are updated until they no longer change.
     unknowns_batched = initially_batched
     while True:
         after = unknowns_batched

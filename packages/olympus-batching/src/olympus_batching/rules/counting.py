@@ -12,5 +12,8 @@ from ..tables import batching_rules
 
 @batching_rules.define(true_positions_p)
 def _true_positions(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    """Refuses: arrays of the examples have no common size. `vmap` then pads each example."""
+    """Raises an error, because the results of the examples have no common size.
+
+    `vmap` catches the error and, if possible, lets each example count and pad by itself.
+    """
     refuse_mapped_mask()

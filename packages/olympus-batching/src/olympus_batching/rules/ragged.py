@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching rule of products in groups of rows."""
+"""Batching rule of ragged products, in which each group of rows has its own matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..tables import all_shifted, batching_rules, materialize
 def _ragged_dot_general(
     axis_size: int, args: Any, batch_dims: Any, *, ragged_dot_dimension_numbers: Any, **params: Any
 ) -> Any:
-    """Batching rule of products in groups: adds a batch dimension in front of both factors."""
+    """Batching rule of ragged products: adds a batch dimension in front of both factors."""
     numbers = ragged_dot_dimension_numbers
     lhs, rhs, group_sizes = args
     lhs_dim, rhs_dim, sizes_dim = batch_dims

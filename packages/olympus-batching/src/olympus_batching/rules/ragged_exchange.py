@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of the exchange of slices of different sizes, and of sending and receiving."""
+"""Batching of `ragged_all_to_all`, the exchange of slices of different sizes."""
 
 from __future__ import annotations
 

@@ -119,9 +119,9 @@ def apply_to_arrays(
 def _batched_transforms(
     axis_size: int, args: Sequence[Any], dims: Sequence[BatchDim], first: int, tree: Any
 ) -> tuple[list[Any], Any, int]:
-    """Returns the transforms of all examples, as leaves and structure, and a batch dimension.
+    """Returns the transforms of all examples, and the batch dimension of the view that they give.
 
-    It is the batch dimension of the view that the transforms give.
+    The transforms are returned as leaves and structure.
 
     Args:
       axis_size: the number of examples.
@@ -193,7 +193,8 @@ def _batched_transform(
     if isinstance(transform, BitcastTransform):
         if len(aval.shape) != 1 or shape == aval.shape:
             return [*before, transform], 0
-        # The cast changes the only dimension of a vector, else the second-to-last dimension.
+        # The cast changes the only dimension of a vector, else the second-to-last dimension. The
+        # vector of each example therefore becomes a column, so that the cast changes its rows.
         column = ReshapeTransform((axis_size, *aval.shape, 1))
         return [*before, column, transform, ReshapeTransform((axis_size, *shape))], 0
     batched = getattr(transform, "batched", None)

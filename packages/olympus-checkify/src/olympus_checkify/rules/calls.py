@@ -159,7 +159,7 @@ def _custom_vjp_call(
 
     def bwd_with_errors(*args: Any) -> Sequence[Any]:
         num_residuals = len(args) - count - num_results
-        # A backward pass cannot return errors.
+        # A backward pass cannot return errors, so the errors of its checks are dropped.
         operands = (*args[:num_residuals], *args[num_residuals + count :])
         _, cotangents = _run_rule(init_error, enabled, bwd, *operands)
         return [*[None] * count, *cotangents]

@@ -119,7 +119,7 @@ class Screen:
         """Runs the program.
 
         Returns:
-          Flags, scalars of dtype bool of which one is set if an operation failed, and the results.
+          Flags, scalars of dtype bool, and the results. If an operation failed, a flag is set.
         """
         flags: list[Any] = []
         steps = iter(self.steps)
@@ -134,7 +134,7 @@ class Screen:
 
 
 def _evaluated(closed: ClosedOlympuspr, operands: Sequence[Any], apply: Any) -> list[Any]:
-    """Returns the results of a program whose equations a function applies."""
+    """Runs a program, in which ``apply`` computes the results of each equation."""
     program: Olympuspr = closed.jaxpr
     environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
     environment.update(zip(program.invars, operands, strict=True))

@@ -211,7 +211,7 @@ class Operation(Step):
 
 
 def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
-    """Returns whether bad elements become bad elements of a result that keeps NaNs."""
+    """Returns whether an operand's bad elements become bad ones of a result that keeps NaNs."""
     return operand.infinite if result.infinite else infinities or operand.infinite
 
 

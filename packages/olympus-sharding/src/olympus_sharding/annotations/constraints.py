@@ -352,7 +352,7 @@ def _check_axis_types(sharding: NamedSharding, allowed: Sequence[AxisType], mess
 
 
 def _check_rank(name: str, sharding: Any, aval: Any) -> None:
-    """Checks that an array has as many dimensions as the sharding refers to."""
+    """Raises ValueError if an array has fewer dimensions than the sharding refers to."""
     check = getattr(sharding, "check_compatible_aval", None)
     if check is not None:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of references as arguments of `shard_map` that devices split among them."""
+"""Views of references that are arguments of `shard_map` and are split among the devices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ __all__ = ["Copies", "with_copies_of_views"]
 
 
 class Copies(NamedTuple):
-    """References to copies of views. The parts of a view are no views of parts of its reference.
+    """References to copies of views, which devices can split.
+
+    Views themselves cannot be split: a device's part of a view is not a view of the device's part
+    of the reference.
 
     Attributes:
       views: the views.
@@ -33,7 +36,7 @@ class Copies(NamedTuple):
         """Checks that the function does not close over the reference of a view.
 
         Raises:
-          ValueError: it does.
+          ValueError: it closes over such a reference.
         """
         check_aliases(DebugInfo(info.traced_for, info.origin), closed_over, _bases(self.views))
 
@@ -52,7 +55,7 @@ def with_copies_of_views(f: Callable[..., Any], args: tuple, in_specs: Any) -> t
       in_specs: as for `shard_map`.
 
     Returns:
-      The arguments and the copies. A view that is the same on all devices stays a view.
+      The new arguments, and the copies. A view that is the same on all devices stays a view.
 
     Raises:
       ValueError: a reference occurs twice among the arguments.

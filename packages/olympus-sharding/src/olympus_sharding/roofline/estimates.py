@@ -137,7 +137,8 @@ def roofline(
             olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
         if not is_spread:
             return types, walk.program(olympuspr)
-        # Outside of `shard_map` arrays are whole: their size says nothing about one device.
+        # Outside of `shard_map` arrays are whole: their size says nothing about one device. So the
+        # memory that they occupy is not counted.
         parts = map(walk.equation, olympuspr.eqns)
         return types, functools.reduce(operator.add, parts, RooflineResult.zeros())
 

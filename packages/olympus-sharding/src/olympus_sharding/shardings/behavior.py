@@ -97,7 +97,7 @@ def _rebuild_single_device_sharding(*fields: Any) -> SingleDeviceSharding:
     return SingleDeviceSharding(*fields)
 
 
-# Entries of a class body that are not copied.
+# Entries of a class body that `_attach` does not copy to the C++ class.
 _NO_MEMBERS = frozenset(
     {"__annotations__", "__dict__", "__module__", "__qualname__", "__weakref__"}
 )

@@ -257,7 +257,8 @@ def _pow_jet(primals: Terms, series: Terms) -> Any:
         return result, _power_of_moving(x, list(x_terms), y, result)
     order = order_of(series)
     if x_terms is zero_series:
-        # The limit of log(x) x^y for x -> 0 is zero where y > 0.
+        # Where y > 0, the limit of log(x) x^y for x -> 0 is zero. To get it, replace zeros of x by
+        # ones, whose logarithm is zero.
         one = broadcast_to(constant(1, x), shape_of(x))
         rate = lax.log(lax.select_n(lax.eq(x, constant(0, x)), x, one))
         exponent = [product(term, rate) for term in y_terms]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor rule of products in groups of rows."""
+"""Taylor rule of ragged products, in which each group of rows has its own matrix."""
 
 from __future__ import annotations
 
