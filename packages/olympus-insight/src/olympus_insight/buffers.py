@@ -43,7 +43,8 @@ class Allocation(NamedTuple):
 
     Attributes:
       size: the size in bytes.
-      parameter: the position of the operand in the allocation; None if there is none.
+      parameter: the position, among the program's operands, of the operand that the allocation
+        holds; None if it holds no operand.
       holds_result: whether the allocation stores a result at the end.
       is_constant: whether the allocation stores a constant of the program.
       buffers: the buffers in the allocation.
@@ -105,7 +106,7 @@ class Lifetimes(NamedTuple):
 # Instructions that return their operands unchanged.
 _PASSING = frozenset({"bitcast", "optimization-barrier", "add-dependency", "domain", "copy-done"})
 
-# For each instruction, the buffers of each part of its result.
+# Maps the index of each part of an instruction's result to the numbers of the part's buffers.
 Contents = dict[Index, set[int]]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of memory: the bytes of each kind at each instruction of a program."""
+"""Pictures of memory: the bytes of each kind of buffer at each instruction of a program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .stages import format_bytes
 
 __all__ = ["timeline"]
 
-# The color and the plural of each kind.
+# The color and the plural of each kind of buffer.
 _KINDS = {
     "argument": ("#7c8da6", "arguments"),
     "result": ("#4c9f70", "results"),
@@ -24,16 +24,17 @@ _MOST_COLUMNS = 600
 
 
 def timeline(totals: Sequence[dict[str, int]], order: Sequence[Instruction], peak: int) -> str:
-    """Returns a picture of the bytes of each kind over the instructions of a program.
+    """Returns a picture of the bytes of each kind of buffer over the instructions of a program.
 
     Args:
-      totals: for each instruction, the bytes of each kind.
+      totals: for each instruction, the bytes of each kind of buffer.
       order: the instructions.
       peak: the position of the peak.
     """
     if not totals:
         return ""
-    # In a long program, each column stands for several instructions and shows the largest.
+    # In a long program, each column stands for several instructions, and shows the instruction at
+    # which the most bytes are in use.
     step = -(-len(totals) // _MOST_COLUMNS)
     sums = [sum(each.values()) for each in totals]
     columns = [

@@ -34,7 +34,7 @@ class _Operation(Protocol):
 def roofline(operations: Sequence[_Operation], rates: Rates) -> str:
     """Returns operations as circles under the roofline, on logarithmic axes.
 
-    The area of a circle is the time of the operation.
+    A larger circle stands for a longer time.
 
     Args:
       operations: the operations.

@@ -65,7 +65,7 @@ def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> S
 
 @contextlib.contextmanager
 def _keyed_by_lines() -> Iterator[None]:
-    """Uses only executables on disk that have the same lines, since reports show lines."""
+    """Makes the cache on disk distinguish programs by source lines, because reports show lines."""
     before = compilation_cache_include_metadata_in_key.swap_local(True)
     try:
         yield

@@ -4,8 +4,9 @@
 Other modules take clients, arrays, shardings and executables from here. A function in this module
 hides each difference between jaxlib 0.10 and 0.12.
 
-jaxlib's C++ call paths look up types and settings in Python. Importing the module registers these
-for the process. It creates no client: `prime` completes the registrations with the first client.
+jaxlib's C++ call paths look up types and settings in Python. Importing this module registers the
+types and settings for the process, but creates no client. `prime` completes the registration with
+the first client.
 """
 
 from __future__ import annotations
@@ -313,8 +314,8 @@ def prime(client: Any) -> None:
 
 # ---- differences between versions ----
 
-# Before 0.12, a collective may wait for a participant that never starts, with dozens of
-# multi-device CPU programs in flight. That ends the process.
+# Before 0.12, if dozens of multi-device CPU programs are in flight, a collective may wait for a
+# participant that never starts, and the process ends. Callers must bound the number in flight.
 collectives_need_bound = not _IS_0_12
 
 if _IS_0_11_2:
@@ -387,12 +388,13 @@ def prime_profile_data() -> None:
 
 
 def set_effort(build: Any, name: str, effort: float) -> None:
-    """Sets the effort of the compiler for a goal, as a number from -1 to 1.
+    """Sets a compile option for the compiler's effort to a number from -1 to 1.
 
-    Newer compilers take named levels of effort instead.
+    The option ``name`` is ``"exec_time_optimization_effort"``, for example. Newer versions of
+    jaxlib lack some of these options, and take named levels of effort instead.
 
     Raises:
-      ValueError: this jaxlib takes no number for the effort ``name``.
+      ValueError: this jaxlib lacks the option ``name``, and ``effort`` is not 0.
     """
     if hasattr(build, name):
         setattr(build, name, effort)
@@ -462,8 +464,8 @@ def build_identity() -> str:
     libraries = [name for name in sorted(os.listdir(folder)) if "jax_common" in name]
     for name in libraries or [os.path.basename(_jax.__file__)]:
         path = os.path.join(folder, name)
-        # The libraries are hundreds of megabytes large, so only both ends of a file are read. They
-        # contain the linker's build id, and the addresses of the other sections.
+        # The libraries are hundreds of megabytes large, so only both ends of a file are read. The
+        # ends contain the linker's build id, and the addresses of the other sections.
         size, ends = os.path.getsize(path), 1 << 16
         with open(path, "rb") as file:
             digest.update(size.to_bytes(8, "little") + file.read(ends))
@@ -486,7 +488,10 @@ def serialize_executable(executable: Any) -> bytes | None:
 
 
 def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
-    """Loads the result of an executable's ``serialize()``. The code must be trusted."""
+    """Loads an executable from the bytes that its ``serialize()`` returned.
+
+    The bytes contain machine code, so they must come from a trusted source.
+    """
     return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
 
 

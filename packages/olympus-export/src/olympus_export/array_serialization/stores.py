@@ -136,8 +136,7 @@ async def async_serialize(
       transaction: the transaction of the writes.
 
     Raises:
-      ValueError: the array is on devices of several processes, but sharded over devices of a single
-        process only.
+      ValueError: TensorStore cannot open or create the array with this spec.
     """
     array = arr_inp
     if not isinstance(tensorstore_spec, dict):

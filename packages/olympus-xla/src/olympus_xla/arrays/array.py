@@ -124,7 +124,7 @@ def host_value(array: ArrayImpl) -> np.ndarray:
 
 
 def is_of_terms(sharding: Any) -> bool:
-    """Returns whether an array is unreduced: each device holds one term of a sum."""
+    """Returns whether a sharding is unreduced: each device holds one term of a sum."""
     return type(sharding) is NamedSharding and bool(sharding.spec.unreduced)
 
 

@@ -25,7 +25,8 @@ from .cpp_functions import make_cpp_function
 from .operand_layouts import check_layouts_compiled_for
 from .result_checks import check_results, checks_results
 
-# Arguments of one type may be NumPy arrays, committed or uncommitted device arrays.
+# The number of entries in the C++ cache of one executable. Arguments of one type may be NumPy
+# arrays, committed device arrays or uncommitted device arrays, and each kind takes an entry.
 _MOST_KINDS_OF_ARGUMENTS = 16
 
 

@@ -36,7 +36,8 @@ from .operand_layouts import as_executable_expects
 
 __all__ = ["Executable"]
 
-# Dozens of multi-device CPU programs in flight crash jaxlib 0.10. A few keep the devices busy.
+# Before jaxlib 0.12, dozens of multi-device CPU programs in flight may end the process, so only
+# this many are allowed. They suffice to keep the devices busy.
 _MOST_IN_FLIGHT = 4
 _in_flight: collections.deque[Any] = collections.deque()
 _launch_lock = threading.Lock()

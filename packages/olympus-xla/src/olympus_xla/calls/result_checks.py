@@ -36,7 +36,7 @@ def checks_results() -> bool:
 
 
 def _complaint(value: Any) -> str | None:
-    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and the flag is set.
+    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and their debug flag is set.
 
     Returns None otherwise.
     """

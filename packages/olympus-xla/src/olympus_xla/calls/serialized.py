@@ -82,7 +82,9 @@ def load(
     backend: Any = None,
     execution_devices: Sequence[Any] | None = None,
 ) -> tuple[TracedProgram, Compiled]:
-    """Loads a compiled function that `serialized_bytes` wrote, which runs code in the bytes.
+    """Loads a compiled function that `serialized_bytes` wrote: its program and its executable.
+
+    Loading runs code in the bytes. The program has types and names, but no equations.
 
     Raises:
       ValueError: the bytes are not a compiled function or are damaged, or the function was compiled

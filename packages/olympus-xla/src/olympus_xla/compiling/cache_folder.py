@@ -88,7 +88,8 @@ def check_folder(path: Path) -> None:
     """Checks that a folder is a directory to which only this user can write.
 
     Raises:
-      CacheFolderError: the folder fails the check. FileNotFoundError: the folder does not exist.
+      CacheFolderError: the folder fails the check.
+      FileNotFoundError: the folder does not exist.
     """
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):

@@ -7,8 +7,8 @@ directory, which then serves all platforms: ``olympus_compilation_cache_dir``, o
 both off. The key of an entry covers everything on which the compiler's output depends
 (`cache_key.executable_key`), so entries never become stale.
 
-The user's folder is used by default, so it must not disturb. If it fails, the process warns once
-and continues without it. Its events are not reported to listeners.
+The user's folder is used by default, so its failures must not disturb programs: the process warns
+once and continues without the folder. Events of this cache are not reported to listeners.
 
 Loading an entry runs its machine code. Anyone who can write to the directory can run code in the
 processes that use it.
@@ -109,7 +109,8 @@ def reset_cache() -> None:
 
 # ---- the user's folder ----
 
-# The flag's value and the cache in the user's folder, which is None if the folder cannot be used.
+# The value of the flag ``olympus_cache_dir``, and the cache in the user's folder. The cache is None
+# if the folder cannot be used.
 _user: tuple[str | None, UserCache | None] | None = None
 _user_lock = threading.Lock()
 

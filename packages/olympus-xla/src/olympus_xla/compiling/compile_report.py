@@ -26,8 +26,8 @@ class CompileReport(Record):
       operations_before: the estimated number of operations to compile without cuts; 0 if there are
         no cuts.
       operations: the estimated number of operations with the cuts.
-      windows: the number of slices whose starts are values, so that equal steps of unrolled code
-        are equal functions.
+      windows: the number of slices whose constant starts are hidden from the compiler, so that
+        equal steps of unrolled code become equal functions, which are compiled once.
       blocks: triples of the source line of a repeated block, the number of its equations, and the
         number of its repetitions. These blocks became calls of one function.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warning about forks of a process that has devices.
 
-A forked child has a copy of the memory, but XLA's threads do not run in the child. Its first
-computation waits for these threads for ever.
+A forked child has a copy of the memory, but XLA's threads do not run in the child. The
+child's first computation waits for these threads for ever.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from olympus_ir.diagnostics.user_warnings import warn_user
 
 __all__ = ["warn_of_forks"]
 
-# Packages of the standard library that fork for their callers. After the fork of a subprocess, the
-# child starts another program.
+# Packages of the standard library that fork for their callers. Forks by `subprocess` need no
+# warning, because the child starts another program at once.
 _CALLERS = frozenset(("concurrent", "multiprocessing", "os", "pty"))
 _is_hooked = False
 

@@ -85,7 +85,7 @@ def _environment(variables: Mapping[str, str]) -> Cluster | None:
     )
 
 
-# The range of ports that programs may use: the first port and their number.
+# The range of ports that programs may use: the first port and the number of ports.
 _FIRST_PORT, _PORTS = 61440, 4096
 
 

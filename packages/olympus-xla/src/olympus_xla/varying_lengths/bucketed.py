@@ -190,7 +190,7 @@ def _spec(entry: Any, shape: tuple) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def _solution(specs: tuple[str | None, ...], ranks: tuple[int, ...]) -> Solution:
-    """Returns the equations for the lengths, given the shapes of all leaves."""
+    """Returns the solution that computes the lengths from the shapes of the leaves."""
     scope = SymbolicScope()
     shapes = [
         symbolic_shape(spec, like=(1,) * rank, scope=scope)
@@ -226,7 +226,7 @@ def _dimensions(spec: str, rank: int) -> tuple[Any, ...]:
 
 
 def _shape(spec: str, shape: tuple, values: Mapping[str, Any]) -> tuple:
-    """Returns a shape with the sizes of a specification, for values of the lengths."""
+    """Returns a shape in which the values of the lengths replace the sizes named in ``spec``."""
     return tuple(
         evaluate(dim, values) if isinstance(dim, SymbolicDim) else size
         for dim, size in zip(_dimensions(spec, len(shape)), shape, strict=True)

@@ -38,8 +38,8 @@ def masked(fun: F) -> F:
     of one argument need no ``size=``. Operations on their results ignore the padding, as with
     `bucketed`: a mean divides by the number of selected elements. The function is compiled once for
     all masks. `jit`, `grad` and `vmap` can be applied to the function and inside the function.
-    A function to which `vmap` is applied inside and that selects by a mask of its example must
-    return arrays of fixed sizes.
+    If `vmap` is applied inside the function, and the mapped function selects elements by a mask of
+    each example, the mapped function must return arrays of fixed sizes.
 
     Args:
       fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
@@ -117,7 +117,7 @@ def _run(
 
 
 def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function of one example of `vmap` as a masked function of its own."""
+    """Returns a function that `vmap` can map, and that runs ``fun`` as masked on one example."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = _run(fun, args, kwargs, is_example=True)
@@ -130,7 +130,7 @@ def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_sizes(avals: Sequence[Any]) -> None:
-    """Raises NotImplementedError for types whose sizes are counted outside of `vmap`."""
+    """Raises NotImplementedError if an input of a mapped function has a data-dependent size."""
     for aval in avals:
         if any(isinstance(size, SymbolicDim) for size in getattr(aval, "shape", ())):
             raise NotImplementedError(

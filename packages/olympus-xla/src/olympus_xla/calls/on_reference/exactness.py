@@ -28,7 +28,8 @@ class Exactness(enum.IntEnum):
     MOVES = 0
     #: Compares floats, changes their signs, or rounds them to whole numbers.
     COMPARES = 1
-    #: Returns one of several floats after a comparison. Zeros of both signs are equal.
+    #: Returns one of several floats after a comparison. Zeros of both signs compare as equal, so
+    #: the result is exact only if no operand has a negative zero.
     PICKS = 2
     #: Rounds each result once, to the nearest representable number.
     ROUNDS = 3
@@ -41,7 +42,7 @@ exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla",
 
 
 def is_narrow(aval: Any) -> bool:
-    """Returns whether XLA computes in a wider dtype, and may keep the additional digits."""
+    """Returns whether XLA may compute with a type in a wider dtype and keep the extra digits."""
     return dtypes.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize < 4
 
 

@@ -178,9 +178,9 @@ class ModuleLowering:
     ) -> str:
         """Emits a program as a function of the module and returns its symbol.
 
-        The operands of the function are the index of the platform if there are several, the tokens
-        of ``effects``, and the program's inputs. Its results are the tokens and the program's
-        results.
+        The operands of the function are the index of the platform if there are several, the
+        dimension variables if there are any, the tokens of ``effects``, and the program's inputs.
+        Its results are the tokens and the program's results.
         """
         symbol = name if public else self.unique_name(name)
         olympuspr = closed.jaxpr

@@ -389,7 +389,7 @@ def _values(attribute: Any) -> list[Any]:
 
 
 def _with_sizes(name: str) -> DynamicForm:
-    """Returns the dynamic form ``name``, which takes the result's shape as last operand."""
+    """Returns the form that builds ``name``, with the result's shape as last operand."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         operands = [*operands, context.sizes(_shape_of(result_types[0]))]
@@ -404,7 +404,7 @@ _dynamic_forms["stablehlo.iota"] = _with_sizes("stablehlo.dynamic_iota")
 
 
 def _attributes_as_operands(dynamic_name: str, *names: str) -> DynamicForm:
-    """Returns the dynamic form ``dynamic_name``, which takes the named attributes as operands."""
+    """Returns the form that builds ``dynamic_name``, with the attributes ``names`` as operands."""
 
     def form(context: Any, result_types: Any, operands: Any, attributes: Any) -> Any:
         if not any(attributes[name].__class__ is mlir.SymbolicIntegers for name in names):

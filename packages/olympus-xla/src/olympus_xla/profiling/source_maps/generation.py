@@ -125,7 +125,7 @@ def compile_with_env(
     env_flags: dict[str, Any],
     compiler_flags: dict[str, Any],
 ) -> Any:
-    """Compiles a function with other flags and options.
+    """Compiles a function with the given flags and options.
 
     Args:
       f: the function.

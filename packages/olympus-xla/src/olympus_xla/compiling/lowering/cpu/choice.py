@@ -11,9 +11,10 @@ from ..context import LoweringContext
 
 
 def is_for_this_cpu(context: LoweringContext) -> bool:
-    """Returns whether a block runs on one CPU device of this process, and the flag allows it.
+    """Returns whether the CPU lowerings apply: a block runs on one CPU device of this process.
 
-    Programs for several platforms or devices and exported programs keep XLA's operations.
+    Programs for several platforms or devices and exported programs keep XLA's operations. The flag
+    ``olympus_cpu_lowerings`` turns all CPU lowerings off.
     """
     module = context.module
     return (

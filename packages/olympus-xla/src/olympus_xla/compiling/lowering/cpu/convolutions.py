@@ -35,7 +35,7 @@ SMALLEST = 1024
 # Each element of a window is a view, and XLA compiles only a few hundred views per second.
 _LARGEST_WINDOW = 49
 
-# With more groups, of fewer features each, a single convolution is faster.
+# With more groups, or with fewer features in each group, a single convolution is faster.
 _MOST_GROUPS = 8
 _FEWEST_FEATURES = 4
 

@@ -104,7 +104,7 @@ def _extreme(operand: Any, axis: int, largest: bool) -> Any:
     extreme = (lax.reduce_max if largest else lax.reduce_min)(operand, (axis,))
     if operand.dtype not in FLOATS:
         return extreme
-    # XLA's vectorised extremes ignore NaNs.
+    # XLA's vectorised extremes ignore NaNs, so a second reduction finds NaNs.
     is_nan = lax.convert_element_type(lax.ne(operand, operand), operand.dtype)
     has_nan = lax.gt(lax.reduce_max(is_nan, (axis,)), lax.full_like(extreme, 0))
     return lax.select(has_nan, lax.full_like(extreme, np.nan), extreme)

@@ -2,15 +2,15 @@
 """Logarithm of the gamma function and its derivative, in double precision.
 
 The operands have single precision or less. XLA's CPU backend calls the C library for the sine and
-the tangent in the reflection of each element, so that nothing is vectorised: 9 ns an element. These
-operations are vectorised and take 1 to 2 ns.
+the tangent in the reflection of each element, so that nothing is vectorised: 9 ns an element. The
+operations of this module are vectorised and take 1 to 2 ns.
 
-Operands below 1/2 are reflected. Those below 8 are increased by 8, so that Stirling's series
-(Abramowitz and Stegun, 6.1.41 and 6.3.18) has an error of 2^-49. The product of the eight factors,
-which is a polynomial, is taken off again.
+Operands below 1/2 are reflected. Then operands y below 8 are increased by 8, so that Stirling's
+series (Abramowitz and Stegun, 6.1.41 and 6.3.18) has an error of 2^-49. The increase multiplies the
+gamma function by the polynomial y (y + 1) ... (y + 7), whose contribution is subtracted at the end.
 
-The error is below 0.51 units in the last place, and next to zeros of the functions 2^-45. XLA's
-functions have errors of 2^-20 there.
+The error is below 0.51 units in the last place. Next to zeros of the functions the error is 2^-45,
+where XLA's functions have errors of 2^-20.
 
 The group ``elementwise`` of the benchmarks covers this module.
 """
@@ -30,17 +30,19 @@ from olympus_ir.settings import config_states
 from .powers import log2
 from .trigonometry import double, polynomial, quotient, times
 
-# How much small operands are increased, and the factors y, y + 1, ... as a polynomial in y.
+# The number added to small operands y, and the coefficients of y (y + 1) ... (y + 7).
 _SHIFT = 8.0
 _FACTORS = [0.0, 5040.0, 13068.0, 13132.0, 6769.0, 1960.0, 322.0, 28.0, 1.0]
 _SLOPE_OF_FACTORS = [k * factor for k, factor in enumerate(_FACTORS)][1:]
 
-# Stirling's series in 1/y^2: Bernoulli's numbers B_2n over 2n (2n - 1), and over 2n.
+# Coefficients of Stirling's series in 1/y^2: Bernoulli's numbers B_2n, divided by 2n (2n - 1) for
+# the logarithm and by 2n for its derivative.
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6]
 _STIRLING = [b / ((2 * n) * (2 * n - 1)) for n, b in enumerate(_BERNOULLI, 1)]
 _SLOPE_OF_STIRLING = [b / (2 * n) for n, b in enumerate(_BERNOULLI, 1)]
 
-# Taylor's series in the square of half turns, for at most 1/2. The errors are 2^-51.
+# Coefficients of the Taylor series of sin(pi t)/t and cos(pi t) in t^2, for t up to 1/2. The errors
+# are 2^-51.
 _SINE = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(10)]
 _COSINE = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(11)]
 
@@ -105,11 +107,11 @@ def digamma(x: Any) -> Any:
 
 
 def _shifted(x: Any) -> tuple[Any, Any, Any, Any]:
-    """Returns whether an operand is reflected, the operand y after it, and the shift.
+    """Reflects operands below 1/2, and increases small operands by `_SHIFT`.
 
     Returns:
-      Whether the operand is reflected; y, which is at least 1/2; whether y is increased; and y,
-      increased if so.
+      Whether the operand was reflected; the operand after the reflection, which is at least 1/2;
+      whether it is increased; and the operand after the increase.
     """
     is_reflected = lax.lt(x, lax.full_like(x, 0.5))
     y = lax.select(is_reflected, lax.sub(lax.full_like(x, 1), x), x)
@@ -119,9 +121,10 @@ def _shifted(x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _sine_of_half_turns(x: Any) -> tuple[Any, Any]:
-    """Returns sin(pi t), and t, which is the operand less the nearest whole number.
+    """Returns sin(pi t) and t, the difference of the operand and the nearest whole number.
 
-    The sign of the sine of pi x is lost. The quotient of cosine and sine is that of x.
+    sin(pi t) equals sin(pi x) except for the sign. cos(pi t) / sin(pi t) equals
+    cos(pi x) / sin(pi x).
     """
     turns = lax.sub(x, lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN))
     return lax.mul(turns, polynomial(lax.mul(turns, turns), _SINE)), turns

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hyperbolic sine and cosine by one exponential.
 
-XLA's CPU backend computes exp(x + log(1/2)) and exp(-x + log(1/2)), and for the sine expm1 as well:
-1.3 ns an element of the sine and 0.57 of the cosine. The sums round x, so that the error grows with
-x, to 30 units in the last place. Here the second exponential is the reciprocal of the first, and
-near zero the sine is a polynomial: 0.2 ns. The errors are below 2.1 units.
+XLA's CPU backend computes exp(x + log(1/2)) and exp(-x + log(1/2)), and for the sine expm1 as well.
+This takes 1.3 ns per element for the sine and 0.57 ns for the cosine. The sums round x, so that the
+error grows with x, to 30 units in the last place. Here the second exponential is the reciprocal of
+the first, and near zero the sine is a polynomial: 0.2 ns. The errors are below 2.1 units.
 
-Where the exponential would overflow before the result does, 4 is subtracted from the operand, which
-is exact.
+The exponential of a large operand would overflow before the result does. Such an operand is first
+reduced by 4, which is exact, and the result is multiplied by exp(4).
 
 The group ``elementwise`` of the benchmarks covers this module.
 """
@@ -22,7 +22,7 @@ from olympus_ir import lax
 from .logarithms import in_single, with_sign
 from .trigonometry import polynomial, times
 
-# Coefficients of (sinh(x)/x - 1)/x^2 in x^2. Up to 1 their error is 2^-32 of the sine.
+# Coefficients of (sinh(x)/x - 1)/x^2 in x^2. The relative error of the sine is 2^-32 up to x = 1.
 _SINE = [1 / math.factorial(2 * k + 1) for k in range(1, 6)]
 
 _LARGE = 64.0
@@ -48,7 +48,7 @@ def hyperbolic_cosine(x: Any) -> Any:
 
 
 def _half_of_exponentials(size: Any, sign: float) -> Any:
-    """Returns half of exp(x), plus or minus half of exp(-x), for x of at least 0."""
+    """Returns (exp(size) + sign * exp(-size)) / 2 for a nonnegative ``size``."""
     is_large = lax.gt(size, lax.full_like(size, _LARGE))
     less = lax.sub(size, lax.full_like(size, _SUBTRACTED))
     half = times(lax.exp(lax.select(is_large, less, size)), 0.5)

@@ -148,9 +148,9 @@ def _angle(high: Any, right: Any) -> Any:
 
 
 def _angle_of_sine(x: Any) -> tuple[Any, Any]:
-    """Returns whether a sine is above 1/2, and an angle in double precision.
+    """Returns whether ``abs(x)`` is above 1/2, and an angle in double precision.
 
-    The angle is the arc sine of the absolute value, or half of the arc cosine if it is above 1/2.
+    The angle is half of the arc cosine of ``abs(x)`` if that is above 1/2, else its arc sine.
     """
     size = lax.abs(x)
     half = lax.full_like(size, 0.5)
@@ -166,7 +166,7 @@ def _angle_of_sine(x: Any) -> tuple[Any, Any]:
 def _odd(x: Any, value: Any) -> Any:
     """Returns the value of an odd function at ``x``, given its value at ``abs(x)``."""
     value = _with_sign(x, _single(value, x.shape))
-    # NaNs also give False
+    # False for NaNs, so NaNs are returned unchanged.
     is_large = lax.ge(lax.abs(x), lax.full_like(x, _SMALL))
     return lax.select(is_large, value, x)
 

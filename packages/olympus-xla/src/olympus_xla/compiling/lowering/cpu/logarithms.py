@@ -9,7 +9,8 @@ The operand x is reduced exactly. Where 1 + x is 2^e m with m between 3/4 and 3/
 m - 1 is 2^-e x + (2^-e - 1). So no digit of x is lost near zero.
 
 All arithmetic is in single precision. The error of the logarithm is below 0.95 units in the last
-place, those of the others are below 2.05. Those of XLA's functions are up to 2.5 and 3.
+place, and that of the inverse hyperbolic functions is below 2.05. XLA's logarithm has errors of up
+to 2.5 units, and its inverse hyperbolic functions of up to 3.
 
 The group ``elementwise`` of the benchmarks covers this module.
 """
@@ -69,7 +70,7 @@ def log_plus_one(x: Any) -> Any:
     """Returns log(1 + x)."""
     value = _log_plus_one(x)
     is_inside = lax.bitwise_and(lax.gt(x, lax.full_like(x, -1)), lax.lt(x, _infinity(x)))
-    # Infinity and NaN remain, and so do NaNs below -1.
+    # Infinity and NaN are returned unchanged. Numbers below -1 give NaN.
     is_pole = lax.eq(x, lax.full_like(x, -1))
     undefined = lax.select(lax.lt(x, lax.full_like(x, -1)), lax.full_like(x, np.nan), x)
     outside = lax.select(is_pole, lax.neg(_infinity(x)), undefined)

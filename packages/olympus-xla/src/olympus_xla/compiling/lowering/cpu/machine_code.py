@@ -12,8 +12,8 @@ Two defaults are replaced:
   for these processors and 256 for those of Intel, which lower their clock rate.
 
 Both change how loops are cut, not what they compute. The reciprocal square root starts at a more
-exact estimate with 512 bits: the error is below 1 unit in the last place and not below 1.75. That
-of ``erf`` falls from 6.8 to 5.8.
+exact estimate with 512 bits, so the bound of its error falls from 1.75 to 1 unit in the last place.
+The error of ``erf`` falls from 6.8 to 5.8 units.
 
 The flag ``olympus_cpu_lowerings`` turns both off. The group ``elementwise`` of the benchmarks
 covers this module.
@@ -68,7 +68,7 @@ def tuned(options: Any, platform: str, module: Any) -> Any:
     """
     if platform != "cpu" or not config_flags.cpu_lowerings.value:
         return options
-    # Concatenated messages are merged.
+    # The parser merges concatenated messages, so the appended message adds an option.
     without_tiles = b"" if _may_transpose(module) else _without_tiles()
     tuned_options = CompileOptions.ParseFromString(options.SerializeAsString() + without_tiles)
     overrides = list(options.env_option_overrides)
@@ -79,7 +79,7 @@ def tuned(options: Any, platform: str, module: Any) -> Any:
 
 
 def _may_transpose(module: Any) -> bool:
-    """Returns whether a module names one of these operations."""
+    """Returns whether a module names one of the operations in `_TRANSPOSING`."""
     is_bytecode = isinstance(module, bytes)
     program = module if is_bytecode else mlir.bytecode_without_locations(module)
     return any(name in program for name in _TRANSPOSING)
@@ -102,7 +102,7 @@ def has_fast_wide_vectors(identity: str) -> bool:
 
 @functools.cache
 def _without_tiles() -> bytes:
-    """Returns the message of compile options that has only the extra option."""
+    """Returns serialized compile options in which only `_EXTRA_OPTION` is set."""
     message = _field(1, _EXTRA_OPTION.encode()) + _field(2, b"true")
     for number in reversed(_PATH):
         message = _field(number, message)
@@ -110,7 +110,7 @@ def _without_tiles() -> bytes:
 
 
 def _field(number: int, contents: bytes) -> bytes:
-    """Returns a field of a protocol buffer whose type has a length."""
+    """Returns a length-delimited field of a protocol buffer, such as a string or a message."""
     return _varint(number << 3 | 2) + _varint(len(contents)) + contents
 
 

@@ -27,7 +27,7 @@ native_loop_p.multiple_results = True
 
 
 def native_loop(function: Callable[..., Any], *operands: Any) -> Any:
-    """Calls a function of arrays with one result that is compiled to one machine function."""
+    """Applies a function of arrays with one result, compiled to one machine function."""
     closed = trace_to_closed(lambda *args: [function(*args)], tuple(map(get_aval, operands)))
     (result,) = native_loop_p.bind(*operands, call_jaxpr=closed)
     return result

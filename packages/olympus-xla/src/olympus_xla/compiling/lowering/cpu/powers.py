@@ -82,7 +82,8 @@ def log2(size: Any, coefficients: Sequence[float] = _LOGARITHM) -> Any:
 
     Args:
       size: the numbers.
-      coefficients: those of log2(m) / s in the square of s; more of them give more digits.
+      coefficients: the coefficients of log2(m) / s in the square of s = (m - 1) / (m + 1). More
+        coefficients give more digits.
     """
     bits = lax.bitcast_convert_type(size, np.int64)
     shift = lax.full_like(bits, _FRACTION_BITS)

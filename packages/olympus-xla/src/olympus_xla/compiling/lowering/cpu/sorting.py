@@ -197,8 +197,9 @@ def _digits(keys: Sequence[Any]) -> list[Any]:
 def _order_of(digit: Any) -> Any:
     """Returns the positions that sort each row stably.
 
-    A vectorised sort takes integers of the digit and, in the lower bits, the position. If these
-    integers need more than 32 bits, digits of at most 16 bits are sorted by a radix sort instead.
+    A vectorised sort takes integers that hold the digit in the upper bits and the position in the
+    lower bits. If these integers need more than 32 bits, digits of at most 16 bits are sorted by a
+    radix sort instead.
     """
     length = digit.shape[-1]
     shift = (length - 1).bit_length()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of 8-bit integers on GPUs whose sizes the libraries do not take."""
+"""Products of 8-bit integers on GPUs, for sizes that the libraries do not support."""
 
 from __future__ import annotations
 

@@ -170,7 +170,8 @@ def axis_index(context: LoweringContext, name: Any) -> Any:
         return context.scalar(0, np.dtype(np.int32))
     if not axes.automatic:
         return _coordinate(context, stride, size)
-    # The partition number is defined only if all axes are manual.
+    # The partition number is defined only if all axes are manual, so it is computed in an inner
+    # region in which the other axes are manual, too.
     region = context.operation(
         "sdy.manual_computation",
         [mlir.tensor_type((), np.dtype(np.int32))],

@@ -131,9 +131,10 @@ def _is_taken_for_a_batch(
     """Returns whether XLA mistakes a spatial dimension for a batch, which may crash the process.
 
     A batch of products can be written as a convolution over a spatial dimension whose size equals
-    that of the window, with this dilation and stride. If the kernel is larger than the input, XLA's
-    simplifier swaps kernel and input. It then takes the dimension for such a batch without
-    comparing the sizes. Dimensions with padding are not affected.
+    the size of the window, with a dilation of the input by this size and a stride of one less. If
+    the kernel is larger than the input, XLA's simplifier swaps kernel and input. It then takes a
+    dimension with such a dilation and stride for a batch, without comparing its size with that of
+    the window. Dimensions with padding are not affected.
     """
     return (
         tuple(padding) == (0, 0)

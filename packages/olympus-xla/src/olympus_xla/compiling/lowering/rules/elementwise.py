@@ -160,7 +160,8 @@ def complex_comparison(
 ) -> Any:
     """Compares complex numbers in lexicographic order; ``direction`` is "LT" or "GT".
 
-    XLA has no such comparison: folding one of constants ends the process.
+    XLA has no such comparison: if both operands are constants, XLA's constant folding would end the
+    process.
     """
     part = np.zeros((), dtype).real.dtype
     kind = mlir.tensor_type(shape, part)

@@ -22,7 +22,7 @@ def _device_put(
     context: LoweringContext, *operands: Any, devices: Sequence[Any], **params: Any
 ) -> list[Any]:
     moved = list(map(_in_memory_of_type(context), operands, context.avals_in, context.avals_out))
-    if len(operands) > 1:  # several operands keep their order among the results
+    if len(operands) > 1:  # the shardings of several operands are not constrained
         return moved
     return [
         constrain(context, operand, place) if type(place) is NamedSharding else operand
