@@ -59,7 +59,7 @@ def _checked_norm(norm: Any) -> str:
 
 
 def _swapped_norm(norm: Any) -> str:
-    """Returns the norm of the inverse transform."""
+    """Exchanges "forward" and "backward", so that the opposite transform has the same scale."""
     return {"backward": "forward", "forward": "backward", "ortho": "ortho"}[_checked_norm(norm)]
 
 
@@ -92,8 +92,8 @@ def _plain_transform(x: Any, kind: FftType, lengths: tuple[int, ...]) -> Any:
     if len(lengths) <= MAX_FFT_RANK:
         return lax.fft(x, kind, lengths)
     rest, last = lengths[:-MAX_FFT_RANK], lengths[-MAX_FFT_RANK:]
-    # In a real transform, only the array of real numbers has the full length along the last
-    # dimension.
+    # Real numbers are transformed along the last dimension, and complex numbers along the rest. So
+    # IRFFT is the last step, and RFFT is the first.
     if kind is FftType.IRFFT:
         return lax.fft(_leading_transform(x, FftType.IFFT, rest, len(last)), kind, last)
     partial = lax.fft(x, kind, last)

@@ -56,7 +56,7 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         vectors = [ravel(leaf) for leaf in leaves]
         common = None
     else:
-        # Python numbers count as arrays of their dtype, as all leaves become one array.
+        # The dtypes are promoted, not the leaves, so Python numbers count as strongly typed.
         common, _ = lattice_result_type(*leaf_dtypes)
         vectors = [ravel(lax.convert_element_type(leaf, common)) for leaf in leaves]
     return lax.concatenate(vectors, 0), _Unravel(tree, shapes, leaf_dtypes, common)

@@ -120,7 +120,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     Args:
       m: an array.
       k: the number of turns, from the first axis towards the second.
-      axes: the plane.
+      axes: the two axes that span the plane.
 
     Returns:
       An array of the dtype of ``m``, with the sizes of the two axes exchanged if ``k`` is odd.

@@ -152,7 +152,8 @@ def load(file: str | PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> An
     return result
 
 
-# Errors of NumPy's reader for headers that are no Python literals, or have sizes beyond integers.
+# Errors that NumPy's reader raises for headers that are not Python literals, or that hold sizes too
+# large for an integer.
 _DAMAGED = (tokenize.TokenError, SyntaxError, OverflowError)
 
 

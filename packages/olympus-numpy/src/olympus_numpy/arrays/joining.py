@@ -97,7 +97,7 @@ def _joined(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Any:
         if arrays.ndim == 0 or (arrays.ndim == 1 and axis is not None):
             raise ValueError("Zero-dimensional arrays cannot be concatenated.")
         if axis is not None:
-            # Joining all slices along the first dimension is one reshape.
+            # The slices along the first dimension are joined by one transposition and one reshape.
             axis = canonical_axis(axis, arrays.ndim - 1)
             arrays = lax.transpose(arrays, (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim)))
             shape = arrays.shape

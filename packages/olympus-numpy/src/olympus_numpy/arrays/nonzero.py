@@ -87,12 +87,12 @@ def nonzero(
 
 
 def counts_size_of(a: Any) -> bool:
-    """Returns whether the size of a result may depend on the elements of a traced array."""
+    """Returns whether a size that depends on elements of ``a`` becomes a symbolic dimension."""
     return current.counts_sizes and isinstance(a, Tracer) and a.concrete_or_none() is None
 
 
 def _counted(a: Any) -> tuple[Array, ...]:
-    """Returns the indices in arrays whose size is a new symbolic dimension."""
+    """Returns the indices of nonzero elements; their number is a new symbolic dimension."""
     index_dtype = dtypes.default_int_dtype()
     mask = ravel(a)
     if mask.dtype != np.bool_:

@@ -98,7 +98,7 @@ def to_array(value: Any) -> Array:
 # ---- descriptions of operands, the keys of plans ----
 
 # Whether some thread may have set a promotion mode other than the default. In that case each call
-# makes a new plan, since stored plans do not depend on modes.
+# makes a new plan, since the keys of stored plans do not contain the modes.
 _modes = {"special": False}
 
 

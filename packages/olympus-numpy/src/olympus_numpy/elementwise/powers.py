@@ -106,7 +106,8 @@ _power = compiled(_raised, inline=True, name="power")
 pow = power
 
 
-# Exponents above 63 make 64-bit integers overflow.
+# The number of low bits of an exponent that count. An exponent above 63 makes 64-bit integers
+# overflow, unless the base is 0, 1 or -1. The powers of these three bases are correct nevertheless.
 _EXPONENT_BITS = 6
 
 

@@ -265,7 +265,7 @@ def _magnitude(step: Any) -> Any:
 
 
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
-    """Returns the limits of strided slices, moved to the array's end if this adds no element."""
+    """Returns the limits of strided slices, each moved to the end where that adds no element."""
     return [
         size if stride != 1 and is_at_most(size + 1, limit + stride) else limit
         for size, limit, stride in zip(shape, limits, strides, strict=True)
@@ -361,7 +361,7 @@ class GatherPlan(Record):
 
 
 class _Planner:
-    """Collects, entry by entry, the dimensions of the result and the components of indices."""
+    """Collects, entry by entry, the result's dimensions and the components of index vectors."""
 
     def __init__(self, shape: tuple, layout: Layout, operands: list[Any], wrap: bool) -> None:
         self.shape = shape
@@ -372,10 +372,10 @@ class _Planner:
         self.collapsed: list[int] = []
         self.sizes: list[int] = []
         # The result's dimensions in order: ("arrays",), ("window", size, backwards),
-        # ("stride", size, backwards), ("new",).
+        # ("stride", size, backwards, axis), ("new",).
         self.dimensions: list[tuple] = []
-        # For each component of the indices: the dimension of the array, the integers, and the
-        # result dimension along which the integers run.
+        # For each component of the index vectors: the dimension of the array, the integers, and the
+        # dimension of the result along which the integers run: "arrays", a "stride" tuple, or None.
         self.components: list[tuple[int, Any, Any]] = []
         arrays = [operand for operand, kind in self._operand_kinds(operands) if kind == ARRAY]
         flags = [(entry[1],) for entry in layout if entry[0] == FLAG]
@@ -454,7 +454,7 @@ class _Planner:
         shape: list[int] = []  # the shape of the gathered array
         batch: list[int] = []  # the batch dimensions of the index vectors
         window_dims, reversed_dims, new_axes = [], [], []
-        # Maps "arrays", or the entry of a strided dimension, to the first of its batch dimensions.
+        # Maps "arrays" and each "stride" tuple to the first batch dimension along which it runs.
         where: dict[Any, int] = {}
         for dimension in self.dimensions:
             kind = dimension[0]

@@ -134,8 +134,8 @@ def take(
         axis.
       unique_indices: a promise that no index occurs twice.
       indices_are_sorted: a promise that indices come in order.
-      fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
-        integers.
+      fill_value: the fill value; by default, NaN for floats, the lowest value for signed integers
+        and the highest value for unsigned integers.
 
     Returns:
       An array of the dtype of ``a``. In its shape, the shape of the indices takes the place of the
@@ -259,8 +259,8 @@ def take_along_axis(
       axis: the axis; None takes from the flat array.
       mode: the result for indices out of range: ``"fill"`` (the default) gives a fill value,
         ``"clip"`` the nearest element.
-      fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
-        integers.
+      fill_value: the fill value; by default, NaN for floats, the lowest value for signed integers
+        and the highest value for unsigned integers.
       wrap_negative_indices: whether negative indices count from the end.
 
     Returns:

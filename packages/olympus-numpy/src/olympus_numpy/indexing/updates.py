@@ -263,8 +263,8 @@ class IndexedUpdate:
           unique_indices: a promise; see the class.
           mode: ``"fill"`` gives ``fill_value`` for indices out of range; ``"clip"`` and the default
             give the nearest elements.
-          fill_value: the fill value; by default, NaN for floats, the lowest or highest value for
-            integers.
+          fill_value: the fill value; by default, NaN for floats, the lowest value for signed
+            integers and the highest value for unsigned integers.
           out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
@@ -482,7 +482,7 @@ class IndexedUpdate:
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
-          An array of the same shape and dtype.
+          An array of the same shape, and of a floating or complex dtype.
 
         Example:
           >>> from olympus_numpy import array

@@ -128,8 +128,8 @@ def norm(
       x: an array.
       ord: the order: of vectors a number, 2 by default; of matrices ``"fro"``, the default,
         ``"nuc"``, 1, -1, 2, -2, inf or -inf.
-      axis: one axis for vectors, two for matrices; by default, the array is a vector or
-        matrix, or flattened if ``ord`` is not given either.
+      axis: one axis for vectors, two for matrices. By default, ``x`` is a single vector or matrix;
+        if ``ord`` is not given either, ``x`` is flattened.
       keepdims: whether the axes are kept with size one.
 
     Returns:
@@ -183,7 +183,7 @@ _all_vector_norm = compiled(_vector_norm_of, ("ord", "axis", "keepdims"), name="
 def matrix_norm(
     x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro"
 ) -> Array:
-    """Returns the norm of matrices, the last two dimensions.
+    """Returns the norms of the matrices in the last two dimensions.
 
     Args:
       x: an array.

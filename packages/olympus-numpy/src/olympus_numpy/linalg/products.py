@@ -196,7 +196,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Returns the diagonals of matrices, the last two dimensions.
+    """Returns the diagonals of the matrices in the last two dimensions.
 
     Args:
       x: matrices.
@@ -214,7 +214,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Returns the sums of the diagonals of matrices, the last two dimensions.
+    """Returns the sums of the diagonals of the matrices in the last two dimensions.
 
     Args:
       x: matrices.

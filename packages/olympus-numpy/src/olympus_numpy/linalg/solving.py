@@ -81,7 +81,8 @@ lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 def _factored_solve() -> Any:
     """Returns the solver that uses the factors of `lax.linalg.lu`.
 
-    The equation is differentiated, not the factors.
+    Its derivative rules follow from the equation ``a @ x = b``. They do not differentiate the
+    factorization.
     """
     return solves.FactoredSolve(
         _matmul,

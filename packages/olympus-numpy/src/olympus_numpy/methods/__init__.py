@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators, methods and properties of arrays and tracers.
 
-Imports everything that is loaded with the package, and nothing of `numerics`.
+This folder imports everything that is loaded with the package, and nothing of `numerics`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sorting, searching in sorted arrays, sets and quantiles.
 
-Imports `core`, `arrays`, `reductions`, `elementwise` and `indexing`.
+This folder imports `core`, `arrays`, `reductions`, `elementwise` and `indexing`.
 """

@@ -75,7 +75,7 @@ def _count_before(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
-    """Returns each value's position: its rank in both arrays minus its rank among the values."""
+    """Returns each value's position: its rank in the joined arrays minus its rank in ``v``."""
     flat = lax.reshape(v, (math.prod(v.shape),))
     joined = [flat, a] if side == "left" else [a, flat]
     start = 0 if side == "left" else a.shape[0]

@@ -87,7 +87,7 @@ def _sort_keys(rows: Any) -> tuple[Any, ...]:
 def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
     """Returns the permutation that sorts rows, a mask of first occurrences, and the sorted rows.
 
-    The permutation of single elements is None if it is not requested.
+    If rows have a single element, the permutation is None unless ``with_order`` is true.
     """
     count = rows.shape[0]
     if dtypes.issubdtype(rows.dtype, np.complexfloating):

@@ -71,7 +71,7 @@ def contract(
     element_type: tuple[Any, bool],
     out_sharding: ShardingLike = None,
 ) -> Any:
-    """Calls `lax.dot_general` with parameters in normal form; the dtype may be made weak."""
+    """Calls `lax.dot_general`; ``element_type`` has the result's dtype and whether it is weak."""
     dtype, weak_type = element_type
     result = lax.dot_general_p.bind(
         a,

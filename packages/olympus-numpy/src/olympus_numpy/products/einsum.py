@@ -299,7 +299,7 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """The last product, whose transposed result gets the requested sharding."""
+    """Product for the last step; its result has the requested sharding once it is transposed."""
 
     def __init__(self, product: Callable[..., Any], out_sharding: Any) -> None:
         asked = asked_sharding(out_sharding, "einsum")
@@ -417,7 +417,11 @@ def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
 
 
 def _result_term(x_term: str, y_term: str, output: str) -> str:
-    """Returns the labels of a product in order; labels of one operand are already summed."""
+    """Returns the labels of a product: batch labels, then the free labels of each operand.
+
+    A label that only one operand has is free: `_sum_own` has already summed over the labels that
+    only this operand needs.
+    """
     batch = [letter for letter in output if letter in x_term and letter in y_term]
     x_free = [letter for letter in x_term if letter not in y_term]
     y_free = [letter for letter in y_term if letter not in x_term]

@@ -93,7 +93,7 @@ def eye(
       N: the number of rows.
       M: the number of columns; ``N`` by default.
       k: the diagonal: 0 for the main one, positive above it.
-      dtype: the dtype, float32 by default.
+      dtype: the dtype; the default float dtype if it is None.
       device: the device or sharding to put the array on.
 
     Returns:
@@ -119,7 +119,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
     Args:
       n: the number of rows and columns.
-      dtype: the dtype, float32 by default.
+      dtype: the dtype; the default float dtype if it is None.
 
     Returns:
       An array of shape ``(n, n)`` and of the given dtype.

@@ -320,7 +320,8 @@ def average(
     Args:
       a: an array.
       axis: the axis or axes; all by default.
-      weights: the weights, of the shape of ``a``, or of its sizes along the axes.
+      weights: the weights. Their shape is that of ``a``, or has only the sizes of ``a`` along the
+        axes.
       returned: whether to return a pair with the sum of the weights.
       keepdims: whether the axes are kept with size one.
 

@@ -270,7 +270,7 @@ def nanargmax(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with an axis of size one; -1 for slices of NaN alone.
+      An integer array without the axis, or with an axis of size one; -1 where all elements are NaN.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -295,7 +295,7 @@ def nanargmin(
       keepdims: whether the axis is kept with size one.
 
     Returns:
-      An integer array without the axis, or with an axis of size one; -1 for slices of NaN alone.
+      An integer array without the axis, or with an axis of size one; -1 where all elements are NaN.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -142,8 +142,9 @@ def _four_word_generator(
 
     Its keys consist of ``key_size`` words.
     """
-    # Bits use one half of the counters, and keys use the other half.
     folded = name.startswith("threefry")
+    # The position of bits is in the first two words of a counter, the position of keys in the last
+    # two. So only position zero has the same counter for both.
 
     def split(key: Any, shape: tuple[int, ...]) -> Any:
         high, low = _index_pair(shape)

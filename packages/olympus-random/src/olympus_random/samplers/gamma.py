@@ -74,8 +74,8 @@ def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     if keys.dtype.implementation is threefry_implementation:
         samples = vmap(one_sample)(*operands)
     else:
-        # The bits of a batch differ from those of a loop, so this choice affects the samples. The
-        # CPU runs a loop.
+        # With these generators, a batch and a loop draw different bits. The CPU runs a loop, so its
+        # samples differ from those of other platforms.
         samples = lax.platform_dependent(
             *operands,
             cpu=lambda *operands: lax.map(lambda pair: one_sample(*pair), operands),
@@ -94,8 +94,8 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
     key, boost_key = two_keys(key)
     cube = _accepted_cube(key, c, d)
     if log_space:
-        # The logarithm of a uniform sample. Zero would lead to the product of minus infinity and
-        # infinity.
+        # This is the logarithm of a uniform sample. If it is zero, the boost is zero, too: the
+        # product with 1 / alpha would be NaN for zero alpha.
         logarithm = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
         zero = scalar(0, dtype)
         unboosted = lax.bitwise_or(is_large, lax.eq(logarithm, zero))

@@ -98,7 +98,7 @@ class BCOO(OLYMPUSSparse):
     indices: Any
     indices_sorted: bool
     unique_indices: bool
-    # Two arrays whose fields hold the same object have entries at the same coordinates. `sparsify`
+    # Two arrays with the same object in this field have entries at the same coordinates. `sparsify`
     # uses this field.
     _places: object = None
 

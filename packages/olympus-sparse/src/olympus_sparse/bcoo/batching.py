@@ -42,7 +42,10 @@ def batched_info(info: SparseInfo, axis_size: int) -> SparseInfo:
 
 
 def _split(array: Any, axis: int) -> tuple[Any, list[int | None]]:
-    """Returns a sparse array of one example that holds all buffers, and the mapped axes."""
+    """Returns a sparse array of the shape of one example, and the mapped axis of each buffer.
+
+    The buffers still hold all examples. The axis of a buffer that all examples share is None.
+    """
     name, n_batch = type(array).__name__, array.n_batch
     dim = axis + array.ndim if axis < 0 else axis
     if not 0 <= dim < n_batch:

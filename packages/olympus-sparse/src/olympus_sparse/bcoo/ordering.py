@@ -213,7 +213,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
-    """Adds up entries with equal coordinates, and drops zeros.
+    """Drops entries that are zero, and adds up entries with equal coordinates.
 
     Args:
       mat: the sparse array.

@@ -272,7 +272,7 @@ def bcsr_dot_general(
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Adds up entries with equal coordinates, and drops zeros.
+    """Drops entries that are zero, and adds up entries with equal coordinates.
 
     Args:
       mat: the sparse array.

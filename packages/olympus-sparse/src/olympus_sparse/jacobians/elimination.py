@@ -106,7 +106,8 @@ def _apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
 def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
     """Returns the rule of a primitive that only moves elements.
 
-    The columns move by the reference rule of the primitive, and the coefficients by the primitive.
+    The columns are known when the program is traced, so the reference rule of the primitive moves
+    them. The primitive itself moves the coefficients.
 
     Args:
       primitive: the primitive.
@@ -156,7 +157,10 @@ def _listed(primitive: Primitive, value: Any) -> list[np.ndarray]:
 
 
 def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
-    """Returns groups of terms with one term for each operand, which is empty where it has none."""
+    """Returns groups of terms; each group has one term for each operand.
+
+    An operand with fewer terms than another gets empty terms. Terms with ``rows`` are left out.
+    """
     of_each = [
         [term for term in each.terms if term.rows is None] if isinstance(each, Linear) else []
         for each in operands

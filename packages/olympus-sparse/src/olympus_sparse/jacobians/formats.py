@@ -74,7 +74,7 @@ class Block:
                     "a matrix of SciPy cannot be made inside of a traced function; use "
                     'format="bcoo" there'
                 )
-            # SciPy's methods change index arrays in place.
+            # SciPy's methods change index arrays in place, so each matrix gets copies.
             return scipy_sparse.csr_array(
                 (np.asarray(data), columns.copy(), starts.copy()), shape=shape
             )

@@ -303,7 +303,7 @@ def _derivative_of(
     Args:
       function: the function.
       linear: the types of the elements of the first argument, a list.
-      around: further arguments.
+      around: the other arguments, or their types.
     """
     closed = make_olympuspr(function)(list(linear), *around)
     width = sum(math.prod(aval.shape) for aval in linear)
@@ -350,11 +350,12 @@ def _equation_count(program: Olympuspr) -> int:
 def _by_terms(
     flat: FlatFunction, push: ClosedOlympuspr, pattern: Pattern
 ) -> ClosedOlympuspr | None:
-    """Returns a program that computes the entries term by term; None if there is none.
+    """Returns a program that computes the entries term by term; None if no short one exists.
 
     Args:
       flat: the function.
-      push: the program of its jvp, of the tangents, the leaves and the other arguments.
+      push: the program of the jvp of ``flat``. Its operands are the tangents, the leaves and the
+        other arguments.
       pattern: the pattern of the entries.
     """
     degree = pattern.nnz / max(pattern.shape[0], 1)

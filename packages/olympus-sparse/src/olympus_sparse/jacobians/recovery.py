@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entries of a pattern, in its order, from terms.
 
-There is one of four programs for it, the first that fits: rows of equal structure are stacked; few
-entries that are not constant are put among constants; single terms are picked for all entries; the
-terms of an entry are added.
+One of four programs computes the entries. If an entry has several terms, terms are added. If many
+entries are constant, the other entries are put among the constants. If rows have equal structure,
+they are stacked. Otherwise the coefficient of each entry is picked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["entries_of"]
 # The largest number of ranges of rows that are stacked, and of pieces in all.
 _MOST_RANGES = 4
 _MOST_PIECES = 64
-# Terms may be this many times the entries.
+# The largest number of coefficients, in all terms, for each entry of the pattern.
 _MOST_PER_ENTRY = 4
 
 
@@ -131,8 +131,9 @@ def _among_constants(pieces: Sequence[_Piece], count: int, dtype: Any) -> Any:
 def _stacked(coefficients: Sequence[Any], sources: np.ndarray, pattern: Pattern) -> Any:
     """Returns the entries as columns side by side; None if rows differ too much.
 
-    In a range of rows, the rows have equally many entries, and the sources of a row are those of
-    the row before, plus one. Then the entries at one place of all these rows are a slice.
+    The source of an entry is the number of its coefficient among all coefficients. In a range of
+    rows, the rows have equally many entries, and the sources of a row are those of the row before,
+    plus one. Then the entries at one place of all these rows are a slice of the coefficients.
     """
     counts = np.diff(pattern.indptr)
     rows = np.flatnonzero(counts)
@@ -150,7 +151,7 @@ def _stacked(coefficients: Sequence[Any], sources: np.ndarray, pattern: Pattern)
     starts = np.cumsum([0, *(each.shape[0] for each in coefficients)])
 
     def range_of(source: int, length: int) -> Any:
-        """Returns coefficients of one term, given their number among all; None if of two terms."""
+        """Returns the coefficients from ``source`` on; None if they are not all of one term."""
         place = int(np.searchsorted(starts, source, "right")) - 1
         begin = source - int(starts[place])
         whole = coefficients[place]
@@ -160,7 +161,7 @@ def _stacked(coefficients: Sequence[Any], sources: np.ndarray, pattern: Pattern)
     for begin, end in itertools.pairwise(bounds.tolist()):
         own = sources[first[begin] : first[begin] + counts[begin]]
         is_one_row = end - begin == 1
-        if is_one_row:  # its ranges
+        if is_one_row:  # each run of consecutive sources is a slice
             breaks = np.flatnonzero(np.diff(own, prepend=-2) != 1)
             lengths = np.diff(breaks, append=own.size)
         else:

@@ -105,7 +105,7 @@ def filled(coefficient: Any, shape: Sequence[int]) -> Any:
 
 
 def picked(coefficient: Any, places: np.ndarray) -> Any:
-    """Returns the coefficients at places of the flat array; negative places have any value."""
+    """Returns the coefficients at places of the flat array; negative places give arbitrary ones."""
     if np.ndim(coefficient) == 0:
         return coefficient
     flat = coefficient.reshape(-1)
@@ -136,9 +136,9 @@ def broadcast(value: Linear, shape: tuple[int, ...]) -> list[Term]:
 
 
 def expanded(term: Term, ids: np.ndarray) -> Term:
-    """Moves a term with rows to a value whose element ``i`` is the element ``ids[i]`` of the old.
+    """Moves a term with rows to a value whose element ``i`` is the old value's element ``ids[i]``.
 
-    Elements with a negative number are not among the old ones. Old elements may occur repeatedly.
+    An element with a negative number is not among the old ones. Old elements may occur repeatedly.
     """
     assert term.rows is not None
     flat = ids.ravel()

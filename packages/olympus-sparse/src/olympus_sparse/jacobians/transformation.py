@@ -43,7 +43,7 @@ def sparse_jacobian(
     The first call with arguments of some shapes finds the elements that can differ from zero, from
     the program of the derivative alone. It colors the columns such that columns of one color have
     no row in common, and one jvp gives all columns of a color (Curtis, Powell and Reid 1974). Later
-    calls only compute the products. Values of the arguments have no influence on the pattern;
+    calls only compute the entries. Values of the arguments have no influence on the pattern;
     constants of the function do, such as matrices and indices that it closes over.
 
     Args:

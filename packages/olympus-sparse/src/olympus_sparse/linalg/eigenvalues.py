@@ -156,7 +156,7 @@ def _best_mixture(basis: Any, images: Any, count: int) -> Any:
     gram = _product(basis.T, images)
     gram = (gram + gram.T) / 2
     missing = jnp.sum(basis * basis, axis=0) < 0.5
-    # A value below all eigenvalues.
+    # A value below all eigenvalues, so that zero columns come last in descending order.
     low = -2 * jnp.linalg.norm(gram) - 1
     gram = gram + jnp.diag(jnp.where(missing, low, jnp.zeros((), gram.dtype)))
     _, vectors = jnp.linalg.eigh(gram)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of elementwise operations whose results do not depend on all operands, and terms."""
+"""Patterns and terms of elementwise operations.
+
+For most elementwise operations, `propagation` unites the patterns of the operands. The rules of
+patterns here are for the other operations.
+"""
 
 from __future__ import annotations
 
@@ -138,7 +142,7 @@ def _convert_terms(results: Sequence[Any], x: Linear, **_: Any) -> list[Term]:
 
 @term_rules.define(lax.select_n_p)
 def _select_n_terms(results: Sequence[Any], which: Any, *cases: Any, **_: Any) -> list[Term]:
-    """Selects columns where the choice is known, and zero coefficients elsewhere."""
+    """Masks the columns of each case if the choice is known, and else its coefficients."""
     shape = results[0].shape
     terms = []
     for place, case in enumerate(cases):
