@@ -24,8 +24,8 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
     """Samples a matrix uniformly; its rows or columns, whichever are fewer, are orthonormal."""
     draws = random.normal(key, (max(rows, columns), min(rows, columns)), dtype)
     unitary, triangular = linalg.qr(draws, full_matrices=False)
-    # The factorization chooses signs. The signs of the triangle's diagonal make both signs equally
-    # likely.
+    # The factorization chooses the signs of the columns. Multiplication by the signs of the
+    # diagonal of `triangular` undoes this choice, so that the matrix is uniformly distributed.
     matrix = onp.multiply(unitary, onp.sign(onp.diagonal(triangular))[None, :])
     return onp.transpose(matrix) if rows < columns else matrix
 

@@ -111,7 +111,8 @@ class Ragged:
         return Ragged(onp.where(inside, shares, 0), self.lengths)
 
     def _reduced(self, reduction: Callable[..., Array]) -> Array:
-        # Elements without a row have a number that is out of bounds, so they are dropped.
+        # The row number of an element without a row is out of bounds, so `reduction` drops the
+        # element.
         return reduction(onp.asarray(self.values), self.row_of, self.num_rows)
 
     def _inside(self, ndim: int) -> Array:

@@ -177,8 +177,8 @@ def _rounded_up_to_power(x: Any) -> Any:
     bits = lax.bitcast_convert_type(x, np.uint32)
     exponent = onp.right_shift(bits, 23)
     mantissa = onp.bitwise_and(bits, (1 << 23) - 1)
-    # Subnormal numbers up to 2^-127, half of the smallest normal number, become 2^-127. Its
-    # exponent bits are zero.
+    # Subnormal numbers up to 2^-127, half of the smallest normal number, become 2^-127. The
+    # exponent bits of 2^-127 are zero.
     rounded_down = (exponent == 0) & (mantissa <= 1 << 22)
     is_larger = (mantissa > 0) & (exponent != 254) & ~rounded_down
     return onp.where(is_larger, exponent + 1, exponent).astype(np.uint8)
@@ -207,7 +207,8 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         factors = onp.where(factors == 0, SMALLEST_POWER, factors)
     else:
         limit = float(ml_dtypes.finfo(config.scale_type).max)
-        # The elements are divided by the rounded scale.
+        # The elements are divided by the rounded scale. The barrier keeps the compiler from
+        # removing the rounding.
         scales = lax.optimization_barrier(onp.clip(wanted, 0, limit).astype(config.scale_type))
         factors = scales.astype(np.float32)
         factors = onp.where(factors == 0, 1, factors)

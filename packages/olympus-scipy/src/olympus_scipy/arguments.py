@@ -78,9 +78,9 @@ def strong(x: Any) -> Array:
 
 
 def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:
-    """Returns what `reals` does, weakly typed in the first operand only if that was so.
+    """Returns the operands as `reals` does; the first stays strongly typed if it was so before.
 
-    Results that combine all operands are then strongly typed where the first operand was.
+    A result that combines all operands is then strongly typed, too.
 
     Raises:
       ComplexOperandError: an operand is complex.

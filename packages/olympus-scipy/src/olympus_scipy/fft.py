@@ -50,8 +50,9 @@ def dct(
       type: 1, 2, 3 or 4.
       n: the length of the transform: ``x`` is truncated or padded with zeros to this length.
       axis: the axis to transform.
-      norm: ``"backward"`` (the default) does not scale, ``"forward"`` divides by twice the length,
-        and ``"ortho"`` makes the transform orthogonal.
+      norm: ``"backward"`` (the default) does not scale. ``"forward"`` divides by twice the
+        length, or for type 1 by ``2 * (length - 1)``. ``"ortho"`` makes the transform
+        orthogonal.
 
     Returns:
       An array of inexact dtype, of the shape of ``x`` with length ``n`` along ``axis``.

@@ -37,7 +37,7 @@ def malformed(
     Args:
       expression: a call of a function, or an operator between operands.
       generator: the source of randomness.
-      parameters: returns the names of the parameters of a function, given its dotted name.
+      parameters: a function from a function's dotted name to the names of its parameters.
 
     Returns:
       The changed expression.
@@ -68,7 +68,7 @@ def _change(
     elif isinstance(node, ast.BinOp):
         side = generator.choice(("left", "right"))
         value = _value(generator)
-        # Python's own integers would fill the memory.
+        # A Python integer to the power of a large value such as 2**40 would fill the memory.
         endless = isinstance(node.op, ast.Pow) and isinstance(value, ast.BinOp)
         setattr(node, side, ast.Constant(7) if endless else value)
     elif isinstance(node, ast.Compare):

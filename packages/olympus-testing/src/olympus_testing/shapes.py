@@ -24,7 +24,8 @@ def check_shape_rule(case: Case) -> None:
         avals = tuple(get_aval(arg) for arg in case.args)
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
-        # The primitive has an expansion, or a rule on device arrays.
+        # A primitive without a rule on NumPy arrays has an expansion, or a rule on device arrays.
+        # The evaluator applies both.
         if rule is None or rule in array_rules:
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         else:  # a direct call skips the evaluator's check

@@ -72,7 +72,7 @@ def _publish_docstrings(*values: Any) -> None:
     """Lets the examples in docstrings import from the public modules."""
     for value in values:
         docstring = getattr(value, "__doc__", None)
-        # This test takes a fraction of a microsecond, and few docstrings have such imports.
+        # Few docstrings have imports to change. This fast test spares the others the replacement.
         if isinstance(docstring, str) and " olympus_" in docstring:
             # The docstring of a compiled function cannot be replaced.
             with contextlib.suppress(AttributeError, TypeError):
@@ -102,7 +102,7 @@ def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
 def present(module: str) -> None:
     """Replaces the objects of inner packages in a public module by their faces.
 
-    Names that the module does not have are reported with the name to use instead.
+    The error for a name that the module does not have suggests the name to use instead.
     """
     if module not in sys.modules:  # a module that contains only aliases
         return
@@ -123,7 +123,7 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
     Args:
       module: the module.
       name: the name that was looked up.
-      names: returns the names that the module has.
+      names: a function that returns the names that the module has.
     """
     text = f"module {module!r} has no attribute {name!r}"
     if not name.startswith("__"):  # Python and libraries look up many special names

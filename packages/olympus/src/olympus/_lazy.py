@@ -41,7 +41,7 @@ def lazy_attributes(
       module_name: the module's ``__name__``.
       sources: maps each name to the ``"module"`` that has it, or to ``"module:other_name"``.
       submodules: modules below this one.
-      fallback: returns the value of any other name, or raises `AttributeError`.
+      fallback: a function that returns the value of any other name, or raises `AttributeError`.
       deprecated: maps names that have moved, as ``sources`` does; each use of them warns.
 
     Returns:

@@ -101,8 +101,9 @@ class _Rows(NamedTuple):
 
     Args:
       number: the number of rows.
-      size: the rows of a program.
-      step: the rows on the other side, keys or queries, in one step of a program.
+      size: the number of rows of a program.
+      step: the number of keys (if the rows are queries) or queries (if the rows are keys) in one
+        step of a program.
     """
 
     number: int
@@ -171,7 +172,7 @@ class _Attention:
         """Loads the rows of a block, with zeros beyond the array."""
         part = ref[...] if start is None else ref[ds(start, size), :]
         if length % size == 0 and self.width == self.depth:
-            return part  # a product then reads the memory that the load has filled
+            return part  # without a mask, a product can read the loaded block in place
         places = lax.broadcasted_iota(np.int32, (size, self.width), 0)
         first = program_id(0) * size if start is None else start
         inside = (places + first < length) & (

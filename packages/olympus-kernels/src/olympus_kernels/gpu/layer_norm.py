@@ -30,7 +30,7 @@ def _layer_norm(
       bias: a vector that is added to the weighted rows.
       num_warps: the number of warps that work on a block.
       num_stages: the number of steps of a loop that are pipelined.
-      eps: a number that is added to the mean square.
+      eps: a number that is added to the variance.
       backward_pass_impl: whether the backward pass is a kernel ("triton") or array operations
         ("xla").
       interpret: whether the kernels are run as array operations.

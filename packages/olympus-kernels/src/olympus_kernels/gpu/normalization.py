@@ -2,10 +2,10 @@
 """Kernels of `layer_norm` and `rms_norm`; a program normalizes several rows.
 
 A row is normalized to ``n = (x - m) r`` with the mean ``m`` (0 for rms_norm) and the reciprocal
-``r`` of the root of the mean square. The result is ``n w + b``. With the cotangent ``d`` of the
-result and ``g = d w``, the cotangent of ``x`` is ``r (g - mean(g) - n mean(g n))``, without
-``mean(g)`` for rms_norm. The cotangents of ``w`` and ``b`` are the sums of ``d n`` and ``d`` over
-the rows.
+``r`` of the root of the mean square of ``x - m``. The result is ``n w + b``. With the cotangent
+``d`` of the result and ``g = d w``, the cotangent of ``x`` is ``r (g - mean(g) - n mean(g n))``,
+without ``mean(g)`` for rms_norm. The cotangents of ``w`` and ``b`` are the sums of ``d n`` and
+``d`` over the rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Options(NamedTuple):
     Attributes:
       num_warps: number of warps that work on a block.
       num_stages: number of steps of a loop that are pipelined.
-      eps: number that is added to the mean square.
+      eps: number that is added to the mean square, which is the variance for `layer_norm`.
       backward_pass_impl: "triton" for a kernel, "xla" for array operations.
       interpret: whether the kernels are run as array operations.
     """

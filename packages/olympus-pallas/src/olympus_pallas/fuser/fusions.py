@@ -326,7 +326,7 @@ def evaluate(f: Callable[..., Any], *, allow_transpose: bool = True) -> Callable
 
 
 def get_fusion_values(fusion: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple:
-    """Returns the arrays that a fusion reads, and the fusion as a function of these arrays.
+    """Returns a fusion as a function of the arrays that it reads, and these arrays.
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays.
@@ -382,10 +382,10 @@ def _function_of_values(closed: ClosedOlympuspr, out_tree: Any) -> Callable[...,
 def get_stateful_input_fusion_values(
     fusion: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], tuple, tuple]:
-    """Returns the values that a fusion reads, references among them, and a function of arrays.
+    """Returns a fusion as a function of the values that it reads, and these values.
 
-    The function takes the arrays that references hold. Only what the results depend on remains: the
-    fusion's writes to references are left out.
+    In place of a reference, the function takes the array that the reference holds. It computes only
+    the results of the fusion, and leaves out the writes to references.
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays and references.
@@ -418,10 +418,10 @@ def get_stateful_input_fusion_values(
 def get_stateful_output_fusion_values(
     fusion: Callable[..., Any], *args: Any, **kwargs: Any
 ) -> tuple[Callable[..., Any], tuple, tuple, dict[int, int]]:
-    """Returns the values that a fusion reads or writes, and a function of arrays.
+    """Returns a fusion as a function of the values that it reads or writes, and these values.
 
-    The function takes the arrays that references hold, and returns the new contents of the
-    references that the fusion writes after its results.
+    In place of a reference, the function takes the array that the reference holds. It returns the
+    results of the fusion, followed by the new contents of the references that the fusion writes.
 
     Args:
       fusion: a `Fusion`, or any function that closes over arrays and references.
@@ -429,11 +429,11 @@ def get_stateful_output_fusion_values(
       **kwargs: the types of the fusion's keyword arguments.
 
     Returns:
-      Four things: a function ``new(values, *args, **kwargs)``, whose result is the fusion's if it
-      writes no reference, else that and a tuple of the new contents; the values, a tuple of arrays
-      and references; an empty tuple, which holds prefetched scalars in JAX; and for each new
-      content, by its number among the function's results, the number of its reference among the
-      values.
+      Four things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays and
+      references; an empty tuple, which holds prefetched scalars in JAX; and a dictionary. The
+      function returns the fusion's result or, if the fusion writes references, the pair of this
+      result and a tuple of the new contents. The dictionary maps the number of each new content
+      among the function's flat results to the number of the reference among the values.
 
     Example:
       >>> import numpy as np

@@ -78,7 +78,7 @@ class GridMapping:
         return inside_grid(tuple([self.grid[dim] for dim in self.own_dims]))
 
     def to_lojax(self) -> GridMapping:
-        """Returns the mapping for programs of arrays; it is this one, as blocks are of arrays."""
+        """Returns the mapping itself, since it has no operands of high-level types to lower."""
         return self
 
     @property

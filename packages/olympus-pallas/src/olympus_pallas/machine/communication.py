@@ -33,7 +33,7 @@ __all__ = ["place_of", "remote"]
 def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
     """Returns the numbers of a device and of a core.
 
-    The core's number is None if it is the number of this core.
+    The number of the core is None if ``device_id`` names no core; this core is then meant.
     """
     sizes = dict(core.mesh_axes)
     on_core: Any = None

@@ -120,7 +120,7 @@ class semaphore(semaphore_dtype):
 
 
 class dma_semaphore(semaphore_dtype):
-    """The abstract scalar type of semaphores that count copied elements."""
+    """The abstract scalar type of semaphores that count copied bytes."""
 
 
 class barrier_semaphore(semaphore_dtype):

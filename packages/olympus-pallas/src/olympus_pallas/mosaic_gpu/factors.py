@@ -22,7 +22,11 @@ _ROWS, _COLUMNS = 128, 64
 def _tiles(
     name: str, smem_ref: Any, tmem_ref: Any, columns: int, tile: tuple[int, int], dtype: Any = None
 ) -> None:
-    """Raises an error unless a reference in SMEM has the tiles of the one in TMEM."""
+    """Raises an error unless a reference in SMEM consists of the tiles of a reference in TMEM.
+
+    A tile covers 128 rows and ``columns`` columns of TMEM, and has the shape ``tile`` in SMEM. Both
+    references must have one dtype; it must be ``dtype`` if that is given.
+    """
     source, target = aval_of_view(smem_ref), aval_of_view(tmem_ref)
     if dtype is not None and target.dtype != dtype:
         raise ValueError(f"{name} copies elements of {dtype}, got {target.str_short()}")
@@ -64,7 +68,7 @@ def async_copy_scales_to_tmem(
 def async_copy_sparse_metadata_to_tmem(
     smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
 ) -> None:
-    """Starts a copy of the places of a factor's elements to tensor memory; see `tcgen05_mma`.
+    """Starts a copy of the metadata of a sparse factor to tensor memory; see `tcgen05_mma`.
 
     Args:
       smem_ref: source, a reference in SMEM in the order of `format_tcgen05_sparse_metadata`, of
@@ -90,7 +94,9 @@ def _check_alone(collective_axis: Any) -> None:
 
 
 def dense_shape(shape: tuple[int, ...], metadata: Any | None) -> tuple[int, ...]:
-    """Returns the shape of a left factor, whose stored elements are half of all if it is sparse.
+    """Returns the shape of a left factor from the shape of its stored elements.
+
+    A factor with metadata is sparse: half of its elements are stored.
 
     Raises:
       ValueError: the metadata have another shape than the stored elements.
@@ -138,7 +144,7 @@ def scaled(factor: np.ndarray, scales: np.ndarray) -> np.ndarray:
 
 
 def dense(stored: np.ndarray, metadata: np.ndarray) -> np.ndarray:
-    """Returns the matrix with zeros of which two of every four elements are stored."""
+    """Returns a sparse matrix, which stores two of every four elements, as a matrix with zeros."""
     rows, columns = metadata.shape
     tiles = metadata.reshape(rows // _ROWS, _ROWS, columns // _COLUMNS, _COLUMNS)
     tiles = tiles.transpose(0, 2, 1, 3)

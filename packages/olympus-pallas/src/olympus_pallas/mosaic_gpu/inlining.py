@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the machine in a kernel, and texts about layouts."""
+"""Calls of functions on NumPy arrays in kernels, and printing of layouts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LAYOUTS = (Layout, ParameterizedLayout)
 def inline_mgpu(
     *, arg_types: Sequence[Any] = (), return_type: Any = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes a function of the machine callable in a kernel.
+    """Makes a function on NumPy arrays callable in a kernel.
 
-    Here the machine is a simulated thread. The function takes the thread and its arguments, and
-    works on NumPy arrays: an array argument is one, and a reference argument is read and written by
-    indexing. On a GPU, JAX calls the function with the arrays and references of its compiler.
+    The function takes the simulated thread, then the arguments of the call. An array arrives as a
+    NumPy array. A reference is read and written by indexing, with NumPy arrays as values. On a GPU,
+    JAX calls such a function with the arrays and references of its compiler.
 
     Args:
       arg_types: for each argument a pytree, with a `RefType` for each reference and a layout

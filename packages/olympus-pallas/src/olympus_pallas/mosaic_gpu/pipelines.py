@@ -269,8 +269,8 @@ class _WarpSpecializedPipeline(_Pipeline):
     def get_allocations(self, *refs: Any) -> dict[str, Any]:
         """Returns the buffers and barriers of a call, as keyword arguments of `run_scoped`.
 
-        A call with the references made from them, ``allocations=``, makes none itself. Pipelines
-        that run one after the other may share them.
+        A call that gets references to these buffers as ``allocations`` makes no buffers itself.
+        Pipelines that run one after the other may share the buffers.
 
         Args:
           *refs: references to the inputs and outputs.

@@ -180,7 +180,10 @@ def _are_redundant(tile: Sequence[int], own: Sequence[int], position: int) -> bo
 
 
 def _cut(sizes: Sequence[int], steps: Sequence[int], length: int) -> tuple[list, list]:
-    """Splits the pieces of a dimension into pieces that count tiles and pieces within a tile."""
+    """Splits a dimension, which consists of pieces in memory, into tiles of a given length.
+
+    Returns the pieces that count the tiles and the pieces within a tile, as pairs of size and step.
+    """
     inner: list[tuple[int, int]] = []
     outer: list[tuple[int, int]] = []
     left = length

@@ -242,9 +242,8 @@ class AsyncCopy:
     Attributes:
       src_ref: source of the copy.
       dst_ref: destination of the copy.
-      dst_sem: semaphore that counts the elements that have arrived.
-      src_sem: semaphore that counts the elements read from the source, for a copy to another
-        device.
+      dst_sem: semaphore that counts the bytes that have arrived.
+      src_sem: semaphore that counts the bytes read from the source, for a copy to another device.
       device_id: the other device, for a copy to another device.
       device_id_type: the kind of ``device_id``.
     """
@@ -314,7 +313,7 @@ class AsyncCopy:
         self.wait_recv()
 
     def wait_recv(self) -> None:
-        """Waits until as many elements as the copy moves have arrived on this device."""
+        """Waits until as many bytes as the copy moves have arrived on this device."""
         with_selected((self.src_ref, self.dst_ref, self.dst_sem), self._wait)
 
     def wait_send(self) -> None:
@@ -380,7 +379,7 @@ def make_async_remote_copy(
 
     All devices run the same kernel, so ``dst_ref`` and ``recv_sem`` name the buffer and the
     semaphore of the other device. ``wait_send()`` waits until the source on this device has been
-    read. ``wait_recv()`` waits until as many elements as the copy moves have arrived on this
+    read. ``wait_recv()`` waits until as many bytes as the copy moves have arrived on this
     device, from any sender. ``wait()`` does both.
 
     Args:

@@ -27,8 +27,9 @@ class Indices:
 
     Args:
       values: the numbers of the rows, an array of integers of one dimension, or a reference to one.
-      ignored_value: a copy leaves out the rows that have this number. What a gather leaves out
-        keeps its elements; a scatter writes nothing there.
+      ignored_value: a copy leaves out the rows that have this number. A gather leaves the
+        corresponding rows of its target unchanged. A scatter does not write the corresponding rows
+        of its source.
 
     Example:
       >>> import olympus_pallas as pl
@@ -54,12 +55,12 @@ class Indices:
         return cls(leaves[0], *settings)
 
     def pretty_print(self, print_value: Callable[[Any], str] = str) -> str:
-        """Returns the text of the indices; ``print_value`` gives that of the values."""
+        """Returns the text of the indices; ``print_value`` gives the text of the values."""
         shown = print_value(self.values)
         return shown if self.ignored_value is None else f"{shown} except {self.ignored_value}"
 
     def view_of(self, ref: Any) -> TransformedRef:
-        """Returns the view of a reference that has the rows.
+        """Returns the view that consists of these rows of a reference.
 
         Raises:
           TypeError: the indices are no integers.

@@ -52,7 +52,7 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
       subcore_id: the number of the other subcore, of the same core.
 
     Returns:
-      The old elements.
+      The old number.
 
     Raises:
       ValueError: ``x_ref`` is a view of a larger reference.

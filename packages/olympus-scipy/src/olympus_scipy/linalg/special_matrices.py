@@ -339,7 +339,10 @@ def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
 
 
 def _floats(function: Callable[[int, int], Any], size: int, dtype: Any) -> np.ndarray:
-    """Returns the matrix of a function's exact values, rounded; large values become infinite."""
+    """Returns the matrix of the exact values ``function(i, j)``, rounded to floats.
+
+    Values that are too large become infinite.
+    """
 
     def rounded(value: Any) -> float:
         try:

@@ -198,7 +198,8 @@ def _adjoint(
 
     def to_earlier(carry: Any, place: Any) -> Any:
         y_bar, start_bar, args_bar = carry
-        # A change of a time moves the state along its derivative.
+        # The derivative of a state with respect to its time is the value of `func`. So the
+        # cotangent of the time is the product of this value with the cotangent of the state.
         moved = onp.dot(func(states[place], times[place], *args), cotangent[place])
         time_bar = onp.real(moved).astype(times.dtype)
         augmented = (states[place], y_bar, start_bar - time_bar, args_bar)

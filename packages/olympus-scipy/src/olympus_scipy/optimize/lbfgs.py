@@ -56,8 +56,8 @@ def minimize_lbfgs(
       ftol: the relative decrease of the function at which to stop.
       gtol: the norm of the gradient at which to stop.
       maxfun: the greatest number of evaluations of the function.
-      maxgrad: the greatest number of evaluations of the gradient. The function is evaluated as
-        often.
+      maxgrad: the greatest number of evaluations of the gradient. Each evaluation computes both
+        the value and the gradient, so the smaller of ``maxfun`` and ``maxgrad`` is the limit.
       maxls: the greatest number of evaluations of a line search.
 
     Returns:

@@ -227,7 +227,10 @@ def correlate2d(
 
 @outlined("mode", "flipped", "late", "precision")
 def _windowed(in1: Any, in2: Any, mode: str, flipped: bool, late: bool, precision: Any) -> Any:
-    """Sums products of a kernel with windows, padded as ``mode`` says."""
+    """Correlates two arrays, or convolves them if ``flipped``; ``mode`` determines the padding.
+
+    For the mode "same" and kernels of even size, the windows start one element later if ``late``.
+    """
     in1, in2 = promote_dtypes_inexact(in1, in2)
     if not in1.ndim:
         return in1 * (in2 if flipped else onp.conj(in2))

@@ -2,7 +2,8 @@
 """Iterative solvers of ``A(x) = b`` for linear operators: `cg`, `bicgstab` and `gmres`.
 
 An operator is a matrix, or a function of an array or a pytree of arrays. The solvers flatten the
-unknowns to one vector. Derivatives follow from the equation. Each derivative takes one more solve.
+unknowns to one vector. Derivatives are those of the exact solution of ``A(x) = b``. Each derivative
+takes one more solve.
 """
 
 from __future__ import annotations

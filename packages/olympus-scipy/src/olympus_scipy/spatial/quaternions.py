@@ -139,7 +139,8 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
         a, b = parts[3] - parts[j], parts[i] + parts[k] * sign
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
     middle = 2.0 * lax.atan2(onp.hypot(c, d), onp.hypot(a, b))
-    # Nearer to the singularity, only the sum or the difference of the two outer angles is exact.
+    # Within this tolerance of a singularity, only the sum or the difference of the first and the
+    # last angle is accurate.
     eps = float(dtypes.finfo(q.dtype).eps)
     tolerance = 1e-7 if q.dtype == np.float64 else 1e-3 * math.sqrt(eps)
     at_zero, at_pi = onp.abs(middle) <= tolerance, onp.abs(middle - math.pi) <= tolerance
@@ -147,8 +148,8 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
     half_sum, half_difference = lax.atan2(b, a), lax.atan2(d, c)
     first = onp.where(regular, half_sum - half_difference, 0.0)
     last = onp.where(regular, half_sum + half_difference, 0.0)
-    # If the first and the last axis coincide, only the sum or the difference of their angles is
-    # known. One of the two angles is then set to zero.
+    # At a singularity, the axes of the first and the last rotation coincide. Only the sum or the
+    # difference of their angles is then determined, so one of the two angles is set to zero.
     alone = onp.where(at_zero, 2.0 * half_sum, 2.0 * half_difference)
     if extrinsic:
         first = onp.where(regular, first, onp.where(at_zero, alone, -alone))

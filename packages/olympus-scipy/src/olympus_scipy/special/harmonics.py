@@ -82,7 +82,7 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     dtype = dtypes.to_inexact_dtype(onp.result_type(theta, phi))
     theta, phi = theta.astype(dtype), phi.astype(dtype)
     order = lax.abs(m)
-    # The Legendre functions take the cosine of theta, and its sine without the sign.
+    # The Legendre functions take cos(theta) and the absolute value of sin(theta).
     value = _normalized_legendre(n, order, lax.cos(theta), lax.abs(lax.sin(theta)), n_max)
     angle = order.astype(dtype) * phi
     harmonic = lax.complex(value * lax.cos(angle), value * lax.sin(angle))

@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -44,7 +44,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -63,7 +63,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -84,7 +84,7 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -103,7 +103,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -123,7 +123,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

@@ -16,7 +16,7 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 
 
 def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
-    """Returns the arguments of the gamma distribution that is the given one."""
+    """Returns the arguments of the gamma distribution that equals a chi-squared distribution."""
     x, df, loc, scale = reals_as_first(name, x, df, loc, scale)
     return x, 0.5 * df, loc, 2.0 * scale
 

@@ -19,7 +19,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -43,7 +43,7 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -62,7 +62,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -83,7 +83,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -104,7 +104,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -125,7 +125,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar; the function of real numbers is continued to complex ones.
+      x: an array or scalar of numbers; complex numbers give the analytic continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

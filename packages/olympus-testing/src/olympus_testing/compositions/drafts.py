@@ -126,7 +126,7 @@ class Draft:
 
         Args:
           category: "any", "float", "inexact", "complex", "integer", "real" or "boolean".
-          rank: returns whether a number of dimensions fits; None if all fit.
+          rank: a function that returns whether a number of dimensions fits; None if all fit.
         """
         fitting = [
             value

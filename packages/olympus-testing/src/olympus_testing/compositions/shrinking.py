@@ -18,7 +18,7 @@ def shrunk(program: Program, fails: Callable[[Program], bool], tries: int = 200)
 
     Args:
       program: a program that fails.
-      fails: returns whether a program fails in the same way.
+      fails: a function that returns whether a program fails in the same way.
       tries: the largest number of calls of ``fails``.
 
     Example:

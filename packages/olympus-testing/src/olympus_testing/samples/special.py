@@ -19,8 +19,8 @@ for _primitive in (lax.igamma_p, lax.igammac_p):
         Operation("large", (Operand((3, 4), (120.0, 300.0)), Operand((3, 4), (100.0, 320.0)))),
         Operation("small", (Operand((3, 4), (1e-3, 0.5)), Operand((3, 4), (1e-3, 1.0)))),
     )
-# Their derivatives are loops, which have forward mode only. So second derivatives have forward
-# mode only.
+# The derivatives of these primitives are loops, which have forward mode only. So second derivatives
+# have forward mode only.
 for _primitive in (lax.igamma_grad_a_p, lax.random_gamma_grad_p):
     sample(
         _primitive,

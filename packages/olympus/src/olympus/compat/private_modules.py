@@ -80,7 +80,7 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "xla_bridge": "olympus.extend.backend",
 }
 
-# Names of the modules below `jax._src` that are not in the module of OLYMPUS above.
+# Names of the modules below `jax._src` that the module of OLYMPUS in `_WHOLE_MODULES` lacks.
 _NAMES: dict[str, dict[str, str]] = {
     "ad_util": {
         **_lazy.names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),

@@ -150,11 +150,17 @@ class _Call:
         return head // (self.heads // self.mask.kinds.shape[0])
 
     def at_queries(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """Returns the block of queries that a program uses, or loads for the next active step."""
+        """Returns the index of a program's block of queries.
+
+        A program that is skipped has the block of the next program that computes something.
+        """
         return inners[self._mask_head(head), outer, inner] if self.by_keys else outer
 
     def at_keys(self, head: Any, outer: Any, inner: Any, kinds: Any, inners: Any, _: Any) -> Any:
-        """Returns the block of keys that a program uses, or loads for the next active step."""
+        """Returns the index of a program's block of keys.
+
+        A program that is skipped has the block of the next program that computes something.
+        """
         return outer if self.by_keys else inners[self._mask_head(head), outer, inner]
 
     def of_queries(self, size: int) -> BlockSpec:

@@ -154,7 +154,7 @@ def get_tuned_block_sizes(
     max_num_batched_tokens: int,
     pages_per_seq: int,
 ) -> tuple[int, int]:
-    """Heuristic: returns the numbers of pages and of queries in a block.
+    """Returns the numbers of pages and of queries in a block, by a heuristic.
 
     The blocks hold 128 keys and 32 queries, or all where there are fewer.
 

@@ -105,7 +105,8 @@ def _logistic(x: Any) -> Any:
 
 
 def _expm1(x: Any) -> Any:
-    # This formula is exact near zero, where the exponential is about one.
+    # Near zero, exp(x) - 1 would lose digits, because exp(x) is about one. This formula stays
+    # accurate.
     return lax.mul(lax.tanh(lax.mul(x, np.float32(0.5))), lax.add(lax.exp(x), np.float32(1)))
 
 

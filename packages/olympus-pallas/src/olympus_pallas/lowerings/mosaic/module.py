@@ -33,7 +33,7 @@ __all__ = ["kernel_module", "lower_call"]
 
 _VECTOR_MEMORY = 1
 _LANES, _SUBLANES = 128, 8
-# The version of MLIR's binary form in which the compiler receives kernels.
+# The version of MLIR's bytecode in which the compiler receives kernels.
 _BYTECODE_VERSION = 0
 _DYNAMIC = -(2**63)
 

@@ -61,7 +61,7 @@ def _iota(
     builder: MosaicBuilder, *, dtype: Any, shape: Sequence[int], dimension: int, **params: Any
 ) -> Any:
     if len(shape) < 2:
-        # Vectors have at least two dimensions.
+        # ``tpu.iota`` makes arrays of at least two dimensions, so its result is reshaped.
         kind = builder.shaped_type((1, *shape), element_type(INT32))
         numbers = builder.create("tpu.iota", kind, (), {"dimensions": i32_array((1,))})
         numbers = builder.reshape(numbers, shape)
