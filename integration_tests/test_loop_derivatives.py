@@ -373,3 +373,14 @@ def test_plain_python_loops_have_gradients():
         return x
 
     np.testing.assert_allclose(olympus.grad(square_root)(2.0), 0.5 / np.sqrt(2), rtol=1e-12)
+
+
+def test_loops_that_run_in_python_keep_their_options():
+    def stopped(x, **options):
+        return lax.while_loop(lambda c: c > 0.3, lambda c: 0.9 * jnp.sin(c), x, **options)
+
+    expected = olympus.grad(lambda x: stopped(x, checkpoints=4))(0.9)
+    with olympus.disable_jit():
+        for options in ({"checkpoints": 4}, {"max_steps": 50}):
+            found = olympus.grad(lambda x, options=options: stopped(x, **options))(0.9)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -221,6 +221,41 @@ def test_loops(compiled):
         wrap(change)()
 
 
+def test_loops_keep_their_options():
+    def counted(cell, c):
+        cell.set(cell.get() + 1)
+        return jnp.sin(c)
+
+    def scanned(x):
+        cell = new_cell(0.0)
+        body = lambda c, _: (counted(cell, c), None)  # noqa: E731
+        return olympus.lax.scan(body, x, length=9, checkpoints="sqrt")[0]
+
+    def repeated(x, **options):
+        cell = new_cell(0.0)
+
+        def body(carry):
+            return carry[0] + 1, counted(cell, carry[1])
+
+        return olympus.lax.while_loop(lambda carry: carry[0] < 9, body, (0, x), **options)[1]
+
+    assert "checkpoints=" in str(olympus.make_olympuspr(scanned)(0.5))
+
+    def plain(x):
+        for _ in range(9):
+            x = jnp.sin(x)
+        return x
+
+    # The states have no derivatives, so the loops are differentiated along their other results.
+    slope = olympus.grad(plain)(0.5)
+    np.testing.assert_allclose(olympus.grad(scanned)(0.5), slope, rtol=1e-6)
+    for options in ({"checkpoints": 3}, {"max_steps": 20}):
+        function = lambda x, options=options: repeated(x, **options)  # noqa: E731
+        np.testing.assert_allclose(olympus.grad(function)(0.5), slope, rtol=1e-6)
+    with pytest.raises(NotImplementedError, match="use mutable objects"):
+        repeated(0.5, inverse=lambda carry: (carry[0] - 1, jnp.arcsin(carry[1])))
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_choices(compiled):
     wrap = olympus.jit if compiled else lambda f: f

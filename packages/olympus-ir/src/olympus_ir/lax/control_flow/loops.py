@@ -154,13 +154,19 @@ def _while_loop(
     _check_inverse(plan, inverse)
     if config_states.disable_jit.value:
         # Pass immutable arrays, because functions may write to NumPy arrays.
-        return _while_in_python(cond_fun, body_fun, pytrees.tree_map(as_array, init_val))
+        value = pytrees.tree_map(as_array, init_val)
+        return _while_in_python(cond_fun, body_fun, value, plan, inverse, batch)
     leaves, tree = flatten_operands(init_val)
     avals = tuple([get_aval(leaf) for leaf in leaves])
     try:
         loop = _while_program(cond_fun, body_fun, inverse, plan, tree, avals)
     except ClosedOverMutableError as error:
-        return _while_with_mutables(error, cond_fun, body_fun, init_val)
+        if inverse is not None:
+            raise NotImplementedError(
+                "the functions of a while_loop with `inverse` use mutable objects, whose states it "
+                "cannot undo; pass the states in the carry, or use `checkpoints`"
+            ) from None
+        return _while_with_mutables(error, cond_fun, body_fun, init_val, plan, batch)
     carry = promote_carry(leaves, avals, loop.carry_avals)
     moved = [carry[place] for place in loop.moved]
     carry_operands = [carry[place] for place in loop.kept] if moved else carry
@@ -233,28 +239,35 @@ def _inverse_of_bounded(inverse: Callable[[], Callable[..., Any]]) -> Callable[.
     return undo
 
 
-def _while_with_mutables(error: Any, cond_fun: Any, body_fun: Any, init_val: Any) -> Any:
+def _while_with_mutables(
+    error: Any, cond_fun: Any, body_fun: Any, init_val: Any, plan: Checkpoints | None, batch: Any
+) -> Any:
     """Runs a loop whose functions use mutable objects; the objects' states join the carry."""
 
     def run(states: Any, wrap: Any) -> Any:
         condition, body = wrap(cond_fun), wrap(body_fun)
-        return while_loop(
+        return _while_loop(
             lambda carry: condition(carry[1], carry[0])[0],
             lambda carry: body(carry[1], carry[0]),
             (init_val, states),
+            plan,
+            None,
+            batch,
         )
 
     return run_with_mutables(error, run)
 
 
-def _while_in_python(cond_fun: Any, body_fun: Any, value: Any) -> Any:
+def _while_in_python(
+    cond_fun: Any, body_fun: Any, value: Any, plan: Checkpoints | None, inverse: Any, batch: Any
+) -> Any:
     while True:
         decision = cond_fun(value)
         if isinstance(decision, Tracer) and decision.concrete_or_none() is None:
             # Under a transformation the number of iterations is unknown, so keep a single
             # operation.
             with config_states.disable_jit(False):
-                return while_loop(cond_fun, body_fun, value)
+                return _while_loop(cond_fun, body_fun, value, plan, inverse, batch)
         if not decision:
             return value
         value = body_fun(value)

@@ -133,7 +133,8 @@ def scan(
     try:
         loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
     except ClosedOverMutableError as error:
-        return _scan_with_mutables(error, f, init, xs, length, reverse, unroll)
+        options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
+        return _scan_with_mutables(error, f, init, xs, length, options)
     if loop.has_refs:
         in_tree = pytrees.treedef_tuple((init_tree, xs_tree))
         check_references("scan", f, in_tree, loop.consts, [*init_leaves, *xs_leaves])
@@ -155,7 +156,9 @@ def scan(
     return pytrees.tree_unflatten(loop.out_tree, results)
 
 
-def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -> Any:
+def _scan_with_mutables(
+    error: Any, f: Any, init: Any, xs: Any, length: int, options: dict[str, Any]
+) -> Any:
     """Runs a loop whose function uses mutable objects; the objects' states join the carry."""
 
     def run(states: Any, wrap: Any) -> Any:
@@ -165,8 +168,7 @@ def _scan_with_mutables(error: Any, f: Any, init: Any, xs: Any, *options: Any) -
             (after, y), states = step(carry[1], carry[0], x)
             return (after, states), y
 
-        length, reverse, unroll = options
-        (carry, states), ys = scan(body, (init, states), xs, length, reverse, unroll)
+        (carry, states), ys = scan(body, (init, states), xs, length, **options)
         return (carry, ys), states
 
     return run_with_mutables(error, run)
