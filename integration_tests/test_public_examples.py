@@ -8,12 +8,14 @@ a public module as theirs.
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import enum
 import importlib
 import inspect
 import pkgutil
 import sys
+import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,10 +47,21 @@ def modules(package: str) -> Iterator[Any]:
 
 
 def loaded(module: Any) -> Any:
-    """Returns a module after its lazily loaded names have been looked up."""
+    """Returns a copy of a module after its lazily loaded names have been looked up.
+
+    The copy leaves out modules, because deferred ones may be libraries that are not installed.
+    """
     for name in dir(module):
-        getattr(module, name, None)
-    return module
+        with contextlib.suppress(ImportError):
+            getattr(module, name, None)
+    copy = types.ModuleType(module.__name__, module.__doc__)
+    kept = {
+        name: value
+        for name, value in vars(module).items()
+        if not isinstance(value, types.ModuleType)
+    }
+    vars(copy).update(kept)
+    return copy
 
 
 def examples(docstring: str) -> tuple[str, ...]:
@@ -64,7 +77,7 @@ def found_in_modules() -> set[tuple[str, ...]]:
         examples(test.docstring)
         for path in PACKAGES
         for module in modules(path.parent.name)
-        for test in finder.find(loaded(module))
+        for test in finder.find(loaded(module), module=module)
         if test.examples
     }
 

@@ -291,6 +291,7 @@ CASES = {
     "frompyfunc": lambda: jnp.frompyfunc(lambda a, b: a + b, 2, 1, identity=0).reduce(X),
     "ufunc": lambda: jnp.ufunc(lambda a, b: a + b, 2, 1).outer(X, X),
     "mask_indices": lambda: jnp.mask_indices(3, jnp.triu),
+    "pad": lambda: jnp.pad(X, 1, lambda line, widths, axis, options: jnp.sin(line)),
     "piecewise": lambda: jnp.piecewise(X, [X > 2], [lambda x: x * 2, lambda x: x]),
     "vectorize": lambda: jnp.vectorize(lambda a: a * 2)(X),
     "checkify": lambda: checkify.checkify(
