@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import inspect
 import subprocess
 import sys
 
@@ -57,3 +58,10 @@ def test_the_module_is_imported_with_its_first_attribute():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["False", "True"]
+
+
+def test_inspection_does_not_import_a_missing_module():
+    stand_in = deferred("a_module_that_is_not_installed", milliseconds=0.1)
+    assert inspect.unwrap(stand_in) is stand_in
+    with pytest.raises(ModuleNotFoundError):
+        _ = stand_in.attribute

@@ -102,6 +102,9 @@ class _DeferredModule(ModuleType):
             return getattr(sys.modules[self.__name__], name)
         # The module is not imported yet, or another thread is importing it.
         except (KeyError, AttributeError):
+            # `inspect` looks for this attribute in all objects, and no module has it.
+            if name == "__wrapped__":
+                raise AttributeError(name) from None
             with timed_import:
                 return getattr(importlib.import_module(self.__name__), name)
 
