@@ -71,94 +71,121 @@ def backward_pass(
       One cotangent for each input; `Zero` for inputs that received no cotangent.
     """
     named = named and current.trace is not evaluation_trace
-    rules = transpose_rules.rules
-    dropped: set[Any] = set()  # variables to which a rule has returned no cotangent
-    received = _cotangents_by_variable(outvars, cotangents)
     laid_out = abstract_mesh.value is not None or any(
         atom.aval.layout is not None for atom in (*invars, *outvars)
     )
+    pending = _PendingCotangents(outvars, cotangents, laid_out)
     saved_source = current.source
     try:
         for equation in equations:
-            outs = equation.outvars
-            primitive = equation.primitive
-            if primitive.multiple_results:
-                cotangent = [received.pop(var, None) for var in outs]
-                if all(ct is None for ct in cotangent) and not (
-                    dropped and _is_run_on_zeros(equation, dropped)
-                ):
-                    continue
-                cotangent = [
-                    _zero_cotangent(var.aval) if ct is None else ct
-                    for var, ct in zip(outs, cotangent, strict=True)
-                ]
-            else:
-                cotangent = received.pop(outs[0], None)
-                if cotangent is None:
-                    if outs[0] in dropped:
-                        _is_run_on_zeros(equation, dropped)
-                    continue
-            operands = [
-                atom.val if isinstance(atom, Literal) else UndefinedPrimal(atom.aval)
-                for atom in equation.invars
-            ]
-            rule = rules.get(primitive) or transpose_rules.find(primitive)
-            if rule is None:
-                raise _missing_rule(primitive)
-            if equation.source_info.traceback is not None:
-                source = equation.source_info
+            cotangent = pending.take(equation)
+            if cotangent is None:
+                continue
+            source = equation.source_info
+            if source.traceback is not None:
                 current.source = _as_transposed(source) if named else source
-            try:
-                results = rule(cotangent, *operands, **equation.params)
-            except Exception as error:
-                add_line(error, primitive.name, equation.source_info)
-                raise
-            for atom, result in zip(equation.invars, results, strict=True):
-                if result is None or result.__class__ is Zero or atom.__class__ is Literal:
-                    if atom.__class__ is not Literal:
-                        dropped.add(atom)
-                    continue
-                if laid_out:
-                    result = laid_out_as(result, atom.aval.to_ct_aval())
-                present = received.get(atom)
-                received[atom] = result if present is None else add_tangents(present, result)
+            pending.add(equation.invars, _transposed(equation, cotangent))
     finally:
         current.source = saved_source
-    return [
-        _zero_cotangent(var.aval) if (ct := received.get(var)) is None else ct for var in invars
+    return [pending.of_input(var) for var in invars]
+
+
+def _transposed(equation: Equation, cotangent: Any) -> Sequence[Any]:
+    """Returns what the transpose rule of an equation's primitive gives for each operand."""
+    primitive = equation.primitive
+    rule = transpose_rules.rules.get(primitive) or transpose_rules.find(primitive)
+    if rule is None:
+        raise _missing_rule(primitive)
+    operands = [
+        atom.val if isinstance(atom, Literal) else UndefinedPrimal(atom.aval)
+        for atom in equation.invars
     ]
+    try:
+        return rule(cotangent, *operands, **equation.params)
+    except Exception as error:
+        add_line(error, primitive.name, equation.source_info)
+        raise
 
 
-def _is_run_on_zeros(equation: Equation, dropped: set[Any]) -> bool:
-    """Returns whether to transpose an equation although its results have no cotangents.
+class _PendingCotangents:
+    """The cotangents of variables whose equations the backward pass has not reached yet.
 
-    The results of a `custom_vjp` function may be used only by operations whose rules return no
-    cotangents. The backward rule of the function is still called, with zeros, because a rule may
-    return cotangents that do not depend on the given ones. Rules of quantized operations are an
-    example.
-
-    Args:
-      equation: the equation.
-      dropped: the variables to which rules have returned no cotangent. If a result is among them
-        and the function returns False, it adds the equation's operands.
+    Attributes:
+      received: the sum of the cotangents that each variable has received.
+      dropped: the variables for which a rule has returned no cotangent.
+      laid_out: whether to give cotangents the layout of the variable.
     """
-    if dropped.isdisjoint(equation.outvars):
-        return False
-    if equation.primitive is custom_lin_p:
-        return True
-    dropped.update(atom for atom in equation.invars if atom.__class__ is not Literal)
-    return False
 
+    __slots__ = ("dropped", "laid_out", "received")
 
-def _cotangents_by_variable(outvars: Sequence[Atom], cotangents: Sequence[Any]) -> dict[Any, Any]:
-    """Returns the nonzero cotangents of results, summed if results share a variable."""
-    received: dict[Any, Any] = {}
-    for atom, cotangent in zip(outvars, cotangents, strict=True):
-        if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
-            if atom in received:
-                cotangent = add_tangents(received[atom], cotangent)
-            received[atom] = cotangent
-    return received
+    def __init__(self, outvars: Sequence[Atom], cotangents: Sequence[Any], laid_out: bool) -> None:
+        """Begins with the nonzero cotangents of results, summed if results share a variable."""
+        self.received: dict[Any, Any] = {}
+        self.dropped: set[Any] = set()
+        self.laid_out = laid_out
+        for atom, cotangent in zip(outvars, cotangents, strict=True):
+            if atom.__class__ is not Literal and cotangent.__class__ is not Zero:
+                self._accumulate(atom, cotangent)
+
+    def add(self, atoms: Sequence[Atom], cotangents: Sequence[Any]) -> None:
+        """Adds a cotangent to each variable; `None` and `Zero` stand for none."""
+        for atom, cotangent in zip(atoms, cotangents, strict=True):
+            if atom.__class__ is Literal:
+                continue
+            if cotangent is None or cotangent.__class__ is Zero:
+                self.dropped.add(atom)
+                continue
+            if self.laid_out:
+                cotangent = laid_out_as(cotangent, atom.aval.to_ct_aval())
+            self._accumulate(atom, cotangent)
+
+    def _accumulate(self, atom: Atom, cotangent: Any) -> None:
+        present = self.received.get(atom)
+        self.received[atom] = cotangent if present is None else add_tangents(present, cotangent)
+
+    def take(self, equation: Equation) -> Any:
+        """Removes and returns the cotangents of an equation's results.
+
+        Returns:
+          One cotangent, or a list if the primitive has several results. None if the equation need
+          not be transposed.
+        """
+        outs = equation.outvars
+        if not equation.primitive.multiple_results:
+            cotangent = self.received.pop(outs[0], None)
+            if cotangent is None:
+                self._skip(equation)
+            return cotangent
+        cotangents = [self.received.pop(var, None) for var in outs]
+        if all(ct is None for ct in cotangents) and not self._is_run_on_zeros(equation):
+            self._skip(equation)
+            return None
+        return [
+            _zero_cotangent(var.aval) if ct is None else ct
+            for var, ct in zip(outs, cotangents, strict=True)
+        ]
+
+    def of_input(self, var: Var) -> Any:
+        """Returns the cotangent of a linear input."""
+        cotangent = self.received.get(var)
+        return _zero_cotangent(var.aval) if cotangent is None else cotangent
+
+    def _is_run_on_zeros(self, equation: Equation) -> bool:
+        """Returns whether to transpose an equation although its results have no cotangents.
+
+        The results of a `custom_vjp` function may be used only by operations whose rules return no
+        cotangents. The backward rule of the function is still called, with zeros, because a rule
+        may return cotangents that do not depend on the given ones. Rules of quantized operations
+        are an example.
+        """
+        if equation.primitive is not custom_lin_p:
+            return False
+        return not self.dropped.isdisjoint(equation.outvars)
+
+    def _skip(self, equation: Equation) -> None:
+        """Drops the operands of an equation if one of its results is dropped."""
+        if not self.dropped.isdisjoint(equation.outvars):
+            self.dropped.update(atom for atom in equation.invars if atom.__class__ is not Literal)
 
 
 _TRANSPOSE = TransformationName("transpose")
