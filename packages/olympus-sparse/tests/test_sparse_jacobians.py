@@ -216,7 +216,7 @@ def test_terms_and_products_give_the_same_entries(name):
     fun, x, *_ = (CASES | MORE_CASES)[name]
     made = plan(fun, x)
     assert made.evaluation == ("products" if name in BY_PRODUCTS else "terms")
-    by_products = made._entries_from_products([x], [])
+    by_products = made._products.entries([x], [])
     np.testing.assert_allclose(made._entries([x], []), by_products, rtol=1e-6, atol=1e-12)
     dense = autodiff.jacfwd(fun)(x)
     pytrees.tree_map(

@@ -15,7 +15,8 @@ from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .formats import check_format
-from .plans import FlatFunction, Plan, hessian_plan, jacobian_plan
+from .functions import FunctionOfLeaves
+from .plans import Plan, hessian_plan, jacobian_plan
 
 __all__ = ["Plan", "plan", "sparse_hessian", "sparse_jacobian"]
 
@@ -77,7 +78,7 @@ def sparse_jacobian(
         raise ValueError(f"`mode` must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
 
     def make(args: tuple) -> Plan:
-        return jacobian_plan(FlatFunction(fun, argnums, args), mode, "bcoo")
+        return jacobian_plan(FunctionOfLeaves(fun, argnums, args), mode, "bcoo")
 
     return _planned(fun, plan, format, ("jacobian", argnums, mode), make)
 
@@ -124,7 +125,7 @@ def sparse_hessian(
     _check_coloring(coloring)
 
     def make(args: tuple) -> Plan:
-        gradient = FlatFunction(autodiff.grad(fun, argnums), argnums, args)
+        gradient = FunctionOfLeaves(autodiff.grad(fun, argnums), argnums, args)
         return hessian_plan(gradient, coloring, "bcoo")
 
     return _planned(fun, plan, format, ("hessian", argnums, coloring), make)
@@ -177,9 +178,9 @@ def plan(
     _check_coloring(coloring)
     types = _types(args)
     if kind == "hessian":
-        gradient = FlatFunction(autodiff.grad(fun, argnums), argnums, types)
+        gradient = FunctionOfLeaves(autodiff.grad(fun, argnums), argnums, types)
         return hessian_plan(gradient, coloring, format)
-    return jacobian_plan(FlatFunction(fun, argnums, types), mode, format)
+    return jacobian_plan(FunctionOfLeaves(fun, argnums, types), mode, format)
 
 
 def _types(args: tuple) -> tuple:
