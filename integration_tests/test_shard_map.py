@@ -229,6 +229,18 @@ def test_closed_over_values(mesh):
     same(function(A, 3.0), A * 2 * 3)
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, np.complex64])
+def test_gathered_arrays_that_do_not_vary_keep_their_dtype(mesh, dtype):
+    x = np.array([1, 0, 1, 1, 0, 1, 1, 0]).astype(dtype)
+
+    def gathered(part):
+        return lax.all_gather(part, "x", to="invarying", tiled=True)
+
+    result = shard_map(gathered, mesh=mesh, in_specs=P("x"), out_specs=P())(x)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, x)
+
+
 def test_one_device():
     single = Mesh(np.array(devices()[:1]), ("x",))
     for name in ("psum", "all_gather", "ppermute to some", "psum_scatter", "all_to_all"):

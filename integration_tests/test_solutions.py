@@ -318,3 +318,20 @@ def test_parts_of_a_mesh_have_their_own_solutions(how):
     rows = np.stack([A, A + 1, A / 2, 3 * A])
     for found, expected in zip(on_parts(rows), of_rows(rows), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
+def test_parts_of_a_mesh_that_functions_close_over(how):
+    mesh = olympus.make_mesh((2,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
+    part = olympus.P("i")
+
+    def solutions(a):
+        return (
+            olympus.root(lambda y: y * y - a, jnp.ones(1), differentiate=how),
+            olympus.fixed_point(lambda y: (y + a / y) / 2, jnp.ones(1), differentiate=how),
+            olympus.argmin(lambda y: jnp.sum((y - a**0.5) ** 2), jnp.ones(1), differentiate=how),
+        )
+
+    a = np.array([4.0, 9.0])
+    for found in olympus.shard_map(solutions, mesh=mesh, in_specs=part, out_specs=part)(a):
+        np.testing.assert_allclose(found, np.sqrt(a), rtol=1e-10)

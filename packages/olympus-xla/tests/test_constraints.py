@@ -95,6 +95,16 @@ def test_outside_of_programs_arrays_are_moved(mesh):
     assert kept.sharding == NamedSharding(mesh, P("x", "y"))
 
 
+def test_transfers_in_programs_constrain_each_array(mesh):
+    rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
+
+    def put(x):
+        return device_put((lax.neg(x), lax.slice(x, (0, 0), (2, 4))), (rows, columns))
+
+    for result, sharding in zip(jit(put)(X), (rows, columns), strict=True):
+        assert result.sharding.is_equivalent_to(sharding, 2)
+
+
 def test_one_device(devices):
     place = SingleDeviceSharding(devices[3])
     assert jit(constrained(place))(X).devices() == {devices[3]}

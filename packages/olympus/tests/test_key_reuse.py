@@ -55,6 +55,10 @@ def kept_in_a_while_loop(k):
     return lax.while_loop(lambda c: c[1] < 1, lambda c: (c[0], 2 + random.uniform(c[0])), (k, 0.0))
 
 
+def written_and_used(k):
+    return random.normal(k[None].at[0].set(k)[0]) + random.normal(k)
+
+
 def in_a_branch_and_after_it(k):
     return lax.cond(True, lambda: random.normal(k), lambda: 0.0), random.normal(k)
 
@@ -71,6 +75,7 @@ def in_a_branch_and_after_it(k):
         kept_in_a_carry,
         kept_in_a_while_loop,
         in_a_branch_and_after_it,
+        written_and_used,
     ],
 )
 def test_keys_used_twice(function, compiled):
@@ -150,9 +155,26 @@ def renewed_in_a_loop(k):
     return lax.scan(step, k, None, length=3)[1].sum()
 
 
+def overwritten(k):
+    keys, (first, second) = k[None], random.split(random.clone(k))
+    draws = random.normal(keys[0])
+    keys = keys.at[0].set(first)
+    draws += random.normal(keys[0])
+    keys = lax.dynamic_update_slice(keys, second[None], (0,))
+    return draws + random.normal(keys[0])
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
-    "function", [parts_used_once, derived_keys, one_of_two_branches, cloned, renewed_in_a_loop]
+    "function",
+    [
+        parts_used_once,
+        derived_keys,
+        one_of_two_branches,
+        cloned,
+        renewed_in_a_loop,
+        overwritten,
+    ],
 )
 def test_keys_used_once(function, compiled):
     result = (jit(function) if compiled else function)(key())

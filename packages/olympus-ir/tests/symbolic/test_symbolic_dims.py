@@ -378,6 +378,20 @@ def test_constraints_that_nothing_fulfils(constraints):
         a >= b  # noqa: B015 - is decided, and finds it
 
 
+@pytest.mark.parametrize("refused", ["a <= 7", "a == 3", "2*a + b <= 16", "mod(a, 2) == 5"])
+def test_scopes_stay_as_they_were_where_they_refuse_a_constraint(refused):
+    scope = SymbolicScope(["a >= 8", "b <= 5"])
+    a, b = symbolic_shape("a, b", scope=scope)
+    shown = str(scope)
+    with pytest.raises(ValueError, match="Unsatisfiable"):
+        scope.assume(refused)
+    assert str(scope) == shown
+    assert a >= 8 and b <= 5 and scope.bounds_of(a)[1] == float("inf")
+    assert (str(a), str(a % 2), str(2 * a)) == ("a", "mod(a, 2)", "2*a")
+    scope.assume("a <= 9")
+    assert scope.bounds_of(a) == (8, 9)
+
+
 def test_bounds_of_terms_in_constraints_are_whole_numbers():
     a, b = symbolic_shape("a, b", constraints=["2*a + 3*b <= 10"])
     # 3*b <= 8, so b <= 2 and 2*b - a <= 3.

@@ -13,6 +13,8 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
 from olympus_ir.lax.linalg.matrices import permute_rows
 from olympus_ir.lax.named_axes import varying_like
+from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.programs.tracing import current
 from olympus_ir.trees import pytrees
 from olympus_ir.types.annotations import PyTree
 
@@ -84,6 +86,7 @@ def root(
     def search(start: Any, *args: Any) -> Any:
         return solve(lambda x: f(x, *args), start)
 
+    start = _varying_like_result(f, start, args)
     return _differentiated(f, search, refine, start, args, differentiate, linear_solve)
 
 
@@ -135,6 +138,7 @@ def fixed_point(
     def residual(x: Any, *args: Any) -> Any:
         return pytrees.tree_map(lax.sub, f(x, *args), x)
 
+    start = _varying_like_result(f, start, args)
     return _differentiated(residual, search, refine, start, args, differentiate, linear_solve)
 
 
@@ -184,7 +188,26 @@ def argmin(
     def refine(x: Any, *args: Any) -> Any:
         return _newton(lambda x: slope(x, *args), x, truncated_steps)
 
+    start = _varying_like_result(f, start, args)
     return _differentiated(slope, search, refine, start, args, differentiate, linear_solve)
+
+
+def _varying_like_result(f: Callable[..., Any], start: Any, args: tuple) -> Any:
+    """Casts a start to vary over each mesh axis over which the result of ``f`` varies.
+
+    Inside of `shard_map`, ``f`` may close over varying values, and its solution then varies, too.
+    """
+    if not current.axes.varying:
+        return start
+    start = pytrees.tree_map(lambda leaf: varying_like(leaf, *pytrees.tree_leaves(args)), start)
+    leaves, tree = pytrees.tree_flatten((start, args))
+
+    def flat(*leaves: Any) -> list[Any]:
+        start, args = pytrees.tree_unflatten(tree, leaves)
+        return pytrees.tree_leaves(f(start, *args))
+
+    results = trace_to_closed(flat, [aval_of(leaf) for leaf in leaves]).jaxpr.outvars
+    return pytrees.tree_map(lambda leaf: varying_like(leaf, *results), start)
 
 
 # ---- derivatives ----
@@ -214,9 +237,6 @@ def _differentiated(
     if differentiate not in _CHOICES:
         names = ", ".join(map(repr, _CHOICES))
         raise ValueError(f"`differentiate` must be one of {names}, got {differentiate!r}")
-    # Inside of shard_map, the solution varies over the axes over which the arguments do.
-    leaves = pytrees.tree_leaves(args)
-    start = pytrees.tree_map(lambda leaf: varying_like(leaf, *leaves), start)
     if differentiate == "unrolled":
         return search(start, *args)
     if differentiate == "truncated":

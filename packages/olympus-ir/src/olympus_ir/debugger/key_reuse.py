@@ -10,6 +10,7 @@ and their results are new keys.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -39,9 +40,9 @@ _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
 
-# Operations whose result consists of keys at traced positions of their operand. Keys are tracked
-# only if the operand has one element.
-_INDEXED = frozenset({"gather", "scatter", "dynamic_update_slice"})
+# Operations that overwrite keys at traced positions, and the position of the operand with the keys
+# that they write. These are tracked only if the array has one key, which they then replace.
+_WRITING = {"scatter": 2, "dynamic_update_slice": 1}
 
 # The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
@@ -194,9 +195,15 @@ def _follow_equation(
                 _use(equation, position, used, np.full_like(used, _number_of_use(equation)))
     elif name == "broadcast_in_dim" and operands[0] is not None:
         return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
-    elif name in _INDEXED and operands[0] is not None and operands[0].size == 1:
+    elif name == "gather" and operands[0] is not None and operands[0].size == 1:
+        # The positions are traced, but the only key is at all of them.
         shape = equation.outvars[0].aval.shape
         return [_view(operands[0], shape, (0,) * len(shape))]
+    elif name in _WRITING:
+        written = operands[_WRITING[name]]
+        shape = equation.outvars[0].aval.shape
+        if written is not None and written.size == math.prod(shape) == 1:
+            return [written.reshape(shape)]
     elif name in _FORWARDING and operands[0] is not None:
         return [operands[0].reshape(equation.outvars[0].aval.shape)]
     elif name == "slice" and operands[0] is not None:

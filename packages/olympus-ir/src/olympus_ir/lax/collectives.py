@@ -391,8 +391,10 @@ def _all_gather_invariant(
         shape = list(get_aval(part).shape)
         count, shape[where] = shape[where], shape[where] * size
         start = mul(place, np.int32(count))
-        whole = full(tuple(shape), 0, get_aval(part).dtype)
-        return psum(dynamic_update_slice_in_dim(whole, part, start, where), names)
+        dtype = get_aval(part).dtype
+        whole = full(tuple(shape), 0, dtype)
+        summed = psum(dynamic_update_slice_in_dim(whole, part, start, where), names)
+        return convert_element_type(summed, dtype)  # sums of booleans are integers
 
     return pytrees.tree_map(of_leaf, x)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symbolic dimensions, which are sizes computed from variables for positive integers.
+"""Symbolic dimensions: sizes computed from variables, which stand for positive integers.
 
 `expressions` has the dimensions and their arithmetic. `bounds` decides comparisons. `scopes` keeps
 the assumptions about variables. `parsing` reads specifications such as ``"a, b + 1"``. `solving`

@@ -96,12 +96,20 @@ class SymbolicScope:
         """Adds an assumption, such as ``"a <= 8"``.
 
         Raises:
-          ValueError: if the text is not such a comparison, or contradicts other assumptions.
+          ValueError: if the text is not such a comparison, or contradicts other assumptions. The
+            scope then stays as it was.
         """
         count = len(self.constraints)
-        self._add(constraint)
-        for added in self.constraints[count:]:
-            self._check_satisfiable(added)
+        facts = {term: list(polynomials) for term, polynomials in self.facts.items()}
+        before = (list(self.constraints), list(self.rules), facts, dict(self.known_bounds))
+        try:
+            self._add(constraint)
+            for added in self.constraints[count:]:
+                self._check_satisfiable(added)
+        except BaseException:
+            self.constraints, self.rules, self.facts, self.known_bounds = before
+            self._forget_bounds()
+            raise
 
     def bounds_of(self, dimension: Any) -> bounds.Interval:
         """Returns a lower and an upper bound of a dimension; see `bounds.bounds_of`."""

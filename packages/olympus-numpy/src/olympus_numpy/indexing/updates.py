@@ -521,7 +521,7 @@ class IndexedUpdate:
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
-          An array of the same shape and dtype.
+          An array of the same shape and dtype, or of integers in place of booleans; see `power`.
 
         Example:
           >>> from olympus_numpy import array

@@ -24,7 +24,7 @@ def _kept(name: str, text: str) -> Callable[..., Transformation]:
     return transformed
 
 
-def _some_float(chooser: random.Random, parameters: Parameters, smallest: int = 0) -> list[int]:
+def _some_float(chooser: random.Random, parameters: Parameters) -> list[int]:
     """Returns the positions of the parameters to differentiate with respect to."""
     places = [at for at, value in enumerate(parameters) if value.kind.is_float]
     chooser.shuffle(places)

@@ -21,12 +21,11 @@ from ..tables import lowering_rules
 def _device_put(
     context: LoweringContext, *operands: Any, devices: Sequence[Any], **params: Any
 ) -> list[Any]:
-    moved = list(map(_in_memory_of_type(context), operands, context.avals_in, context.avals_out))
-    if len(operands) > 1:  # the shardings of several operands are not constrained
-        return moved
+    avals = context.avals_out
+    moved = list(map(_in_memory_of_type(context), operands, context.avals_in, avals))
     return [
-        constrain(context, operand, place) if type(place) is NamedSharding else operand
-        for operand, place in zip(moved, devices, strict=True)
+        constrain(context, operand, place, aval) if type(place) is NamedSharding else operand
+        for operand, place, aval in zip(moved, devices, avals, strict=True)
     ]
 
 
@@ -56,12 +55,12 @@ def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
     return result
 
 
-def constrain(context: LoweringContext, operand: Any, sharding: Any) -> Any:
-    """Constrains a value to a sharding."""
+def constrain(context: LoweringContext, operand: Any, sharding: Any, aval: Any = None) -> Any:
+    """Constrains a value of a type, by default that of the only result, to a sharding."""
     module = context.module
     if module.mesh is None:
         return operand  # a single device needs no constraint
-    aval = context.aval_out
+    aval = context.aval_out if aval is None else aval
     if type(sharding) is not NamedSharding:
         spec = spec_of_hlo(sharding._to_xla_hlo_sharding(aval.ndim), module.mesh, aval.ndim)
         if spec is None:
