@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The NumPy API composed from the OLYMPUS instruction set.
 
-Functions, dtypes and constants have NumPy's names. Arrays are immutable, dtypes 32 bits wide by
-default, and Python scalars take the dtype of the arrays that they are combined with.
+Functions, dtypes and constants have NumPy's names. Arrays are immutable. Dtypes are 32 bits wide by
+default. Python scalars take the dtype of the arrays that they are combined with.
 """
 
 import typing as _typing

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table of the modules that are loaded when one of their names is first used.
 
-A program uses few of these modules. Together they take a tenth of the time of importing the package
-(benchmark "import the NumPy interface"). A test compares the names with the names that the modules
-export.
+A program uses few of these modules. Importing all of them would take a tenth of the time of
+importing the package (benchmark "import the NumPy interface"). A test compares the names with the
+names that the modules export.
 """
 
 from __future__ import annotations

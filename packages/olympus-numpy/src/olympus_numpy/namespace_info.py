@@ -19,7 +19,7 @@ _WIDE = ("int64", "uint64", "float64", "complex128")
 
 
 class __array_namespace_info__:
-    """The dtypes, devices and abilities of this namespace, under the standard's names.
+    """The dtypes, devices and capabilities of this namespace, as the array API standard names them.
 
     Example:
       >>> from olympus_numpy import __array_namespace_info__
@@ -28,12 +28,12 @@ class __array_namespace_info__:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Returns the abilities that functions have under all transformations.
+        """Returns the capabilities that functions have under all transformations.
 
         Shapes that depend on data are supported outside transformations only.
 
         Returns:
-          A dictionary from the name of an ability to its value.
+          A dictionary from the name of a capability to its value.
 
         Example:
           >>> from olympus_numpy import __array_namespace_info__
@@ -99,7 +99,7 @@ class __array_namespace_info__:
 
         Args:
           device: has no effect: all devices have the same dtypes.
-          kind: a kind of `isdtype`, or several; all by default.
+          kind: a kind that `isdtype` accepts, or several; all by default.
 
         Returns:
           A dictionary from a name to a dtype.

@@ -105,7 +105,12 @@ def array(
 
 
 def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
-    """Returns the arguments copy, order and ndmin of `array` that were given by position."""
+    """Returns the arguments ``copy``, ``order`` and ``ndmin`` of a call of `array`; warns.
+
+    Args:
+      args: those of the three arguments that are given by position, which is deprecated.
+      defaults: the values of all three for a call that gives none by position.
+    """
     if len(args) > len(defaults):
         raise TypeError(
             f"array() takes from 1 to 5 positional arguments but {len(args) + 2} were given"
@@ -133,7 +138,7 @@ def asarray(
       a: a value that `array` accepts.
       dtype: the dtype; that of the values by default.
       order: only ``"K"`` and None are supported.
-      copy: whether to always copy an array.
+      copy: True to copy an array even if that is not necessary.
       device: the device or sharding to put the array on.
       out_sharding: the sharding of the result.
 
@@ -216,7 +221,7 @@ def _host_scalar(value: Any, dtype: Any) -> np.ndarray:
 
 
 def _cast_warnings() -> np.errstate:
-    """Returns the context in which NumPy's warnings about conversions point to the user's line."""
+    """Returns a context in which NumPy's cast warnings are reported at the user's line of code."""
     return np.errstate(over="call", invalid="call", call=_warn_of_cast)
 
 
@@ -225,7 +230,13 @@ def _warn_of_cast(problem: str, _flag: int) -> None:
 
 
 def from_host(value: Any, dtype: Any = None, original: Any = None) -> Any:
-    """Converts a NumPy array or scalar to an array; narrows 64-bit values as configured."""
+    """Converts a NumPy array or scalar to an array; narrows 64-bit dtypes unless enabled.
+
+    Args:
+      value: the NumPy array or scalar.
+      dtype: the dtype of the result; by default that of ``value``, narrowed if necessary.
+      original: the object that the caller passed, for error messages.
+    """
     if dtype is None:
         if value.dtype == dtypes.float0:
             return value  # float0 has no representation on a device
@@ -271,7 +282,14 @@ def _collect_leaves(function: str, values: Any, leaves: list[Any]) -> None:
 
 
 def _from_host_sequence(values: Any, leaves: list[Any], kinds: set[type], dtype: Any) -> Any:
-    """Makes an array of a nested sequence that contains only NumPy values and Python scalars."""
+    """Makes an array of a nested sequence that contains only NumPy values and Python scalars.
+
+    Args:
+      values: the nested sequence.
+      leaves: the values that it contains.
+      kinds: the classes of these values.
+      dtype: the dtype of the result; by default the common dtype of the values.
+    """
     if dtype is None and leaves:
         for leaf in leaves:
             if isinstance(leaf, str | bytes):

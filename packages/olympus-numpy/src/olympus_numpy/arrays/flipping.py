@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flipping, turning and rolling arrays."""
+"""Functions that flip, rotate and roll arrays."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ _rot90 = compiled(_turned, ("k", "axes"), name="rot90")
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Returns an array turned by right angles in the plane of two axes.
+    """Returns an array rotated by multiples of 90 degrees in the plane of two axes.
 
     Args:
       m: an array.
-      k: the number of turns, from the first axis towards the second.
+      k: the number of rotations by 90 degrees, from the first axis towards the second.
       axes: the two axes that span the plane.
 
     Returns:

@@ -78,7 +78,7 @@ def save(file: str | PathLike[str] | IO[bytes], arr: ArrayLike, allow_pickle: bo
     Args:
       file: a file or its name.
       arr: an array.
-      allow_pickle: whether objects may be written by pickling.
+      allow_pickle: whether arrays of Python objects may be written, as pickles.
 
     Example:
       >>> import io
@@ -99,7 +99,7 @@ def savez(
     Args:
       file: a file or its name.
       *args: arrays, named ``arr_0`` and so on.
-      allow_pickle: whether objects may be written by pickling.
+      allow_pickle: whether arrays of Python objects may be written, as pickles.
       **kwds: arrays by name.
 
     Example:
@@ -128,8 +128,8 @@ def load(file: str | PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> An
       contains several arrays, the result is NumPy's mapping from names to arrays.
 
     Raises:
-      ValueError: the file is damaged, or its header claims more data than follow it. No memory is
-        reserved for such a claim. Files of pickled objects are refused unless ``allow_pickle``.
+      ValueError: the file is damaged, its header claims more data than the file contains, or it
+        contains pickled objects and ``allow_pickle`` is not given.
 
     Example:
       >>> import io
@@ -360,7 +360,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
 
 def _shape_of(function: str, a: Any) -> tuple[int, ...]:
     """Returns the shape of an array; for a sequence, warns and then returns the shape."""
-    if isinstance(a, int | float | complex):  # Python numbers may be of any size.
+    if isinstance(a, int | float | complex):  # A Python integer may be too large for a dtype.
         return ()
     a = to_array(a)
     if not is_valid_value(a):
@@ -373,7 +373,7 @@ def _shape_of(function: str, a: Any) -> tuple[int, ...]:
 
 
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
-    """Returns the number of elements, or the size of some dimensions.
+    """Returns the number of elements of an array, or along some of its dimensions.
 
     Args:
       a: an array.

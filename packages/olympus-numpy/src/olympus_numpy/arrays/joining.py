@@ -55,7 +55,7 @@ def concatenate(
     """Returns arrays joined along one of their dimensions.
 
     Args:
-      arrays: a sequence of arrays, or one array, whose slices are joined.
+      arrays: a sequence of arrays, or one array, whose slices along the first dimension are joined.
       axis: the dimension; None joins the flat arrays.
       dtype: the dtype of the result.
 
@@ -131,7 +131,7 @@ def concat(arrays: Array | np.ndarray | Sequence[ArrayLike], /, *, axis: int | N
     """Returns arrays joined along one of their dimensions.
 
     Args:
-      arrays: a sequence of arrays, or one array, whose slices are joined.
+      arrays: a sequence of arrays, or one array, whose slices along the first dimension are joined.
       axis: the dimension; None joins the flat arrays.
 
     Returns:
@@ -154,7 +154,7 @@ def stack(
     """Returns arrays of one shape joined along a new dimension.
 
     Args:
-      arrays: a sequence of arrays, or one array, whose slices are joined.
+      arrays: a sequence of arrays, or one array, whose slices along the first dimension are joined.
       axis: the position of the new dimension.
       out: not supported.
       dtype: the dtype of the result.
@@ -217,7 +217,7 @@ def _slices(name: str, x: Any) -> list[Any]:
 
 
 def vstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Returns arrays joined along the first dimension, vectors as rows.
+    """Returns arrays joined along the first dimension; each vector becomes a row.
 
     Args:
       tup: a sequence of arrays.
@@ -276,7 +276,7 @@ def dstack(tup: Array | np.ndarray | Sequence[ArrayLike], dtype: DTypeLike | Non
 
 
 def column_stack(tup: Array | np.ndarray | Sequence[ArrayLike]) -> Array:
-    """Returns arrays joined along the second dimension, vectors as columns.
+    """Returns arrays joined along the second dimension; each vector becomes a column.
 
     Args:
       tup: a sequence of arrays.

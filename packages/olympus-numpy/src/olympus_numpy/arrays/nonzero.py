@@ -107,7 +107,10 @@ def _counted(a: Any) -> tuple[Array, ...]:
 
 
 def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
-    """Finds the k-th nonzero element at the position where the cumulative count exceeds k."""
+    """Returns the indices of the first ``size`` nonzero elements, filled up with ``fills``.
+
+    The k-th nonzero element is at the first position where the cumulative count exceeds k.
+    """
     index_dtype = dtypes.default_int_dtype()
     shape = a.shape
     if size == 0:
@@ -155,8 +158,8 @@ def flatnonzero(
     Args:
       a: an array of at least one dimension.
       size: the number of indices to return. If it is given, the array may be traced.
-      fill_value: the index that fills up the result if there are fewer nonzero elements, one for
-        all dimensions or a tuple; zero by default.
+      fill_value: the index that fills up the result if there are fewer nonzero elements: a scalar,
+        or a tuple of one scalar; zero by default.
 
     Returns:
       An integer array of one dimension.
@@ -180,8 +183,8 @@ def argwhere(
     Args:
       a: an array of at least one dimension.
       size: the number of indices to return. If it is given, the array may be traced.
-      fill_value: the index that fills up the result if there are fewer nonzero elements, one for
-        all dimensions or a tuple; zero by default.
+      fill_value: the index that fills up the result if there are fewer nonzero elements: a scalar
+        for all dimensions, or a tuple of one scalar for each; zero by default.
 
     Returns:
       An integer array of shape ``(number of nonzero elements, a.ndim)``; the first size is ``size``

@@ -151,10 +151,10 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 
 
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
-    """Repeats elements by different numbers, to a static size along the axis.
+    """Repeats each element as often as ``repeats`` says; the result has size ``length``.
 
-    A position of the result holds element n, where n is the number of elements whose last
-    repetition comes before this position.
+    The result has element n at a position, where n is the number of elements whose last
+    repetition comes before that position.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

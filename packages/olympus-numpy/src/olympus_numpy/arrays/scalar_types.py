@@ -160,7 +160,7 @@ uint = uint64
 float_ = float64
 complex_ = complex128
 
-# NumPy's abstract types, which are above these types in the hierarchy.
+# NumPy's abstract types, which are above the scalar types of this module in the hierarchy.
 generic = np.generic
 number = np.number
 integer = np.integer

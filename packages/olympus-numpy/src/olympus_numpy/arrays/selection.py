@@ -67,9 +67,9 @@ def where(
       condition: an array; numbers count as true where they are not zero.
       x: an array or scalar.
       y: an array or scalar.
-      size: with the condition alone, how many indices to return, so that the condition can be
-        traced.
-      fill_value: the index that fills up the result if fewer elements are true.
+      size: the number of indices to return, with the condition alone. If it is given, the condition
+        may be traced.
+      fill_value: the index that fills up the result if the condition holds for fewer elements.
 
     Returns:
       An array of the common dtype of ``x`` and ``y``, of the shape that all three broadcast to.
@@ -215,7 +215,7 @@ def piecewise(
     *args: Any,
     **kw: Any,
 ) -> Array:
-    """Returns the values of functions, each function where its condition holds.
+    """Returns, for each element, the value of the function whose condition holds.
 
     Args:
       x: an array, the functions' argument.

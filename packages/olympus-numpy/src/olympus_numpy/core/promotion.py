@@ -152,8 +152,7 @@ class Promotion:
     """Converts operands to a common dtype, and with ``shapes`` to a common rank or shape.
 
     Args:
-      adjust: a function from the common dtype of the operands to the dtype that they are converted
-        to.
+      adjust: a function from the operands' common dtype to the dtype to convert the operands to.
       shapes: whether to broadcast shapes too.
     """
 
@@ -528,9 +527,10 @@ _ready_types: set[type] = set()  # a cache of subclasses of `Array`
 
 
 def held(value: Any, aval: Any) -> Array:
-    """Converts a NumPy array to an OLYMPUS array. In a traced program, a scalar becomes a literal.
+    """Converts a NumPy array to an OLYMPUS array with the abstract value ``aval``.
 
-    Compilation reads literals without a transfer from a device.
+    In a traced program, a scalar becomes a literal. Compilation reads literals without a transfer
+    from a device.
     """
     if current.trace is not evaluation_trace and not value.shape:
         recording = None if dtypes.is_extended(aval.dtype) else recording_trace()
@@ -550,7 +550,7 @@ def not_numbers(value: Any, dtype: Any) -> str:
 
 
 def with_type(value: Any) -> Any:
-    """Converts a foreign object with ``__array__`` to a NumPy array, which has a dtype."""
+    """Converts a foreign object with ``__array__`` to a NumPy array; returns other values as is."""
     if hasattr(value, "__array__") and not is_valid_value(value):
         return np.asarray(value)
     return value

@@ -357,7 +357,7 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @inlined()
 def true_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns the quotient of two arrays as floats, elementwise.
+    """Returns the quotient of two arrays, elementwise; integers are converted to floats.
 
     Args:
       x1: the dividend.

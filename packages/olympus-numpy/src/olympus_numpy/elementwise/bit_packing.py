@@ -105,7 +105,7 @@ _unpackbits = compiled(_unpacked, ("axis", "count", "bitorder"), name="unpackbit
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:
-    """Returns the bits of bytes.
+    """Unpacks bytes into bits, one element for each bit.
 
     Args:
       a: an array of dtype uint8.

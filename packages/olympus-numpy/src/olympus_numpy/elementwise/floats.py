@@ -384,8 +384,8 @@ def nan_to_num(
       x: an array or scalar.
       copy: has no effect: arrays are immutable.
       nan: the replacement of NaN.
-      posinf: the replacement of positive infinity; the largest number by default.
-      neginf: the replacement of negative infinity; the smallest number by default.
+      posinf: the replacement of positive infinity; by default the dtype's largest finite number.
+      neginf: the replacement of negative infinity; by default the dtype's lowest finite number.
 
     Returns:
       An array of the shape and dtype of ``x``.

@@ -102,7 +102,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _compare(name: str, operation: Any, x: Any, y: Any) -> Any:
-    """Compares numbers by size, and complex numbers in lexicographic order."""
+    """Compares two arrays elementwise; complex numbers compare in lexicographic order."""
     x, y, dtype = promote_args.pair(name, x, y)
     if not dtypes.issubdtype(dtype, np.complexfloating):
         return operation(x, y)
@@ -188,7 +188,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def truth(x: Any) -> Any:
-    """Returns whether elements are true, or not zero."""
+    """Converts an array to booleans: numbers are true where they are not zero."""
     x = ensure_array(x)
     return x if x.dtype == np.bool_ else lax.ne(x, scalar_like(0, x))
 
@@ -201,7 +201,7 @@ def _logical(name: str, operation: Any, x: Any, y: Any) -> Any:
 
 
 def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Returns whether both elements are true, or not zero.
+    """Returns whether both elements are true; numbers are true where they are not zero.
 
     Args:
       x: an array or scalar.
@@ -218,7 +218,7 @@ def _logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Returns whether at least one of the elements is true, or not zero.
+    """Returns whether at least one element is true; numbers are true where they are not zero.
 
     Args:
       x: an array or scalar.
@@ -235,7 +235,7 @@ def _logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Returns whether exactly one of the elements is true, or not zero.
+    """Returns whether exactly one element is true; numbers are true where they are not zero.
 
     Args:
       x: an array or scalar.
@@ -297,7 +297,7 @@ logical_xor = ufunc(
 
 @inlined()
 def logical_not(x: ArrayLike, /) -> Array:
-    """Returns whether elements are false, or zero.
+    """Returns whether elements are false; numbers are false where they are zero.
 
     Args:
       x: an array or scalar.
@@ -371,7 +371,14 @@ def _bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _reduction(name: str, operation: Any, combine: Any, identity: int) -> Any:
-    """Returns the ``reduce`` method of a bitwise operation."""
+    """Returns the ``reduce`` method of a bitwise operation.
+
+    Args:
+      name: the name of the operation, for error messages.
+      operation: the function that reduces an array along axes.
+      combine: the operation of two arrays, which includes ``initial`` in the result.
+      identity: the value that takes the place of elements that ``where`` excludes.
+    """
 
     def reduced(
         a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any = None, where: Any = None

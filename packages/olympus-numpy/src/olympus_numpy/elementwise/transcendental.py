@@ -246,7 +246,10 @@ def _equal_shapes(x1: Any, x2: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x1: Any, x2: Any) -> Any:
-    """Factors out the operand with the larger real part; wraps angles to [-pi, pi]."""
+    """Returns `logaddexp` of complex numbers, with imaginary parts in [-pi, pi].
+
+    The operand with the larger real part is factored out.
+    """
     first_larger = lax.gt(lax.real(x1), lax.real(x2))
     larger, smaller = lax.select(first_larger, x1, x2), lax.select(first_larger, x2, x1)
     same = lax.eq(x1, x2)
@@ -365,7 +368,7 @@ def _sinc_at_zero_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
-    """Returns the n-th derivative of ``sin(x) / x`` at zero, from its power series."""
+    """Returns the derivative of an order of ``sin(x) / x`` at zero, from its power series."""
 
     @custom_jvp
     def derivative(x: Any) -> Any:

@@ -333,7 +333,7 @@ class ufunc(Generic[P]):
     def at(
         self,
         a: ArrayLike,
-        indices: Any,  # whatever indexes an array
+        indices: Any,  # any index expression
         b: ArrayLike | None = None,
         /,
         *,

@@ -217,7 +217,7 @@ def _is_mapped(shape: tuple[int, ...], loop_shape: tuple[int, ...], dim: int) ->
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
 ) -> Array:
-    """Returns the results of a function of vectors that is applied to all lines along an axis.
+    """Applies a function of vectors to each one-dimensional slice of an array along an axis.
 
     Args:
       func1d: a function of a vector that can be traced.
@@ -282,7 +282,7 @@ def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence
 
 
 def elementwise(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that applies ``func`` to the elements of arrays, which it broadcasts."""
+    """Returns a function that broadcasts its arguments and applies ``func`` elementwise."""
     name = getattr(func, "__name__", "ufunc")
 
     def applied(*args: Any) -> Any:

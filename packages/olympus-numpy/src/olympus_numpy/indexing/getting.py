@@ -265,7 +265,10 @@ def _magnitude(step: Any) -> Any:
 
 
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
-    """Returns the limits of strided slices, each moved to the end where that adds no element."""
+    """Returns the limits of slices, replaced by the size of the dimension where that is equivalent.
+
+    The limit of a strided slice is equivalent to the size if no step falls between the two.
+    """
     return [
         size if stride != 1 and is_at_most(size + 1, limit + stride) else limit
         for size, limit, stride in zip(shape, limits, strides, strict=True)

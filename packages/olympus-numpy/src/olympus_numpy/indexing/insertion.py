@@ -111,7 +111,7 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
       An array of the dtype of ``arr``, larger along the axis.
 
     Raises:
-      ValueError: if ``obj`` has more than one dimension, or is not integers.
+      ValueError: if ``obj`` has more than one dimension, or its elements are not integers.
 
     Example:
       >>> from olympus_numpy import array

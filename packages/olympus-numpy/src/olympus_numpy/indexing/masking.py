@@ -27,7 +27,7 @@ _int32 = np.dtype(np.int32)
 
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
-    """Returns a copy of an array with values, one after another, where a mask is true.
+    """Returns a copy of an array in which values, in order, replace the elements a mask selects.
 
     Args:
       arr: an array.

@@ -33,10 +33,10 @@ NEW = 0  # (NEW,): a new dimension of size one
 FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of range
 PLACE = 2  # (PLACE,): an integer that is an operand, counted from the start
 COMPUTED = 3  # (COMPUTED,): an integer that is an operand, maybe negative
-SLICE = 4  # (SLICE, start, size, step): `size` elements from the lowest one, `start`
+SLICE = 4  # (SLICE, start, size, step): `size` elements, of which `start` is the lowest
 WINDOW = 5  # (WINDOW, size, step): a slice whose `start` is an operand
 ARRAY = 6  # (ARRAY,): an array of integers that is an operand
-FLAG = 7  # (FLAG, n): a single truth value, which adds a dimension of size n, one or zero
+FLAG = 7  # (FLAG, n): a scalar boolean; n is the size of the dimension it adds: 1 if true, else 0
 GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
 
 # In slices a negative step means that the elements come in falling order.

@@ -207,7 +207,7 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
         indices = lax.full_like(indices, 1)
     batching = [dim for dim in others if arr.shape[dim] == indices.shape[dim] != 1]
     # A dimension of size one in the array is dropped after its only element is taken. A dimension
-    # of size one in the indices alone becomes a window.
+    # that has size one only in the indices becomes a window dimension.
     windows = [dim for dim in others if dim not in batching and arr.shape[dim] != 1]
     dropped = [dim for dim in others if dim not in batching and dim not in windows]
     kept = [dim for dim in range(rank) if dim not in windows]

@@ -110,11 +110,12 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Returns the signs of determinants, and the logarithms of their magnitudes.
 
     Args:
-      a: square matrices.
-      method: ``"lu"``, which is the default, or ``"qr"``.
+      a: square matrices, [..., N, N].
+      method: the factorization: ``"lu"``, which is the default, or ``"qr"``.
 
     Returns:
-      The pair of signs (of complex matrices, numbers of magnitude one) and logarithms.
+      The pair of the signs and the logarithms, each of shape ``a.shape[:-2]``. The sign of a
+      complex determinant is the determinant divided by its magnitude.
 
     Raises:
       ValueError: if ``method`` is unknown.
@@ -143,7 +144,7 @@ def _det(a: Any) -> Any:
 
 @_det.defjvp
 def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """JVP rule of `det`: the trace of ``adjugate(a) @ da``, for singular matrices, too.
+    """JVP rule of `det`: the tangent is the trace of ``adjugate(a) @ da``, also for singular ``a``.
 
     Elimination without exchanges of columns may leave several zeros on the diagonal although the
     adjugate is not zero. Such matrices are eliminated again after a reflection of their rows, whose
@@ -165,7 +166,7 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _det_by_elimination(a: Any, da: Any, negligible: float) -> tuple[Any, Any, Any]:
-    """Returns determinants, their tangents, and where several pivots are zero.
+    """Returns determinants, their tangents, and a mask of matrices with several zero pivots.
 
     With ``p @ a = l @ u`` the tangent is the trace of ``adjugate(u) @ x`` up to sign, where ``x``
     solves ``l @ x = p @ da``. Let ``t`` be the smallest pivot, ``k`` its position, ``v`` the matrix

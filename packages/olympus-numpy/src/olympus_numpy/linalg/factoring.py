@@ -82,14 +82,14 @@ _cholesky = compiled(_cholesky_of, ("upper", "symmetrize_input"), name="cholesky
 
 
 def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
-    """Returns the triangular factors of Hermitian positive definite matrices.
+    """Returns the Cholesky factors of Hermitian positive definite matrices.
 
     Args:
-      a: the matrices.
-      upper: whether the factor ``u`` with ``a = u.conj().T @ u`` is wanted; otherwise the lower
-        triangular ``l`` with ``a = l @ l.conj().T``.
-      symmetrize_input: whether the Hermitian part of ``a`` is factored; otherwise its upper
-        triangle is not read.
+      a: the matrices, [..., N, N].
+      upper: whether to return the upper triangular ``u`` with ``a = u.conj().T @ u``, rather than
+        the lower triangular ``l`` with ``a = l @ l.conj().T``.
+      symmetrize_input: whether to factor the Hermitian part of ``a``. If it is False, only the
+        lower triangle of ``a`` is read.
 
     Returns:
       Triangular matrices; NaNs if a matrix is not positive definite. With `olympus_strong_zeros`,
@@ -216,8 +216,8 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
     Args:
       a: the matrices.
-      UPLO: ``"L"`` or ``"U"``: the triangle that is read if the input is not symmetrised.
-      symmetrize_input: whether the Hermitian part of ``a`` is taken.
+      UPLO: the triangle that is read if ``symmetrize_input`` is False: ``"L"`` or ``"U"``.
+      symmetrize_input: whether to use the Hermitian part of ``a``, ``(a + a.conj().T) / 2``.
 
     Returns:
       The pair of the eigenvalues, in increasing order, and the eigenvectors, as columns.

@@ -22,16 +22,17 @@ __all__ = ["matrix_function"]
 
 
 def matrix_function(g: Callable[[Any], Any], a: ArrayLike) -> Array:
-    """Returns the function V g(w) V^H of Hermitian matrices a = V w V^H.
+    """Returns ``V diag(g(w)) V^H`` for Hermitian matrices ``a = V diag(w) V^H``.
 
-    It has derivatives of any order in forward and in reverse mode, also where eigenvalues are equal
-    or nearly so. The n-th derivative takes arrays of N^(n+1) numbers for a matrix of N rows.
+    The result has derivatives of any order in forward and in reverse mode, also where eigenvalues
+    are equal or nearly so. The n-th derivative takes arrays of N^(n+1) numbers for a matrix of N
+    rows.
 
     Args:
       g: an elementwise function of the eigenvalues, smooth at the eigenvalues. It may be called at
-        numbers between eigenvalues. It must not close over values by which the result is
-        differentiated.
-      a: Hermitian matrices, of shape (..., N, N). The Hermitian part is taken.
+        numbers between eigenvalues. It must not close over values with respect to which the result
+        is differentiated.
+      a: Hermitian matrices, of shape (..., N, N). Only the Hermitian part is used.
 
     Returns:
       Matrices of the shape of ``a``.

@@ -126,8 +126,8 @@ def norm(
 
     Args:
       x: an array.
-      ord: the order: of vectors a number, 2 by default; of matrices ``"fro"``, the default,
-        ``"nuc"``, 1, -1, 2, -2, inf or -inf.
+      ord: the order of the norm. Vector norms take a number, 2 by default. Matrix norms take
+        ``"fro"``, which is the default, ``"nuc"``, 1, -1, 2, -2, inf or -inf.
       axis: one axis for vectors, two for matrices. By default, ``x`` is a single vector or matrix;
         if ``ord`` is not given either, ``x`` is flattened.
       keepdims: whether the axes are kept with size one.
@@ -157,7 +157,7 @@ def vector_norm(
       x: an array.
       axis: the axis or axes whose elements form a vector; all by default.
       keepdims: whether the axes are kept with size one.
-      ord: the order.
+      ord: the order of the norm, a number.
 
     Returns:
       A real array without the axes, or with axes of size one.

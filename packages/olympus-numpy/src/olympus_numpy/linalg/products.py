@@ -169,7 +169,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns the products of each element of one vector with each of another.
+    """Returns the outer product of two vectors.
 
     Args:
       x1: a vector.
@@ -246,7 +246,7 @@ def matmul(
       x1: matrices, or a vector.
       x2: matrices, or a vector.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
 
     Returns:
       An array of the common dtype.
@@ -272,14 +272,16 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
-    """Returns sums of products over several dimensions; see `olympus_numpy.tensordot`.
+    """Returns the contraction of two arrays over several dimensions.
+
+    See `olympus_numpy.tensordot`.
 
     Args:
       x1: an array.
       x2: an array.
       axes: the number of dimensions to sum over, or a sequence of dimensions for each array.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
       out_sharding: the sharding of the result.
 
     Returns:

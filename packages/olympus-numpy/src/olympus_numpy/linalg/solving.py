@@ -147,7 +147,7 @@ _solve = compiled(_solve_of, inline=True, name="solve")
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """Solves ``a @ x = b``.
+    """Solves ``a @ x = b`` for ``x``.
 
     Args:
       a: square matrices.
@@ -336,7 +336,7 @@ def lstsq(
         depends on the values, so the function cannot be compiled then.
 
     Returns:
-      The solution, the sums of squares of the errors, the rank of ``a`` and its singular values.
+      The solution, the sums of squared residuals, the rank of ``a`` and its singular values.
 
     Example:
       >>> from olympus_numpy import array
@@ -455,10 +455,10 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
 
 
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """Returns the inverse of a linear map of arrays.
+    """Returns the inverse of the linear map that `tensordot` with an array computes.
 
     Args:
-      a: the map, whose value at ``x`` is ``tensordot(a, x, x.ndim)``.
+      a: the array of the map from ``x`` to ``tensordot(a, x, x.ndim)``.
       ind: the number of leading dimensions of ``a``: the dimensions of the map's values.
 
     Returns:
@@ -489,10 +489,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
-    """Solves ``tensordot(a, x, x.ndim) = b``.
+    """Solves ``tensordot(a, x, x.ndim) = b`` for ``x``.
 
     Args:
-      a: a linear map of arrays.
+      a: the array of the linear map.
       b: the right-hand side.
       axes: dimensions of ``a`` that are moved to the end first.
 

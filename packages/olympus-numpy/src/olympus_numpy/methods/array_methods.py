@@ -217,7 +217,11 @@ _namespace = __name__.partition(".")[0]
 
 
 def serve_as_namespace(module_name: str) -> None:
-    """Sets the module that `__array_namespace__` returns, which re-exports this package's names."""
+    """Sets the module that `__array_namespace__` returns.
+
+    Args:
+      module_name: the name of a module that re-exports this package's names.
+    """
     global _namespace
     _namespace = module_name
 
@@ -241,7 +245,7 @@ def _contains(self: Any, value: Any) -> Any:
 
 
 def _iterate(self: Any) -> Any:
-    """Iterates over the slices of the first dimension; each program call cuts many slices."""
+    """Iterates over the slices along the first dimension; one program computes many of them."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     size = self.shape[0]
@@ -337,9 +341,10 @@ _METHODS: dict[str, Any] = {
 
 
 class _Described:
-    """Descriptor that shows a function with the signature of a method on the class `Array`.
+    """Descriptor that shows a function as a method when it is looked up on the class `Array`.
 
-    Instances get the function itself. The described method is made when it is first accessed.
+    The method's signature lacks the parameters in ``left_out``. Look-up on an instance gives the
+    function itself.
     """
 
     def __init__(self, function: Any, left_out: tuple[str, ...] = ()) -> None:

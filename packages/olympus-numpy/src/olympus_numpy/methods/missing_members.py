@@ -56,7 +56,7 @@ _HABITS = {
 }
 
 
-# What to use in place of members that only arrays with values have.
+# Replacements of members that only concrete arrays have.
 _QUERIES = {
     "device": ". A program does not know its devices while it is traced",
     "sharding": ". To query sharding information on tracers, use `olympus.typeof(x).sharding`",
@@ -77,7 +77,7 @@ class MissingMemberError(AttributeError):
 
     def __str__(self) -> str:
         text, name = self.args[0], str(self.name)
-        if hasattr(self._kind, name):  # a member of arrays with values
+        if hasattr(self._kind, name):  # a member of concrete arrays
             text = f"The {name!r} attribute is not available on traced arrays"
             return text + _QUERIES.get(name, "")
         return text if name[0] == "_" else text + hint(name, dir(self._kind), _HABITS)

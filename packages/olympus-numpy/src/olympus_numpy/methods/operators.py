@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and so on.
 
-An operator hides the library's frames in errors by itself: a wrapper would cost a call in each use.
+An operator itself removes the library's frames from the traceback of an error; a wrapper that did
+so would add a call to each use.
 For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
 of tracers run the Python function directly; operators of arrays run the compiled function.
 """
@@ -46,7 +47,17 @@ _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}
 
 
 def _refused(symbol: str | None, left: Any, right: Any, other: Any) -> Any:
-    """Returns the result of an operator for an operand that is neither array nor scalar."""
+    """Returns ``NotImplemented`` for an operand that is neither an array nor a scalar.
+
+    Args:
+      symbol: the operator, for the error message; None if containers are no error.
+      left: the left operand.
+      right: the right operand.
+      other: the operand that is neither an array nor a scalar.
+
+    Raises:
+      TypeError: the operand is one of Python's containers.
+    """
     if symbol is None or other.__class__ not in _CONTAINERS:
         return NotImplemented
     raise TypeError(

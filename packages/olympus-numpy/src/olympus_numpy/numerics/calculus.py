@@ -61,7 +61,7 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """Returns the differences of neighbours along an axis; booleans give whether they differ.
+    """Returns the differences of adjacent elements; for booleans, whether they differ.
 
     Args:
       a: an array.
@@ -115,12 +115,12 @@ def _edge(name: str, values: Any, a: Any, axis: int) -> Any:
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
-    """Returns the differences of neighbours in the flat array.
+    """Returns the differences of adjacent elements of the flat array.
 
     Args:
       ary: an array.
-      to_end: elements to put after.
-      to_begin: elements to put before.
+      to_end: elements to put after the differences.
+      to_begin: elements to put before the differences.
 
     Returns:
       An array of one dimension and of the dtype of ``ary``.
@@ -149,7 +149,7 @@ def gradient(
     axis: int | Sequence[int] | None = None,
     edge_order: int | None = None,
 ) -> Any:
-    """Returns the derivatives of a sampled function, by differences of neighbours.
+    """Returns the derivatives of a sampled function, by finite differences.
 
     Args:
       f: the samples.
@@ -333,16 +333,16 @@ def unwrap(
     axis: int = -1,
     period: ArrayLike | None = 2 * np.pi,
 ) -> Array:
-    """Returns angles with multiples of the period added so that neighbours are close.
+    """Adds multiples of a period to numbers so that adjacent numbers are close.
 
     Args:
-      p: angles, or other numbers that are defined up to multiples of a period.
-      discont: the least jump that is removed; half a period by default.
+      p: angles, or other real numbers that are defined up to multiples of a period.
+      discont: the least difference of adjacent numbers that is removed; half a period by default.
       axis: the axis.
       period: the period.
 
     Returns:
-      An array of the shape of ``p`` and of a floating dtype.
+      An array of the shape of ``p``, of the common dtype of ``p`` and ``period``.
 
     Raises:
       ValueError: if ``p`` is complex.

@@ -139,10 +139,10 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Returns the indices of the main diagonal of an array of equal sizes.
+    """Returns the indices of the main diagonal of an array whose dimensions all have one size.
 
     Args:
-      n: the size.
+      n: the size of each dimension.
       ndim: the number of dimensions.
 
     Returns:
@@ -194,11 +194,11 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 def mask_indices(
     n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None
 ) -> tuple[Array, ...]:
-    """Returns the indices at which a function of a matrix of ones is not zero.
+    """Returns the indices of the elements that a function leaves nonzero in a matrix of ones.
 
     Args:
       n: the number of rows and columns.
-      mask_func: such as `triu`; called with the matrix and ``k``.
+      mask_func: a function of the matrix and ``k`` that returns a matrix, such as `triu`.
       k: the second argument of ``mask_func``.
       size: the number of indices to return. If it is given, the function may be traced.
 
@@ -218,11 +218,11 @@ def mask_indices(
 
 
 def unravel_index(indices: ArrayLike, shape: int | Shape) -> tuple[Array, ...]:
-    """Returns flat indices of a shape as one index array for each dimension.
+    """Converts flat indices of an array to one index array for each dimension.
 
     Args:
       indices: integers; negative integers count from the end, integers out of range are clipped.
-      shape: the shape.
+      shape: the shape of the array that is indexed.
 
     Returns:
       A tuple with an integer array for each dimension, of the shape of ``indices``.
@@ -266,11 +266,11 @@ def ravel_multi_index(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Returns the flat indices of a shape from one index array for each dimension.
+    """Converts one index array for each dimension of an array to flat indices.
 
     Args:
-      multi_index: arrays of integers.
-      dims: the shape.
+      multi_index: arrays of integers, one for each dimension.
+      dims: the shape of the array that is indexed.
       mode: the treatment of indices out of range: ``"clip"``, ``"wrap"``, ``"ignore"``, or
         ``"raise"``, for concrete indices only.
       order: ``"C"``: the last index changes fastest, ``"F"``: the first index does.

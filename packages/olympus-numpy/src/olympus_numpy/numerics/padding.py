@@ -48,17 +48,19 @@ Widths = tuple[tuple[int, int], ...]
 def pad(
     array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Array:
-    """Returns an array with elements added before the first and after the last of each dimension.
+    """Returns an array with elements added at both ends of each dimension.
 
     Args:
       array: an array.
       pad_width: the numbers of added elements: one number, a pair for before and after, a pair for
         each dimension, or a dictionary from dimension to number or pair.
-      mode: kind of padding: ``"constant"`` (``constant_values``), ``"edge"``, ``"empty"``,
-        ``"linear_ramp"`` (``end_values``), ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``
-        (``stat_length``), ``"reflect"``, ``"symmetric"`` (``reflect_type``), ``"wrap"``; or a
-        function, which is called as NumPy calls it and returns the padded line.
-      **kwargs: options of the mode.
+      mode: the kind of padding: ``"constant"``, ``"edge"``, ``"empty"``, ``"linear_ramp"``,
+        ``"maximum"``, ``"mean"``, ``"median"``, ``"minimum"``, ``"reflect"``, ``"symmetric"`` or
+        ``"wrap"``; or a function, which is called as NumPy calls it and returns the padded line.
+      **kwargs: the option of the mode: ``constant_values`` of ``"constant"``, ``end_values`` of
+        ``"linear_ramp"``, ``stat_length`` of ``"maximum"``, ``"mean"``, ``"median"`` and
+        ``"minimum"``, ``reflect_type`` of ``"reflect"`` and ``"symmetric"``; or the keyword
+        arguments of the function.
 
     Returns:
       An array of the dtype of ``array``, larger by the widths.

@@ -141,7 +141,7 @@ def polyfit(
         reciprocals of known errors.
 
     Returns:
-      The coefficients, highest power first. With ``full`` also the sums of squares of errors, the
+      The coefficients, highest power first. With ``full`` also the sums of squared residuals, the
       rank, the singular values and ``rcond``; with ``cov`` the covariance matrix.
 
     Raises:
@@ -177,10 +177,10 @@ def polyfit(
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """Returns the polynomial with given roots, or the characteristic polynomial of a matrix.
+    """Returns the coefficients of the polynomial with given roots, highest power first.
 
     Args:
-      seq_of_zeros: the roots, or a square matrix whose eigenvalues are the roots.
+      seq_of_zeros: the roots, or a square matrix, which gives its characteristic polynomial.
 
     Returns:
       An array of one more element than there are roots, of a floating or complex dtype.

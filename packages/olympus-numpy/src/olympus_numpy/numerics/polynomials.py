@@ -154,7 +154,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Returns the derivative of a polynomial.
 
     Args:
-      p: the coefficients.
+      p: the coefficients, highest power first.
       m: the order of the derivative.
 
     Returns:
@@ -198,7 +198,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """Returns the integral of a polynomial.
 
     Args:
-      p: the coefficients.
+      p: the coefficients, highest power first.
       m: the number of times to integrate.
       k: the constants of integration, one for all or one for each integration; zero by default.
 

@@ -299,9 +299,9 @@ def linspace(
     Args:
       start: the first number, or an array of first numbers.
       stop: the last number, or an array of last numbers.
-      num: the number of numbers.
+      num: how many numbers to return.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
-      retstep: whether to return a pair with the distance.
+      retstep: whether to return the distance of the numbers, too.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
       device: the device or sharding to put the array on.
@@ -356,7 +356,7 @@ def logspace(
     Args:
       start: the first exponent.
       stop: the last exponent.
-      num: the number of numbers.
+      num: how many numbers to return.
       endpoint: whether the last exponent is ``stop``; otherwise it comes before ``stop``.
       base: the base.
       dtype: the dtype; floating by default.
@@ -408,7 +408,7 @@ def geomspace(
     Args:
       start: the first number, not zero.
       stop: the last number, not zero and of the same sign.
-      num: the number of numbers.
+      num: how many numbers to return.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
@@ -433,10 +433,10 @@ def geomspace(
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
-    """Returns the coordinates of all points of a grid, from the vectors of coordinates along it.
+    """Returns the coordinates of all points of a grid, one array for each dimension.
 
     Args:
-      *xi: vectors.
+      *xi: vectors, the coordinates along each dimension.
       copy: must be True.
       sparse: whether the results keep size one in the other vectors' dimensions.
       indexing: ``"ij"`` keeps the order of the dimensions; ``"xy"`` exchanges the first two.
@@ -484,7 +484,7 @@ _along_axis = compiled(_run_along, ("shape", "axis"), inline=True, name="meshgri
 
 
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
-    """Returns, for each dimension of a shape, the array of indices in it.
+    """Returns the indices of all elements of an array of a shape, one array for each dimension.
 
     Args:
       dimensions: the shape.
@@ -521,7 +521,7 @@ _indices = compiled(_index_arrays, ("shape", "dtype", "sparse"), inline=True, na
 def fromfunction(
     function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
-    """Returns the array of the values of a function at all indices of a shape.
+    """Returns an array whose elements are a function's values at their indices.
 
     Args:
       function: called with as many scalars as the shape has dimensions; it is vectorised.

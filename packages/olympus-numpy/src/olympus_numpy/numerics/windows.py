@@ -27,7 +27,7 @@ def _length(name: str, M: Any) -> int:
 
 
 def _of_cosines(M: int, coefficients: tuple[float, ...], dtype: Any) -> Any:
-    """Returns a sum of cosines of multiples of an angle; the angle turns once over the window."""
+    """Returns a sum of cosines of multiples of an angle, which runs from 0 to 2 pi."""
     if M <= 1:
         return lax.full((M,), np.ones((), dtype))
     position = lax.div(lax.iota(dtype, M), np.array(M - 1, dtype))

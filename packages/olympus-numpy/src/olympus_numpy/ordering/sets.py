@@ -438,7 +438,10 @@ def union1d(
 
 
 def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
-    """Returns the kept elements, in order."""
+    """Returns the elements selected by the mask ``keep``, in order.
+
+    If ``size`` is given, the result has this size; ``fill_value`` fills it up.
+    """
     if size is None:
         return values[keep]
     (places,) = nonzero(keep, size=size, fill_value=values.shape[0])

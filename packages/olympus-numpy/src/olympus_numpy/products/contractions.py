@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of vectors, matrices and tensors.
 
-Sums are computed in the operands' common dtype unless ``preferred_element_type`` says otherwise;
+Sums are accumulated in the operands' common dtype unless ``preferred_element_type`` is given;
 ``precision`` is that of `olympus.lax.dot_general`.
 """
 
@@ -103,7 +103,7 @@ def dot(
       a: an array.
       b: an array.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
       out_sharding: the sharding of the result.
 
     Returns:
@@ -144,7 +144,7 @@ def matmul(
       a: an array of at least one dimension.
       b: an array of at least one dimension.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
       out_sharding: the sharding of the result.
 
     Returns:
@@ -236,9 +236,16 @@ def _without(x: Any, dropped: list[int], batch_dims: list[int]) -> tuple[list[in
 
 
 def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: bool) -> Any:
-    """Transposes a product [both..., a..., row, b..., column] to [batch..., row, column].
+    """Transposes a product of matrices to [batch..., row, column].
 
-    The list ``origins`` gives the operands that have each batch dimension.
+    The product has the batch dimensions of both operands, those of the left one alone, the rows,
+    the batch dimensions of the right one alone, and the columns. A vector gives no rows or columns.
+
+    Args:
+      x: the product.
+      origins: the operands that have each batch dimension: ``"a"``, ``"b"`` or ``"both"``.
+      a_is_vector: whether the left operand is a vector.
+      b_is_vector: whether the right operand is a vector.
     """
     a_count, both = origins.count("a"), origins.count("both")
     next_of = {"both": 0, "a": both, "b": both + a_count + (not a_is_vector)}
@@ -267,7 +274,7 @@ def vdot(
       a: an array.
       b: an array with as many elements as ``a``.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
 
     Returns:
       An array without dimensions, of the common dtype unless ``preferred_element_type`` is given.
@@ -302,7 +309,7 @@ def vecdot(
       x2: an array; all dimensions but the axis are broadcast.
       axis: the dimension in both arrays.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
 
     Returns:
       An array of the broadcast shape without the axis, of the common dtype unless
@@ -443,7 +450,7 @@ def inner(
       a: an array.
       b: an array.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
 
     Returns:
       An array of shape ``a.shape[:-1] + b.shape[:-1]`` and of the common dtype, unless
@@ -464,7 +471,7 @@ def inner(
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
-    """Returns the products of each element of ``a`` with each of ``b``, as a matrix.
+    """Returns the outer product of two arrays, which are flattened first.
 
     Args:
       a: an array, flattened.
@@ -513,7 +520,7 @@ def tensordot(
       axes: the number of dimensions to sum over, the last ones of ``a`` and the first ones of
         ``b``; or a sequence of dimensions for each operand.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
       out_sharding: the sharding of the result.
 
     Returns:

@@ -41,7 +41,7 @@ def convolve(
         the other.
       precision: the precision of products on accelerators, as in
         `olympus.lax.conv_general_dilated`.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
 
     Returns:
       An array of one dimension, of the common dtype unless ``preferred_element_type`` is given.
@@ -127,7 +127,7 @@ def _vectors_only(name: str, a: Any, v: Any) -> None:
 def _windowed(
     a: Any, v: Any, flips: bool, mode: str, precision: Any, preferred_element_type: Any
 ) -> Any:
-    """Moves the shorter vector, flipped for convolutions, along the longer one."""
+    """Slides the shorter vector along the longer one; flips the shorter one for convolutions."""
     promote = promote_dtypes_inexact if preferred_element_type is None else promote_dtypes
     a, v = promote(a, v)
     swapped = a.shape[0] < v.shape[0]

@@ -60,7 +60,7 @@ def einsum(
       optimize: the way to find the order of contractions: True, False, or a strategy or path of
         opt-einsum.
       precision: the precision of products on accelerators.
-      preferred_element_type: the dtype of sums and result.
+      preferred_element_type: the dtype of the accumulation and of the result.
       out_sharding: the sharding of the result.
       _dot_general: function that multiplies two operands, in place of `olympus.lax.dot_general` and
         with its arguments. Libraries of layers pass quantized products.
@@ -162,9 +162,9 @@ def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
 
 
 def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], str]:
-    """Returns the terms of the operands and of the result, with letters in place of dots.
+    """Returns the terms of the operands and of the result, with letters in place of an ellipsis.
 
-    Any other character than dots, commas and the arrow may stand for a dimension.
+    Any character but dots, commas and the arrow may stand for a dimension.
 
     Raises:
       ValueError: if the subscripts are malformed or do not fit the operands' ranks.
@@ -182,7 +182,7 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
     _check_dots(subscripts, [*terms, output])
     used = set(subscripts) - set(".,->")
     free = [letter for letter in _LETTERS if letter not in used]
-    hidden = 0  # the largest number of dimensions that dots stand for
+    hidden = 0  # the largest number of dimensions that an ellipsis stands for
     for position, (term, ndim) in enumerate(zip(terms, ndims, strict=True)):
         named = len(term.replace("...", ""))
         if "..." in term:
@@ -299,7 +299,12 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """Product for the last step; its result has the requested sharding once it is transposed."""
+    """Product of the last step. Its transposed result, the result of `einsum`, is sharded as asked.
+
+    Args:
+      product: the function that multiplies two operands.
+      out_sharding: the sharding of the result of `einsum`.
+    """
 
     def __init__(self, product: Callable[..., Any], out_sharding: Any) -> None:
         asked = asked_sharding(out_sharding, "einsum")

@@ -44,13 +44,13 @@ _int32 = np.dtype(np.int32)
 
 
 def _below(shape: tuple[int, int], k: Any) -> Any:
-    """Returns the mask of a matrix's elements on and below the diagonal of number ``k``."""
+    """Returns the mask of a matrix's elements on and below the ``k``-th diagonal."""
     rows = lax.add(lax.broadcasted_iota(_int32, shape, 0), convert(k, _int32))
     return lax.ge(rows, lax.broadcasted_iota(_int32, shape, 1))
 
 
 def _on(shape: tuple[int, int], k: Any) -> Any:
-    """Returns the mask of a matrix's elements on the diagonal of number ``k``."""
+    """Returns the mask of a matrix's elements on the ``k``-th diagonal."""
     rows, columns = (lax.broadcasted_iota(_int32, shape, axis) for axis in (0, 1))
     return lax.eq(lax.add(rows, convert(k, _int32)), columns)
 
@@ -181,7 +181,7 @@ _triu = compiled(_triu_of, ("k",), name="triu")
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
-    """Returns an array whose matrices have zeros above a diagonal.
+    """Returns the lower triangle of the last two dimensions; other elements become zero.
 
     Args:
       m: an array of at least two dimensions.
@@ -201,7 +201,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Returns an array whose matrices have zeros below a diagonal.
+    """Returns the upper triangle of the last two dimensions; other elements become zero.
 
     Args:
       m: an array of at least two dimensions.
@@ -285,7 +285,7 @@ _diag = compiled(_diag_of, ("k",), name="_diag")
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:
-    """Returns a matrix with a diagonal, or the diagonal of a matrix.
+    """Returns a matrix with a vector on a diagonal, or a diagonal of a matrix.
 
     Args:
       v: a vector or a matrix.
@@ -344,7 +344,7 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """Returns the sum of the diagonals of matrices.
+    """Returns the sums of the diagonals of matrices.
 
     Args:
       a: an array of at least two dimensions.

@@ -133,7 +133,12 @@ def padded_shape(shape: tuple, ndim: int) -> tuple:
 
 
 def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
-    """Returns the dtypes of the computation and the result; real unless a complex one is given."""
+    """Returns the dtypes of the computation and of the result of a variance.
+
+    Args:
+      dtype: the dtype of the array; a complex array has a real variance by default.
+      requested: the dtype that the caller asks for, or None.
+    """
     if requested is None:
         computed = _computation_dtype(dtype)
         result = dtypes.to_floating_dtype(dtype)
