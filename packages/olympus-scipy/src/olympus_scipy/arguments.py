@@ -78,9 +78,9 @@ def strong(x: Any) -> Array:
 
 
 def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:
-    """Returns the operands as `reals` does; the first stays strongly typed if it was so before.
+    """Returns the operands as `reals` does, but keeps a strong type of the first operand.
 
-    A result that combines all operands is then strongly typed, too.
+    With a strongly typed first operand, a result computed from all operands is strongly typed.
 
     Raises:
       ComplexOperandError: an operand is complex.

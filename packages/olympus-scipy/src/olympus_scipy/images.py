@@ -60,7 +60,7 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """Returns the method of a name such as ``"linear"``.
+        """Returns the method with a given name, such as ``"linear"``.
 
         Raises:
           ValueError: no method has the name.
@@ -120,7 +120,16 @@ _KERNELS: dict[ResizeMethod, Callable[[Any], Array]] = {
 def _weights(
     method: ResizeMethod, old: int, new: int, scale: Any, translation: Any, antialias: bool
 ) -> Array:
-    """Returns the weight of each old sample (rows) in each new sample (columns)."""
+    """Returns the weight of each old sample (rows) in each new sample (columns).
+
+    Args:
+      method: the interpolation method.
+      old: the number of old samples.
+      new: the number of new samples.
+      scale: the number of new samples for each old sample.
+      translation: the shift, in units of new samples.
+      antialias: whether to widen the kernel when downsampling.
+    """
     dtype = scale.dtype
     # The sample at position i covers the interval from i to i + 1; its center is the middle.
     spacing = 1 / scale
@@ -202,7 +211,7 @@ def scale_and_translate(
     antialias: bool = True,
     precision: Any = lax.Precision.HIGHEST,
 ) -> Array:
-    """Resamples an image that is scaled and translated.
+    """Scales and translates an image, by resampling it.
 
     Position x of the image moves to ``x * scale + translation``. Positions count from the edge of
     the first sample, whose center is at 1/2. Outside of the image, values are zero.

@@ -169,7 +169,7 @@ pytrees.register_pytree_node(RegularGridInterpolator, _flattened, _unflattened)
 
 
 def _place(x: Any, grid: Any) -> tuple[Any, Any]:
-    """Returns the number of the cell around a coordinate, and the position in that cell.
+    """Returns the index of the cell around a coordinate, and the position in that cell.
 
     Coordinates outside of the grid belong to the nearest cell.
     """

@@ -57,7 +57,7 @@ def _cholesky_of(a: Any, lower: bool) -> Any:
     if lower:
         return lax_linalg.cholesky(a, symmetrize_input=False)
     if a.ndim < 2:
-        return lax_linalg.cholesky(a, symmetrize_input=False)  # this raises an error
+        return lax_linalg.cholesky(a, symmetrize_input=False)  # raises an error about the rank
     return adjoint(lax_linalg.cholesky(adjoint(a), symmetrize_input=False))
 
 
@@ -70,7 +70,8 @@ def cholesky(
     """Computes the Cholesky factors of Hermitian positive definite matrices.
 
     Args:
-      a: the matrices, of shape (..., n, n); only one triangle is read.
+      a: the matrices, of shape (..., n, n). Only the lower triangle is read if ``lower``, and
+        otherwise only the upper one.
       lower: whether to return the lower triangular ``l`` with ``a = l @ l.conj().T``; otherwise the
         upper triangular ``u`` with ``a = u.conj().T @ u``.
       overwrite_a: ignored.
@@ -391,11 +392,11 @@ def _polar_of(
 
 
 def _tall_polar(max_iterations: int | None, eps: float | None) -> Callable[[Any], Any]:
-    """Returns the decomposition of a tall matrix, with derivatives of any order.
+    """Returns a function that computes the polar decomposition a = u h of a tall matrix a.
 
-    The decomposition is a = u h. With z = u^H da, the matrix x = u^H du is skew-Hermitian. It
-    solves h x + x h = z - z^H. The derivative is defined where a has full rank, also at equal
-    singular values.
+    The function has derivatives of any order. With z = u^H da, the matrix x = u^H du is
+    skew-Hermitian and solves h x + x h = z - z^H. The derivative is defined where a has full rank,
+    also at equal singular values.
     """
 
     @custom_jvp
@@ -456,7 +457,7 @@ def polar(
       a: matrices, of shape (..., m, n).
       side: ``"right"`` for ``a = u @ p``, or ``"left"`` for ``a = p @ u``.
       method: ``"qdwh"``, an iteration that suits accelerators, or ``"svd"``.
-      eps: the precision of the iteration.
+      eps: the relative error at which the iteration stops; by default that of the dtype.
       max_iterations: the greatest number of steps of the iteration.
 
     Returns:

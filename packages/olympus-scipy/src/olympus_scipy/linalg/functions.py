@@ -53,9 +53,9 @@ def _coefficients(degree: int) -> list[float]:
 
 
 def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
-    """Returns the odd and the even part of the numerator.
+    """Returns the odd and the even part of the numerator of a Padé approximant of ``exp(a)``.
 
-    The denominator is the even part less the odd part.
+    The denominator is the even part minus the odd part.
     """
     coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
     identity = jnp.eye(a.shape[-1], dtype=a.dtype)
@@ -193,7 +193,7 @@ def expm_frechet(
 
 
 def _analytic(fun: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Returns a function of a matrix with derivatives of any order.
+    """Defines the derivatives, of any order, of a function of a matrix; returns the function.
 
     The derivative in the direction e is a block of the function of [[a, e], [0, a]] (Higham,
     Functions of Matrices, theorem 3.6), and the transpose of the derivative is the derivative at

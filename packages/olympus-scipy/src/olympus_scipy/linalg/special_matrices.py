@@ -86,7 +86,7 @@ def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_one_batch(x: Any, y: Any) -> tuple[Array, Array]:
-    """Returns two arrays of vectors, promoted to one dtype and the same batch dimensions."""
+    """Promotes two arrays of vectors to one dtype, and broadcasts their batch dimensions."""
     x, y = map(ensure_array, promote_dtypes(x, y))
     batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     shapes = (*batch, x.shape[-1]), (*batch, y.shape[-1])
@@ -284,7 +284,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     size = a.shape[-1]
     if size < 2:
         return a.reshape(*a.shape[:-1], size, size)
-    # The number of the coefficient at each position, counted from 1; -1 stands for the constant 1.
+    # The index of the coefficient at each position, counted from 1; -1 stands for the constant 1.
     places = np.zeros((size, size), int)
     places[0, 0] = 1
     places[1, 0] = -1

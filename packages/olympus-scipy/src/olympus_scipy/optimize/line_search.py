@@ -2,7 +2,8 @@
 """Line search for the strong Wolfe conditions.
 
 Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6. One loop runs both:
-it doubles the step until an interval contains a good step, and then narrows the interval.
+it doubles the step until an interval contains a step that satisfies the conditions, and then
+narrows the interval.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class LineSearch(NamedTuple):
       value: the function's value after the step.
       gradient: the gradient after the step.
       done: whether the Wolfe conditions hold.
-      bracketed: whether an interval that contains a good step was found.
+      bracketed: whether an interval was found that contains a step for which the conditions hold.
       count: the number of evaluations of the function.
     """
 

@@ -181,7 +181,7 @@ def _dpss(size: int, bandwidth: float) -> np.ndarray:
 
 # ---- names ---------------------------------------------------------------------------------------
 
-# The names of each function. The three tables are for functions without parameters, with optional
+# The names of each window function. The three tables are for functions without parameters, with optional
 # parameters, and with required parameters.
 _WITHOUT: dict[Callable[..., np.ndarray], str] = {
     _barthann: "barthann brthan bth",

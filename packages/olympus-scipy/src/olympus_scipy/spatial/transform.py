@@ -69,7 +69,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Joins rotations to one sequence."""
+        """Joins rotations into one sequence."""
         return cls(onp.concatenate([onp.atleast_2d(each.quat) for each in rotations]))
 
     @classmethod

@@ -138,8 +138,8 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Evaluates the Bessel functions of the first kind J_0 to J_v; DLMF 10.2.
 
     Miller's algorithm (DLMF 3.6) follows the recurrence downwards from an order far above ``v``, so
-    that the starting values do not matter. Then it scales the result by a known sum. SciPy has no
-    such function; ``scipy.special.jv`` takes one order.
+    that the starting values do not matter. Then it scales the results so that ``J_0 + 2 J_2 + 2 J_4
+    + ...`` is 1. SciPy has no such function; ``scipy.special.jv`` takes one order.
 
     Args:
       z: an array or scalar of real numbers.

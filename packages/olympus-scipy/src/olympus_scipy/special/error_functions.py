@@ -432,7 +432,7 @@ def _log_ndtr(x: Any) -> Any:
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
-    """Evaluates the logarithm of `ndtr`, accurate far left of zero.
+    """Evaluates the logarithm of `ndtr`; it is also accurate for large negative ``x``.
 
     Args:
       x: an array or scalar of float32 or float64.

@@ -47,7 +47,7 @@ def _entire_part(x: Any, count: int) -> Any:
 
 
 def _tail_fraction(x: Any, count: int = 80) -> Any:
-    """Evaluates ``exp(x) E1(x)`` for x >= 1 by the continued fraction DLMF 6.9.5.
+    """Evaluates ``exp(x) E1(x)`` for x >= 1 by the even part of the continued fraction DLMF 6.9.1.
 
     It is ``1 / (x + 1 - 1 / (x + 3 - 4 / (x + 5 - ...``.
     """
@@ -182,7 +182,7 @@ def _expn_series(n: Any, x: Any) -> Any:
 
 
 def _expn_fraction(n: Any, x: Any) -> Any:
-    """Evaluates the continued fraction DLMF 8.19.17.
+    """Evaluates ``exp(x)`` times `expn` by the even part of the continued fraction DLMF 8.19.17.
 
     It is ``1 / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...``.
     """

@@ -19,7 +19,7 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the log-probability of ``k``, for the number of successes in ``n`` trials.
+    """Returns the logarithm of the probability of ``k`` successes in ``n`` independent trials.
 
     Args:
       k: an array or scalar of whole numbers.
@@ -47,7 +47,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the probability of ``k``, for the number of successes in ``n`` trials.
+    """Returns the probability of ``k`` successes in ``n`` independent trials.
 
     Args:
       k: an array or scalar of whole numbers.

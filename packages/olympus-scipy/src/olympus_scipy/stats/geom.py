@@ -19,7 +19,7 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the log-probability of ``k``, for the number of trials up to the first success.
+    """Returns the logarithm of the probability that the ``k``-th trial is the first success.
 
     Args:
       k: an array or scalar of whole numbers.
@@ -43,7 +43,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the probability of ``k``, for the number of trials up to the first success.
+    """Returns the probability that the ``k``-th trial is the first success.
 
     Args:
       k: an array or scalar of whole numbers.

@@ -19,7 +19,7 @@ __all__ = ["logpmf", "pmf"]
 
 @outlined()
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the log-probability of ``k``, for the number of failures before ``n`` successes.
+    """Returns the logarithm of the probability of ``k`` failures before the ``n``-th success.
 
     Args:
       k: an array or scalar of whole numbers.
@@ -46,7 +46,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
 
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
-    """Returns the probability of ``k``, for the number of failures before ``n`` successes.
+    """Returns the probability of ``k`` failures before the ``n``-th success.
 
     Args:
       k: an array or scalar of whole numbers.
