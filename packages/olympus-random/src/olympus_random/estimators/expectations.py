@@ -43,7 +43,7 @@ def score_function(
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.
       log_prob: ``log_prob(draw, *parameters)`` gives the logarithm of the probability or the
         density of a draw, a scalar.
-      samples: the number of draws. The error falls with its square root.
+      samples: the number of draws. The standard error is proportional to ``1 / sqrt(samples)``.
 
     Returns:
       A function ``expectation(key, f, *parameters)`` that estimates the mean of ``f(draw)``; the
@@ -92,7 +92,7 @@ def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
 
     Args:
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.
-      samples: the number of draws. The error falls with its square root.
+      samples: the number of draws. The standard error is proportional to ``1 / sqrt(samples)``.
 
     Returns:
       A function ``expectation(key, f, *parameters)`` that estimates the mean of ``f(draw)``; the

@@ -26,7 +26,7 @@ def gumbel_softmax(
     hard: bool = False,
     axis: int = -1,
 ) -> Array:
-    """Samples relaxed one-hot vectors of categories, differentiable by the logits.
+    """Samples relaxed one-hot vectors of categories, differentiable with respect to the logits.
 
     The sample is the softmax of ``(logits + noise) / temperature`` with Gumbel noise. It nears
     one-hot vectors of `categorical` draws as the temperature falls, while its gradient gets larger
@@ -77,8 +77,8 @@ def gumbel_softmax(
 def straight_through(value: PyTree, surrogate: PyTree) -> PyTree:
     """Returns a value with the derivatives of a surrogate: a heuristic.
 
-    It is the straight-through estimator (Bengio, Léonard and Courville 2013). Rounded, sampled or
-    otherwise discrete values pass gradients as the surrogate would.
+    It is the straight-through estimator (Bengio, Léonard and Courville 2013). It gives discrete
+    values, such as rounded or sampled ones, the gradients of a smooth surrogate.
 
     Args:
       value: an array or a pytree of arrays, such as booleans drawn with probabilities.

@@ -49,11 +49,12 @@ def smoothed(
     approaches Clarke's subdifferential (Burke, Lewis and Overton 2005: gradient sampling). Jumps of
     ``f`` do not show in these derivatives.
 
-    Each call of the result uses the same random directions, so it is deterministic.
+    The returned function uses the same random directions in every call, so it is deterministic.
 
     Args:
-      f: a function of one argument; an array or a pytree of arrays of a float dtype. Its result is
-        an array or a pytree of arrays. Values that ``f`` closes over have their usual derivatives.
+      f: a function of one argument, which is an array or a pytree of arrays of a float dtype. Its
+        result is an array or a pytree of arrays. Derivatives with respect to values that ``f``
+        closes over are the usual ones.
       key: a key, for the random directions.
       scale: the standard deviation of the normal distribution or half the width of the box.
       samples: the number of pairs of points (``"gaussian"``) or of points (``"clarke"``).

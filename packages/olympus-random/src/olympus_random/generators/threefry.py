@@ -47,7 +47,7 @@ _ROTATIONS = tuple(
     for distances in ((13, 15, 26, 6), (17, 29, 16, 24))
 )
 _PARITY = np.uint32(0x1BD11BDA)
-# For numbers of pairs in this range, the rounds are a loop.
+# The rounds are a loop if the number of pairs of words is in this range.
 _FEWEST_IN_A_LOOP, _MOST_IN_A_LOOP = 8, 64
 
 

@@ -74,8 +74,8 @@ def _random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     if keys.dtype.implementation is threefry_implementation:
         samples = vmap(one_sample)(*operands)
     else:
-        # With these generators, a batch and a loop draw different bits. The CPU runs a loop, so its
-        # samples differ from those of other platforms.
+        # With `rbg` and `unsafe_rbg`, a batch and a loop draw different bits. The CPU runs a loop,
+        # so its samples differ from those of other platforms.
         samples = lax.platform_dependent(
             *operands,
             cpu=lambda *operands: lax.map(lambda pair: one_sample(*pair), operands),
@@ -217,7 +217,7 @@ def loggamma(
     *,
     out_sharding: ShardingLike = None,
 ) -> Array:
-    """Samples the logarithm of the gamma distribution with scale one.
+    """Samples logarithms of gamma-distributed numbers with scale one.
 
     Args:
       key: a key.
