@@ -182,7 +182,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 
 @jit
 def selu(x: ArrayLike) -> Array:
-    """Scaled exponential linear unit, whose layers keep mean zero and variance one.
+    """Scaled exponential linear unit: `elu` with constants that preserve mean 0 and variance 1.
 
     Args:
       x: an array.

@@ -183,10 +183,10 @@ def truncated_normal(
     lower: ArrayLike = -2.0,
     upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """Makes an initialiser that draws from the normal distribution, cut off on both sides.
+    """Makes an initialiser that draws from the truncated normal distribution around zero.
 
     Args:
-      stddev: the standard deviation before the cut.
+      stddev: the standard deviation before the truncation.
       dtype: the dtype of the weights if the initialiser is called without one.
       lower: the lower end, in standard deviations.
       upper: the upper end.
@@ -313,7 +313,7 @@ def _size(shape: tuple[int, ...], axes: Axes) -> int:
 
 
 def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Samples complex numbers uniformly from the disk of variance one."""
+    """Samples complex numbers uniformly from a disk, with variance one."""
     radius_key, angle_key = random.split(key)
     uniform_radius = random.uniform(radius_key, shape, np.empty(0, dtype).real.dtype)
     radius = onp.sqrt(onp.multiply(2, uniform_radius))

@@ -177,7 +177,7 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: float) -> Any:
-    """Gradient descent with a velocity.
+    """Gradient descent with momentum.
 
     Args:
       step_size: a number, or a function from the step to a number.
@@ -229,11 +229,14 @@ def nesterov(step_size: Any, mass: float) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
-    """Descent by steps that shrink with the squares of all past gradients (Duchi et al., 2011).
+    """Gradient descent with steps divided by the root of the sum of all squared gradients.
+
+    Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic
+    optimization. JMLR 12 (2011).
 
     Args:
       step_size: a number, or a function from the step to a number.
-      momentum: the fraction of the direction that a step keeps.
+      momentum: the fraction of the previous direction that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -289,7 +292,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
 def rmsprop_momentum(
     step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
-    """`rmsprop` with a velocity.
+    """`rmsprop` with momentum.
 
     Args:
       step_size: a number, or a function from the step to a number.
@@ -391,11 +394,13 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
-    """`adagrad` whose state has one number for each row and each column (Anil et al., 2019).
+    """`adagrad` with a vector along each dimension in place of the array of sums of squares.
+
+    Anil, Gupta, Koren, Singer: Memory-efficient adaptive optimization. NeurIPS 2019.
 
     Args:
       step_size: a number, or a function from the step to a number.
-      momentum: the fraction of the direction that a step keeps.
+      momentum: the fraction of the previous direction that a step keeps.
 
     Returns:
       The `Optimizer`.
@@ -498,6 +503,9 @@ def polynomial_decay(
 ) -> Schedule:
     """Returns the schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps.
 
+    The distance from the final step size is proportional to the fraction of steps that remain,
+    raised to ``power``.
+
     Example:
       >>> float(polynomial_decay(1.0, 10, 0.0)(5))
       0.5
@@ -511,7 +519,9 @@ def polynomial_decay(
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """Returns the schedule of a constant value up to each boundary and after the last one.
+    """Returns a piecewise constant schedule.
+
+    The step size is ``values[i]`` for steps above ``boundaries[i - 1]``, up to ``boundaries[i]``.
 
     Raises:
       ValueError: the number of values is not the number of boundaries plus one.

@@ -136,7 +136,7 @@ class Ragged:
         return onp.where(inside.reshape(inside.shape + (1,) * (values.ndim - 1)), rows, fill_value)
 
     def rows(self) -> list[np.ndarray]:
-        """Returns the rows as NumPy arrays. The lengths must be known."""
+        """Returns the rows as NumPy arrays. The lengths must be concrete."""
         ends = np.cumsum(np.asarray(self.lengths))
         return np.split(np.asarray(self.values)[: ends[-1] if len(ends) else 0], ends[:-1])
 

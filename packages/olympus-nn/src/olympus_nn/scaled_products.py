@@ -29,7 +29,7 @@ from olympus_numpy.core.promotion import check_arraylike, ensure_array
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
 RESULT_DTYPES = (np.dtype("float32"), np.dtype(ml_dtypes.bfloat16), np.dtype("float16"))
-# The smallest scale of MXFP8, which represents zero.
+# The smallest scale of MXFP8, whose exponent bits are all zero.
 SMALLEST_POWER = 2.0**-127
 
 

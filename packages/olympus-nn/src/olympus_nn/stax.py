@@ -81,7 +81,7 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
     Args:
       out_dim: the size of the output's last axis.
       W_init: initialiser of the matrix.
-      b_init: initialiser of the offsets.
+      b_init: initialiser of the biases.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
