@@ -154,8 +154,8 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     summed = [axis - n_batch for axis in axes if n_batch <= axis < n_batch + n_sparse]
     data, indices = lax.reduce_sum(mat.data, dense), mat.indices
     if summed:
-        # Padding is recognized by its coordinates. Some of them are dropped here, so the values of
-        # padding are set to zero.
+        # Padding is recognized by its coordinates. The coordinates along summed axes are dropped
+        # here, so the values of padding are set to zero.
         inside = in_bounds(indices, mat._sparse_shape)
         inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
         data = jnp.where(inside, data, jnp.zeros((), data.dtype))

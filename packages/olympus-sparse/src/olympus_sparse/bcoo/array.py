@@ -17,7 +17,7 @@ __all__ = ["BCOO", "Layout", "layout_of"]
 
 
 class Layout(NamedTuple):
-    """Number of dimensions of each kind (batch, sparse, dense, in this order), and of entries.
+    """Numbers of batch, sparse and dense dimensions, which have this order, and of entries.
 
     Attributes:
       n_batch: the number of batch dimensions; each batch has its own list of entries.

@@ -120,7 +120,7 @@ def _selected(data: Any, indices: Any, kept: Any, n_batch: int, shape: tuple[int
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """Slices a sparse array; the start may be computed, the sizes are fixed.
+    """Slices a sparse array; the start may be traced, the sizes are static.
 
     Args:
       mat: the sparse array.

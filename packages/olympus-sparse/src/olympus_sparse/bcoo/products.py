@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of BCOO and dense arrays.
 
-Both primitives gather a factor for each entry. `bcoo_dot_general` multiplies the entry's value by
-the factor and adds up the products. `bcoo_dot_general_sampled` computes the elements of a dense
-product at some coordinates only. These elements are the derivatives with respect to the values of
-entries.
+`bcoo_dot_general` gathers a factor from the dense operand for each entry, multiplies the entry's
+value by the factor, and adds up the products. `bcoo_dot_general_sampled` computes the elements of a
+dense product at given coordinates only. These elements are the derivatives of a sparse product with
+respect to the values of the entries.
 """
 
 from __future__ import annotations

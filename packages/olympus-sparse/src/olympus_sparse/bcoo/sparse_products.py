@@ -164,7 +164,7 @@ def bcoo_dot_general(
       rhs: the right operand.
       dimension_numbers: as for `lax.dot_general`.
       precision: has no effect.
-      preferred_element_type: the dtype in which products are added up.
+      preferred_element_type: the dtype of the accumulation.
       out_sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:

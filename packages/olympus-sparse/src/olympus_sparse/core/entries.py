@@ -51,7 +51,7 @@ def padding(shape: Sequence[int], indices: Any) -> Any:
 
 
 def in_bounds(indices: Any, shape: Sequence[int]) -> Any:
-    """Returns whether entries are not padding; ``[..., nse, n_sparse] -> [..., nse]``."""
+    """Returns the mask of entries that are not padding; ``[..., nse, n_sparse] -> [..., nse]``."""
     sizes = jnp.asarray(padding(shape, indices))
     return jnp.all(indices < sizes, axis=-1)
 
@@ -136,15 +136,15 @@ def order_of(indices: Any) -> tuple[Any, Any]:
 
 
 def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
-    """Numbers the distinct coordinates in lexicographic order.
+    """Ranks coordinates in lexicographic order; equal coordinates have the same rank.
 
     Args:
       indices: the coordinates.
       shape: the sizes of the dimensions.
 
     Returns:
-      The sorted coordinates, with those out of bounds last; the number of each sorted coordinate;
-      and the number of each entry. Coordinates out of bounds have the number ``nse``.
+      The sorted coordinates, with those out of bounds last; the ranks of the sorted coordinates;
+      and the ranks of the given coordinates. Coordinates out of bounds have the rank ``nse``.
     """
     nse = indices.shape[0]
     inside = in_bounds(indices, shape)

@@ -164,10 +164,10 @@ def _best_mixture(basis: Any, images: Any, count: int) -> Any:
 
 
 def _orthonormal(vectors: Any, *others: Any) -> Any:
-    """Returns an orthonormal basis of the columns' span, orthogonal to the columns of ``others``.
+    """Orthonormalizes columns, to each other and to the columns of ``others``.
 
-    Linearly dependent columns become zero. One round loses digits if columns are nearly dependent,
-    so there are two rounds.
+    Linearly dependent columns become zero. A single orthogonalization is inaccurate if columns are
+    nearly dependent, so it is done twice.
     """
     for _ in range(2):
         for _ in range(2):

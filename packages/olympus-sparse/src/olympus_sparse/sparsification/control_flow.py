@@ -260,7 +260,10 @@ def _scan(
 
 
 class _Rows:
-    """Operand of a scan, split along its first dimension; holds the buffers of a sparse operand."""
+    """Operand of a scan: a dense array, or the buffers of a sparse array with a batch dimension.
+
+    The scan splits the array or the buffers along the first dimension.
+    """
 
     def __init__(self, array: Any) -> None:
         self.info = None

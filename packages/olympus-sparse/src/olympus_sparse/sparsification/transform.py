@@ -56,7 +56,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=is_sparse)
         positional = len(pytrees.tree_leaves(args, is_leaf=is_sparse))
-        # Options like ``axis=0`` stay what they are.
+        # Keyword arguments that are not arrays, such as ``axis=0``, are not traced.
         options = [
             place
             for place, leaf in enumerate(leaves)
@@ -81,7 +81,10 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 def _marked(value: Any) -> Any:
-    """Returns a copy of a sparse argument, marked as the only array with its coordinates."""
+    """Returns a copy of a sparse array that shares its mark of coordinates with no other array.
+
+    Arrays that are computed from it may keep the mark: they have the same coordinates.
+    """
     if not is_sparse(value):
         return value
     copy = value._with_data(value.data)
