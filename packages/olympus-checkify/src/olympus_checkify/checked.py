@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`checked`: functions that raise at the first bad value of their compiled program."""
+"""`checked`: compiled functions that raise an error for the first operation that fails."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _RAISED: dict[type, type[Exception]] = {
 def checked(
     f: Callable[Params, Result], *, nans: bool = True, bounds: bool = True, keys: bool = True
 ) -> Callable[Params, Result]:
-    """Returns a compiled function that raises at the first bad value of its program.
+    """Returns a compiled function that raises an error for the first operation that fails.
 
     The program says at little cost whether an operation failed. If one did, a second program with
     a check of each operation runs, and finds the first failure. The message names the operation,
@@ -66,8 +66,8 @@ def checked(
       nans: whether to look for NaNs and infinities that operations make from finite operands, and
         for integers divided by zero.
       bounds: whether to look for indices out of bounds, of reads and of updates.
-      keys: whether to look for random keys that are used twice. They are found by a walk
-        through the program's equations, not in computed values.
+      keys: whether to look for random keys that are used twice. The search reads the program's
+        equations, not computed values.
 
     Returns:
       A function of the arguments of ``f``. Call it outside of other transformations.

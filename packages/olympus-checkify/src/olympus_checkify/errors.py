@@ -67,7 +67,7 @@ ErrorCategory: TypeAlias = type[CheckError]
 
 
 class FailedCheckError(CheckError):
-    """The predicate of a `check` was false."""
+    """Error of a `check` whose predicate was false."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -77,7 +77,7 @@ class FailedCheckError(CheckError):
 
 
 class NaNError(CheckError):
-    """An operation gave a value that is not a number."""
+    """Error of an operation whose result has a NaN."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -85,7 +85,7 @@ class NaNError(CheckError):
 
 
 class DivisionByZeroError(CheckError):
-    """A divisor was zero."""
+    """Error of a division by zero, of integers or floats."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -93,7 +93,7 @@ class DivisionByZeroError(CheckError):
 
 
 class OOBError(CheckError):
-    """An index was out of bounds."""
+    """Error of an index that was out of bounds."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -106,7 +106,7 @@ class OOBError(CheckError):
 
 
 class NonFiniteError(CheckError):
-    """An operation made a NaN or an infinity from finite operands."""
+    """Error of an operation that made a NaN or an infinity from finite operands."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
@@ -123,7 +123,7 @@ class NonFiniteError(CheckError):
 
 
 class ZeroDivisorError(CheckError):
-    """An integer was divided by zero."""
+    """Error of a division of integers by zero."""
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:

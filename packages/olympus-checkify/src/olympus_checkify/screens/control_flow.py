@@ -224,7 +224,7 @@ class _While(_Loop):
 
 
 class _Recomputed(Step):
-    """A step that runs a program whose values the compiler must compute again."""
+    """A step that runs the program of a `checkpoint`, whose values may be recomputed."""
 
     makes = True
 

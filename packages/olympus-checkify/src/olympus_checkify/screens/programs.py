@@ -22,7 +22,7 @@ __all__ = ["Screen"]
 
 
 class Screen:
-    """A program with few checks of its values, which detect each failure.
+    """A program with a few checks, which together detect every failure of an operation.
 
     `cover` selects the values to check. It walks the program backwards: a value needs no check if
     its bad elements propagate to a later value that is checked.
@@ -96,7 +96,15 @@ class Screen:
         shown: set[Atom],
         guards: dict[Atom, tuple[Step, int]],
     ) -> bool:
-        """Returns whether a value's bad elements are detected; adds a check if that helps."""
+        """Returns whether a value's bad elements are detected, after adding a check if necessary.
+
+        Args:
+          var: the value.
+          step: the step that computes the value; None for an operand of the program.
+          place: the position of the value in the results of the step.
+          shown: the values whose bad elements propagate to a checked value.
+          guards: for a value, a later step that can guard it, and its position among the operands.
+        """
         if var in shown:
             return True
         if not self._facts[var].doubtful:

@@ -31,11 +31,11 @@ __all__ = ["Operation", "Step", "Way", "step_rules", "union"]
 class Way(enum.Enum):
     """The way in which bad elements of an operand propagate to the results of a step."""
 
-    #: They do not propagate.
+    #: Bad elements do not propagate.
     NONE = 0
-    #: They propagate by the operation itself.
+    #: The operation itself propagates bad elements.
     ITSELF = 1
-    #: They propagate if the step guards the operand.
+    #: Bad elements propagate only if the step guards the operand.
     GUARDED = 2
 
 
@@ -188,9 +188,9 @@ class Operation(Step):
     def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Returns operands with NaNs in place of bad elements, and masks of other bad elements.
 
-        If the operation propagates NaNs, they are put into its operand, not into its result: a
-        compiler may compute a result again for each use. Otherwise the mask says which elements of
-        the result become NaN.
+        If the operation propagates NaNs, the NaNs are put into its operand. They are not put into
+        its result, because a compiler may then compute the result again for each use. If the
+        operation does not propagate NaNs, a mask of the bad elements is returned.
         """
         operands, hidden = list(operands), []
         entries = self._entries() if self.guarded else ()
@@ -211,7 +211,13 @@ class Operation(Step):
 
 
 def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
-    """Returns whether an operand's bad elements become bad ones of a result that keeps NaNs."""
+    """Returns whether each bad element of an operand makes a bad element in the result.
+
+    Args:
+      operand: the fact about the operand.
+      result: the fact about the result. The operation propagates NaNs of the operand to it.
+      infinities: whether the operation also propagates infinities.
+    """
     return operand.infinite if result.infinite else infinities or operand.infinite
 
 
@@ -220,7 +226,7 @@ def _with_nans(value: Any, where: Any) -> Any:
 
 
 def _is_bad(value: Any, fact: Fact) -> Any:
-    """Returns whether an element of a value is bad."""
+    """Returns whether any element of a value is NaN, or infinite unless ``fact`` allows that."""
     if fact.infinite:
         return any_of(bad_elements(value, fact))
     # One maximum is cheaper than a conjunction of flags, and is NaN if an element is NaN. A sum of
