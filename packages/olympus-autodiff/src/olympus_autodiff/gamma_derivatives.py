@@ -43,7 +43,7 @@ def derivative(function: Callable[..., Any], position: int, *operands: Any) -> A
 
 
 def _log_minus_digamma(a: Any, x: Any) -> Any:
-    """Returns ``log(x) - digamma(a + 1)``. Avoids cancellation for large numbers."""
+    """Returns ``log(x) - digamma(a + 1)``, without cancellation for large numbers."""
     large = a >= _LARGE
     big, small = where(large, a, _LARGE), where(large, 1.0, a)
     inverse = 1.0 / big

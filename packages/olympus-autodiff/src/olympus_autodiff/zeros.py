@@ -245,7 +245,7 @@ def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
 
     Args:
       cotangent: the cotangent that is pulled back.
-      aval: the type of the value that the result is the cotangent of.
+      aval: the type of the value whose cotangent is computed.
     """
     own = aval_of(cotangent).layout
     if own is None and aval.layout is None:

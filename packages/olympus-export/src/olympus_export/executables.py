@@ -45,7 +45,7 @@ def deserialize_and_load(
 ) -> stages.Compiled:
     """Loads a compiled function that `serialize` wrote.
 
-    Loading runs code in the bytes. The bytes must come from a trusted source.
+    Loading runs code that the bytes contain, so they must come from a trusted source.
 
     Args:
       serialized: the bytes.

@@ -111,7 +111,7 @@ Contents = dict[Index, set[int]]
 
 
 class _Walk:
-    """Follows buffers through the computations of a module, in the order of execution."""
+    """Walk through the computations of a module in order of execution, which follows buffers."""
 
     def __init__(self, module: Module, allocations: list[Allocation]) -> None:
         self.module = module

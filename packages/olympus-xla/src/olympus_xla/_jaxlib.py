@@ -243,12 +243,13 @@ _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 class _Deferred:
     collect = staticmethod(_jax.collect_garbage)
-    start = stop = property(operator.methodcaller("collect"))  # the phases of a garbage collection
+    start = stop = property(operator.methodcaller("collect"))  # the phases that `gc` passes
 
 
 # C++ may drop Python references while it does not hold the interpreter's lock. It releases them
-# later, in this callback. The callback runs no bytecode: at its first instruction, Python would
-# raise the KeyboardInterrupt of a signal that arrived during the collection, and ignore it.
+# later, in this callback. The callback runs no bytecode, because Python would raise a pending
+# KeyboardInterrupt at the first bytecode instruction, and the collector would discard the
+# exception.
 _collect_deferred = functools.partial(getattr, _Deferred())
 gc.callbacks.append(_collect_deferred)
 
@@ -540,7 +541,7 @@ def serialize_portable_artifact(module: Any, version: str) -> bytes:
 
 
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
-    """Estimates the cost of an XLA computation before optimisation."""
+    """Returns XLA's estimates of a computation's cost before optimisation, by name."""
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
 
 
@@ -580,7 +581,7 @@ def register_lapack() -> None:
 def register_called_routines(program: bytes) -> None:
     """Registers LAPACK's routines if a program calls them.
 
-    Needed for programs from other processes.
+    Programs that another process compiled need this call.
     """
     if b"lapack_" in program or b"tridiagonal_solve_perturbed_ffi" in program:
         register_lapack()
@@ -590,10 +591,10 @@ def register_called_routines(program: bytes) -> None:
 
 @functools.cache
 def prepare_hybrid_routines() -> None:
-    """Passes LAPACK's routines to the routines of GPU plugins that compute on the host.
+    """Passes LAPACK's routines to the GPU plugins, which compute some results on the host.
 
-    Loads SciPy, if a plugin is installed. Without this call, the routines of the plugin would end
-    the process.
+    The call loads SciPy if a plugin is installed. Without the call, a routine that computes on the
+    host would end the process.
     """
     gpu_solver.initialize_hybrid_kernels()
 

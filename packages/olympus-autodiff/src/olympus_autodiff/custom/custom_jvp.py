@@ -41,8 +41,8 @@ class custom_jvp(CustomRuleFunction[P, R]):
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
-      nondiff_argnums: positions of arguments that are not differentiated. They may be any
-        objects, such as functions. The rule gets them first.
+      nondiff_argnums: positions of arguments that are not differentiated. These arguments may be
+        any objects, such as functions. The rule takes them before all others.
       nondiff_argnames: the names of further arguments that are not differentiated.
 
     Example:
@@ -185,7 +185,7 @@ class FlatCall:
 
 
 class FlatJvp:
-    """A derivative rule as a function of flat primals and tangents. Checks the rule's results."""
+    """A derivative rule as a function of flat primals and tangents. Calls check the results."""
 
     __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
 

@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CustomVJPPrimal:
-    """An argument of a forward pass with ``symbolic_zeros=True``: a leaf of pytrees.
+    """An argument of a forward pass with ``symbolic_zeros=True``, a leaf of its pytree.
 
     Attributes:
       value: the argument, an array.
@@ -87,8 +87,8 @@ class custom_vjp(CustomRuleFunction[P, R]):
 
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
-      nondiff_argnums: positions of arguments that are not differentiated. They may be any
-        objects except traced values. The backward pass gets them first.
+      nondiff_argnums: positions of arguments that are not differentiated. These arguments may be
+        any objects except traced values. The backward pass takes them before all others.
       nondiff_argnames: the names of further arguments that are not differentiated.
 
     Example:
@@ -270,9 +270,9 @@ class FlatForward:
 class FlatBackward:
     """A backward pass as a function of flat residuals and cotangents.
 
-    Checks the returned cotangents.
+    It checks the cotangents that the rule returns.
 
-    Returns one cotangent for each flat argument: an array or a symbolic zero.
+    The result has one cotangent for each flat argument: an array or a symbolic zero.
     """
 
     __slots__ = ("_fixed", "_function", "_in_avals", "_in_tree", "_out_tree", "_residual_tree")

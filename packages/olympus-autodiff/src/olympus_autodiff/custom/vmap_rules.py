@@ -22,7 +22,7 @@ __all__ = ["JvpOfVmapRule"]
 class JvpOfVmapRule:
     """Batching rule of the forward derivative of a `custom_vmap` function.
 
-    Calls the function's own rule on primals and tangents of all examples.
+    It calls the function's own batching rule on batched primals and tangents.
 
     Attributes:
       rule: the rule of the function.
@@ -45,7 +45,7 @@ class JvpOfVmapRule:
     def __call__(
         self, axis_size: int, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> Any:
-        """Calls the rule. Primals and tangents are lists of leaves."""
+        """Calls the rule on primals and tangents, which are lists of leaves."""
         primals, tangents, flags = self._aligned(axis_size, in_batched, primals, tangents)
         out_flags: Sequence[bool] = ()
 
@@ -69,9 +69,10 @@ class JvpOfVmapRule:
     def _aligned(
         self, axis_size: int, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any], list[bool]]:
-        """Returns for each primal and its tangent a common flag that says whether both are batched.
+        """Returns primals, tangents, and for each pair of them whether both are batched.
 
-        If only one of the two is batched, the other is repeated for each example.
+        If only one of primal and tangent is batched, the other one is broadcast along the batch
+        dimension.
         """
         primal_flags, tangent_flags = in_batched
         given = iter(zip(tangents, tangent_flags, strict=True))

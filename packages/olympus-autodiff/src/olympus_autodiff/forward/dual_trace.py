@@ -61,7 +61,7 @@ JVP = TransformationName("jvp")
 
 
 class PrimalTracer(Tracer):
-    """Stands for a primal value in the user's function. Subclasses add derivatives.
+    """Tracer that stands for a primal value in the user's function. Subclasses add derivatives.
 
     Attributes:
       primal: the primal value.
@@ -108,7 +108,7 @@ class DualTracer(PrimalTracer):
 
 
 class DerivativeTrace(Trace):
-    """Base of the traces that differentiate. Handles references and mesh axes for all of them."""
+    """Base of the traces that differentiate, which handles references and mesh axes."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ class DerivativeTrace(Trace):
 
 
 class DualTrace(DerivativeTrace):
-    """Applies primitives to primal values and tangents by the rules of `jvp_rules`.
+    """Trace that applies primitives to primal values and tangents by the rules of `jvp_rules`.
 
     Args:
       parent: the trace that receives primal computations.
@@ -175,7 +175,8 @@ class DualTrace(DerivativeTrace):
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        # Inlines `split`, which saves a call for each primitive (benchmark "eager grad").
+        # This code repeats `split` inline, which saves a call for each primitive (benchmark "eager
+        # grad").
         tracer, moving = self.tracer, False
         primals: list[Any] = []
         tangents: list[Any] = []
@@ -393,7 +394,9 @@ def call_differentiated(
 
 
 def _without_tangent(primitive: Primitive, result: Any) -> Any:
-    """Returns the result of a rule that gives None as the tangent, as some libraries' rules do.
+    """Returns the result of a primitive whose jvp rule returned None as the tangent.
+
+    Rules of some libraries return None for types without tangents, such as integers.
 
     Raises:
       TypeError: the type of the result has tangents.

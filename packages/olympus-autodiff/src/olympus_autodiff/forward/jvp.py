@@ -50,7 +50,7 @@ class JVPTracer(DualTracer):
 
 
 class JVPTrace(DualTrace):
-    """Computes results and tangents in the parent trace."""
+    """Trace that computes results and tangents in the parent trace."""
 
     __slots__ = ()
 

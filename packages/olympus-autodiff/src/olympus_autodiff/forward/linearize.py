@@ -41,7 +41,7 @@ class LinearizeTracer(DualTracer):
 
 
 class LinearizeTrace(DualTrace):
-    """Evaluates primitives in the parent trace and records their derivatives.
+    """Trace that evaluates primitives in the parent trace and records their derivatives.
 
     Args:
       parent: the trace that receives primal computations.

@@ -138,7 +138,7 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
 
 
 class ResidualCollector:
-    """Replaces residuals in recorded equations by inputs of a linear program."""
+    """Record of residuals, which replaces them in equations by inputs of a linear program."""
 
     def __init__(self, staged: StagingTrace) -> None:
         self.staged = staged
@@ -208,7 +208,8 @@ def program_with_residuals(
 ) -> tuple[ClosedOlympuspr, tuple[int, ...]]:
     """Returns the staged program with residuals as added results, and each residual's position.
 
-    A residual that is an input or a result already is not returned twice.
+    Positions count the program's inputs, then its results. A residual that is already an input or a
+    result is not added.
     """
     outvars = list(outvars)
     places: dict[Any, int] = {var: index for index, var in enumerate(staged.invars)}
@@ -229,7 +230,7 @@ def program_with_residuals(
 def close_over_used(
     staged: StagingTrace, outvars: Sequence[Atom], equations: Sequence[Equation]
 ) -> ClosedOlympuspr:
-    """Returns the program made of some equations of a trace, and the values of its constants."""
+    """Returns some equations of a trace as a closed program, with the constants that they use."""
     used = {atom for equation in equations for atom in equation.invars if atom.__class__ is Var}
     used.update(atom for atom in outvars if atom.__class__ is Var)
     constants = [

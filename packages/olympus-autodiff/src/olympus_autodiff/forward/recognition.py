@@ -37,20 +37,21 @@ __all__ = ["Inlined", "RecognitionTrace", "RecognizedTracer", "Solved", "recogni
 
 
 class Solved(NamedTuple):
-    """Result of a rule that computes an expression as a smooth function of a matrix.
+    """A recognised smooth function of a matrix, found by a recognition rule.
 
     Attributes:
-      compute: returns the value; runs under the trace that differentiates.
+      compute: returns the value of the function, when called under the parent of the
+        `RecognitionTrace`.
     """
 
     compute: Callable[[], Any]
 
 
 class Inlined(NamedTuple):
-    """Result of a rule that ran the operations of a primitive one by one.
+    """The results of a primitive whose program a recognition rule ran operation by operation.
 
     Attributes:
-      results: the results of the primitive.
+      results: the results, plain or recognised values.
     """
 
     results: Sequence[Any]
@@ -58,7 +59,7 @@ class Inlined(NamedTuple):
 
 @register_tracer_type
 class RecognizedTracer(Tracer):
-    """Stands for an expression of eigenvalues, eigenvectors or singular vectors.
+    """Tracer of an expression of eigenvalues, eigenvectors or singular vectors.
 
     Attributes:
       form: the expression.
@@ -97,7 +98,7 @@ class RecognizedTracer(Tracer):
 
 
 class RecognitionTrace(Trace):
-    """Applies `recognition_rules` to recognized operands, and passes other operations on."""
+    """Trace that applies `recognition_rules` to recognised operands; passes other operations on."""
 
     __slots__ = ("_is_inlining",)
 
@@ -124,7 +125,7 @@ class RecognitionTrace(Trace):
     def _results(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any], found: Any
     ) -> Any:
-        """Returns the results of a primitive for which a rule found forms."""
+        """Returns the results of a primitive from the value that its recognition rule returned."""
         if isinstance(found, Inlined):
             return found.results
         out_avals, _ = primitive.infer(tuple(map(aval_of, args)), params)
@@ -149,7 +150,7 @@ class RecognitionTrace(Trace):
         ]
 
     def inline(self, olympuspr: Olympuspr, consts: Sequence[Any], args: Sequence[Any]) -> Inlined:
-        """Runs a program under this trace."""
+        """Runs a program under this trace, operation by operation."""
         before, self._is_inlining = self._is_inlining, True
         try:
             with set_current_trace(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the linear part of a computation while its primal part is evaluated.
+"""Trace that records the linear part of a computation while its primal part is evaluated.
 
 A derivative rule runs under a `TangentTrace`. A primitive with a tangent among its operands is
 recorded. The parent trace applies other primitives at once, and their results become coefficients
@@ -36,7 +36,7 @@ __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
 
 class TangentTrace(StagingTrace):
-    """Records operations on tangents as equations; applies others in the parent trace.
+    """Trace that records operations on tangents as equations; applies others in the parent trace.
 
     In the recorded equations an operand that is not a tangent is a `Literal` that holds its value,
     which may be an array or a tracer of an outer trace. `lift_constants` turns such equations into

@@ -34,8 +34,9 @@ class AxisData(NamedTuple):
     Attributes:
       name: the axis name.
       size: the axis size.
-      spmd_name: the mesh axes that it is spread over.
-      explicit_mesh_axis: the mesh axes over which examples are laid out by their types.
+      spmd_name: the value of ``spmd_axis_name``: the mesh axes over which the mapped axis is
+        sharded.
+      explicit_mesh_axis: the explicit mesh axes over which the batch dimension is sharded.
     """
 
     name: Any
@@ -45,7 +46,7 @@ class AxisData(NamedTuple):
 
 
 class _Accumulator:
-    """Accumulates the cotangent of one operand.
+    """Accumulator of the cotangent of one operand.
 
     Attributes:
       aval: the operand's type.
@@ -171,8 +172,8 @@ class VJPHiPrimitive:
     def batch(self, axis_data: AxisData, args: Any, dims: Any) -> Any:
         """Returns the result for a batch of operands, and its batch dimension.
 
-        By default, maps `expand` over the examples with `vmap`. If the class has a
-        `batch_dim_rule`, applies `expand` to the whole batch instead.
+        By default, the method maps `expand` over the batch with `vmap`. If the class has a
+        `batch_dim_rule`, the method applies `expand` to the whole batch instead.
 
         Args:
           axis_data: the mapped axis.

@@ -189,7 +189,7 @@ class AvalQDD(NamedTuple):
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Registers a class of high values.
+    """Registers a class whose values have a high type.
 
     Args:
       val_cls: the class.

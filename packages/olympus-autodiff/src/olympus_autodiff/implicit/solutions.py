@@ -259,7 +259,7 @@ def _implicit(
     @solution_of.defjvp
     def _(primals: Any, tangents: Any) -> tuple[Any, Any]:
         start, *args = primals
-        # The rule makes the function anew, because a reference to it would make a reference cycle.
+        # The rule wraps the search again, because a reference to `solution_of` would make a cycle.
         x = _implicit(residual, search, linear_solve)(start, *args)
         _, change = jvp(lambda *args: residual(x, *args), tuple(args), tuple(tangents[1:]))
 
@@ -285,7 +285,7 @@ def _as_array(leaf: Any) -> Any:
 
 
 def _newton(f: Callable[[Any], Any], start: Any, steps: int) -> Any:
-    """Applies steps of Newton's method in a loop that both modes can differentiate."""
+    """Applies steps of Newton's method in a loop that both derivative modes can differentiate."""
 
     def step(x: Any, _: Any) -> tuple[Any, None]:
         value, push = linearize(f, x)

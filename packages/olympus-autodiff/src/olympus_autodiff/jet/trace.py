@@ -50,7 +50,7 @@ class JetTracer(PrimalTracer):
 
 
 class JetTrace(DerivativeTrace):
-    """Applies primitives to power series by the rules of `jet_rules`.
+    """Trace that applies primitives to power series by the rules of `jet_rules`.
 
     Args:
       tag: identifies the transformation for libraries; the trace ignores it.

@@ -79,10 +79,11 @@ def checkpoint(
     Args:
       fun: the function.
       prevent_cse: whether to prevent the compiler from merging the recomputation with the first
-        computation, which would undo the saving. Not needed within `scan`, in which it costs time.
+        computation, which would undo the saving. This is not needed within `scan`, where it costs
+        time.
       policy: decides for each operation whether its results are saved; see `checkpoint_policies`.
         None saves nothing.
-      static_argnums: positions of arguments that are not traced; they must be hashable.
+      static_argnums: positions of arguments that are not traced; the arguments must be hashable.
       static_argnames: the names of keyword arguments that are not traced.
       concrete: no longer supported; must be None.
 

@@ -134,18 +134,18 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Saves all intermediate values, as without `checkpoint`."""
+    """Decides to save every intermediate value, as without `checkpoint`."""
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Saves no intermediate values, as without a policy."""
+    """Decides to save no intermediate value, as without a policy."""
     return False
 
 
 @dataclass(frozen=True)
 class DotsSaveable:
-    """Saves the results of products of arrays, which are expensive to recompute.
+    """Policy that saves the results of products of arrays, which are expensive to recompute.
 
     Attributes:
       only_if_no_batch_dims: whether to recompute batched products, which are cheaper.
@@ -162,7 +162,7 @@ class DotsSaveable:
 
 @dataclass(frozen=True)
 class SaveOnlyTheseNames:
-    """Saves the values that `checkpoint_name` has given one of these names."""
+    """Policy that saves the values that `checkpoint_name` has given one of these names."""
 
     saveable_names: frozenset[str]
 
@@ -172,7 +172,7 @@ class SaveOnlyTheseNames:
 
 @dataclass(frozen=True)
 class SaveAnyNamesButThese:
-    """Saves the values that have a name other than these."""
+    """Policy that saves the values that have a name other than these."""
 
     names: frozenset[str]
 
@@ -182,7 +182,7 @@ class SaveAnyNamesButThese:
 
 @dataclass(frozen=True)
 class SaveAnythingExceptTheseNames:
-    """Saves all values except those with one of these names."""
+    """Policy that saves all values except those with one of these names."""
 
     names: frozenset[str]
 
@@ -192,7 +192,7 @@ class SaveAnythingExceptTheseNames:
 
 @dataclass(frozen=True)
 class SaveFromBothPolicies:
-    """Saves a value if at least one of two policies saves it."""
+    """Policy that saves a value if at least one of two policies saves it."""
 
     policy_1: Callable[..., Any]
     policy_2: Callable[..., Any]
@@ -206,7 +206,7 @@ class SaveFromBothPolicies:
 
 @dataclass(frozen=True)
 class OffloadDots:
-    """Offloads the results of unbatched products of arrays to another memory."""
+    """Policy that offloads the results of unbatched products of arrays to another memory."""
 
     offload_src: str
     offload_dst: str
@@ -219,7 +219,7 @@ class OffloadDots:
 
 @dataclass(frozen=True)
 class SaveAndOffloadOnlyTheseNames:
-    """Saves the values with some names where they are, and offloads the values with others."""
+    """Policy that saves the values with some names in place, and offloads those with others."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]

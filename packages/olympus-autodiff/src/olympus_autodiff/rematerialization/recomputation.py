@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The split of a checkpointed program into saved and recomputed values.
 
-A policy decides for each operation, including operations in the bodies of loops, branches and
-mapped functions. A value saved in a body becomes an additional result of the forward equation, and
-an additional operand of the recomputing equation. Offloaded values are moved back before they are
-used.
+A policy decides for each operation whether its results are saved. It also decides for the
+operations in the bodies of loops, branches and mapped functions. A value saved in a body becomes an
+additional result of the forward equation, and an additional operand of the recomputing equation.
+Offloaded values are moved back before they are used.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Recomputation(NamedTuple):
 def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -> Recomputation:
     """Selects the values to save, from which the residuals can be recomputed.
 
-    Goes backward from the residuals and stops at inputs, constants and results that the policy
-    saves.
+    The search goes backward from the residuals, and stops at inputs, constants and results that the
+    policy saves.
 
     Args:
       staged: the forward pass.

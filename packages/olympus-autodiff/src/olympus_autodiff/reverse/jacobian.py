@@ -211,7 +211,8 @@ def hessian(
 ) -> Callable[P, Any]:
     """Returns a function that computes the second derivatives of ``fun``.
 
-    Applies forward mode to reverse mode, which is efficient for functions with a scalar result.
+    The Hessian is computed by forward mode over reverse mode, which is efficient for functions with
+    a scalar result.
 
     Args:
       fun: a function, usually with a scalar result.

@@ -132,17 +132,18 @@ def replay(
     accumulators: list[Any],
     checkpoints: Checkpoints,
 ) -> list[Any]:
-    """Pulls accumulators back through the iterations of a loop, from the last to the first.
+    """Pulls cotangents back through the iterations of a loop, from the last to the first.
 
     Args:
       advance: recomputes the state after an iteration.
-      pull: pulls the accumulators back through an iteration, given the state before it.
-      recording: the checkpoints.
-      accumulators: the values of the accumulators after the last iteration.
-      checkpoints: the number of slots, and of states that are recomputed together.
+      pull: pulls the cotangents back through an iteration, given the state before it.
+      recording: the states that `record` kept, with their positions.
+      accumulators: the cotangents of the values after the last iteration.
+      checkpoints: the plan: the number of slots for states, and the number of states that are
+        recomputed together.
 
     Returns:
-      The accumulators before the first iteration.
+      The cotangents of the values before the first iteration.
     """
     stack = _Stack.of(recording, checkpoints.number)
 

@@ -400,8 +400,8 @@ def linear_transpose(
 ) -> Any:
     """Transposes a function that is linear in its arguments.
 
-    It is cheaper than `vjp`: it uses only the shapes and dtypes of the primal arguments, and
-    evaluates nothing.
+    This is cheaper than `vjp`, because it uses only the shapes and dtypes of the primal arguments
+    and evaluates nothing.
 
     Args:
       fun: a linear function of arrays or pytrees of arrays.

@@ -35,8 +35,8 @@ __all__ = ["VJP", "fwd_and_bwd", "vjp"]
 class VJP:
     """The transposed derivative of a function at a point.
 
-    Maps cotangents of the result to cotangents of the arguments. It is a pytree whose leaves are
-    the residuals, so compiled functions can return it.
+    A call maps cotangents of the result to cotangents of the arguments. The object is a pytree
+    whose leaves are the residuals, so compiled functions can return it.
     """
 
     __slots__ = (

@@ -29,7 +29,10 @@ jvp_rules.exempt(lax.axis_index_p, reason="has no operands")
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of collective extrema: the mean of the tangents where the extremum is attained."""
+    """Returns the jvp rule of a collective extremum.
+
+    The tangent is the mean of the tangents of the devices where the extremum is attained.
+    """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents

@@ -58,7 +58,7 @@ def _or_zeros(
     out_sharding: Any,
     **params: Any,
 ) -> Any:
-    """Applies a rule to factors of equal dtype; returns zeros if a factor has no elements."""
+    """Applies a rule to operands of one dtype; returns zeros if an operand has no elements."""
     asked = cotangent_sharding(cotangent, aval)
     if asked is None and aval_of(other).layout is not None:
         asked = whole(aval_of(other).layout, aval.ndim)
@@ -94,7 +94,7 @@ def _cotangent_of_input(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """Returns the input's cotangent: the dilated cotangent convolved with the flipped kernel."""
+    """Returns the input's cotangent: the result's cotangent, convolved with the flipped kernel."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     pads = input_cotangent_padding(
@@ -141,7 +141,10 @@ def _cotangent_of_kernel(
     batch_group_count: int,
     **params: Any,
 ) -> Any:
-    """Returns the kernel's cotangent: a convolution of input and cotangent, which sums examples."""
+    """Returns the kernel's cotangent: the input, convolved with the result's cotangent.
+
+    The convolution sums over the batch dimension.
+    """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     pads = []
     for size, window, count, stride, (low, _), base, dilation in zip(

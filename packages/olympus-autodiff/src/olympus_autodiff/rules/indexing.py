@@ -293,7 +293,11 @@ def _scatter_transpose(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of scattered extrema: the mean of the tangents that attain an extremum."""
+    """Returns the jvp rule of a scatter of extrema.
+
+    The tangent of an element is the mean of the tangents of the operand and the updates that attain
+    the extremum.
+    """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         operand, indices, updates = primals

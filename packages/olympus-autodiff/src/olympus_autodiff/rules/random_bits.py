@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of random numbers: zero for `rng_uniform`, none for `rng_bit_generator`."""
+"""Derivatives of random numbers: they are zero, except that integers have none."""
 
 from __future__ import annotations
 

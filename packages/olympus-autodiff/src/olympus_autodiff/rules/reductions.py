@@ -54,7 +54,7 @@ transpose_rules.define(
 
 
 def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
-    """JVP rule of extrema: the mean of the tangents of the elements that equal the extremum."""
+    """Returns the jvp rule of an extremum: the mean of the tangents where it is attained."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple, **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -109,7 +109,7 @@ def _by_halves(
     neutral: Sequence[Any],
     axis: int,
 ) -> list[Any]:
-    """Reduces arrays along one axis by combining halves. The axis keeps size 1."""
+    """Reduces arrays along one axis by combining halves. The axis remains, with size 1."""
     while True:
         shape = aval_of(operands[0]).shape
         size = shape[axis]

@@ -496,7 +496,7 @@ def _zero_cotangent(aval: Any) -> Any:
 
 
 class _Pull:
-    """Pulls cotangents back through an iteration."""
+    """Function that pulls cotangents back through an iteration."""
 
     def __init__(self, loop: _Loop, operands: ScanOperands[Any], by_ys: Sequence[Any]) -> None:
         self.loop = loop

@@ -190,7 +190,7 @@ _TO_HOST = Offloadable("device", "pinned_host")
 
 
 class _ScanSplitter:
-    """Splits the body of a scan, and determines the origin of each residual."""
+    """Splitter of the body of a scan, which determines the origin of each residual."""
 
     def __init__(
         self,

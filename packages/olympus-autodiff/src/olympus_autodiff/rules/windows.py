@@ -70,7 +70,7 @@ transpose_rules.define(windows.reduce_window_sum_p, unary_transpose(_sum_transpo
 
 
 def _extremum_jvp(primitive: Any, select_prim: Any) -> Callable[..., Any]:
-    """Jvp rule of window extrema: the tangent of each window's first extremum."""
+    """Returns the jvp rule of a window extremum: the tangent of each window's first extremum."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -85,7 +85,10 @@ jvp_rules.define(windows.reduce_window_min_p, _extremum_jvp(windows.reduce_windo
 
 
 def _selection_jvp(primitive: Any) -> Callable[..., Any]:
-    """Jvp rule of window selection: linear in the first operand. The second only selects."""
+    """Returns the jvp rule of a primitive that selects elements in windows.
+
+    The primitive is linear in the first operand. The second operand only selects.
+    """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (first, x), (t, _) = primals, tangents

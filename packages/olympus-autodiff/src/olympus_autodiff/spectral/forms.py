@@ -56,10 +56,11 @@ class Decomposition(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """The elements ``g(w[k])``, or ``factor[i, k] * g(w[k])`` with a factor of a decomposition.
+    """Expression with the elements ``g(w[k])`` or ``factor[i, k] * g(w[k])``.
 
-    With two dimensions of label `VALUE`, it is a diagonal matrix. With another operand b, it has
-    the elements ``g(w[k]) * sum(factor[i, k] * b[i, ...])``.
+    The vector ``w`` has the eigenvalues or singular values of a decomposition, and ``factor`` is
+    one of its factors. With two dimensions of label `VALUE`, the form is a diagonal matrix. With
+    another operand b, the form has the elements ``g(w[k]) * sum(factor[i, k] * b[i, ...])``.
 
     Attributes:
       source: the decomposition; forms of one decomposition share this object.

@@ -86,7 +86,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Waits in a thread for the writes of this process and of the other processes.
+    """Manager that waits in a thread for the writes of this process and of the other processes.
 
     Args:
       timeout_secs: the time to wait for the other processes.
@@ -146,7 +146,7 @@ class AsyncManager:
 
 
 class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBase):
-    """Writes arrays with TensorStore while the program continues, and reads them.
+    """Manager that writes arrays with TensorStore while the program continues, and reads them.
 
     Args:
       timeout_secs: the time to wait for other processes.

@@ -79,7 +79,7 @@ async def gather_all(*work: Any) -> list[Any]:
 
 
 class ByteLimiter:
-    """Limits the bytes that are read at the same time.
+    """Limit on the number of bytes that are read at the same time.
 
     Args:
       limit: the number of bytes.

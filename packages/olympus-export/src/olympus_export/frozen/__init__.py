@@ -2,5 +2,5 @@
 """Frozen functions: a StableHLO program with its weights in one file of data.
 
 `freezing` makes a `frozen.Frozen` from a function and its arguments. `container` defines the layout
-of the file, in the format of `safetensors`. May import `functions` and `trees`.
+of the file, in the format of `safetensors`. This folder may import `functions` and `trees`.
 """

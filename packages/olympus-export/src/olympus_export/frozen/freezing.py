@@ -186,7 +186,7 @@ def _inputs(traced: stages.Traced, operands: Sequence[_Operand]) -> tuple[Any, A
 
 
 class _Removed:
-    """Marks the place of a weight among the arguments."""
+    """Marker in the place of a weight among the arguments."""
 
 
 def _is_removed(argument: Any) -> bool:

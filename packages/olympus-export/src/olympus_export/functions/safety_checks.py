@@ -16,12 +16,12 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Allows a call on platforms for which the function was not exported."""
+        """Returns the check that a call is on a platform for which the function was exported."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Allows a custom call whose target has no guarantee of stability.
+        """Returns the check that a custom call's target has a guarantee of stability.
 
         Args:
           target_name: the name of the foreign function.

@@ -22,7 +22,7 @@ __all__ = ["serialize", "to_parts"]
 
 
 class _Pieces:
-    """Collects the pieces of data for a file."""
+    """Collector of the pieces of data for a file."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []

@@ -98,8 +98,8 @@ reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
 def with_sharding_constraint(x: Any, shardings: PyTree) -> PyTree:
     """Constrains the sharding of arrays inside a compiled function.
 
-    It overrules the compiler's choice for intermediate values. Outside of compiled functions it
-    moves the arrays.
+    The constraint overrules the compiler's choice for intermediate values. Outside of compiled
+    functions, arrays are moved to their shardings at once.
 
     Args:
       x: an array or a pytree of arrays.
@@ -470,7 +470,7 @@ def _reshard_batch(
 
 
 def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
-    """Returns the sharding of a batch, given the sharding of one example."""
+    """Returns the sharding of a batch, given the sharding of one batch element."""
     if type(sharding) is SingleDeviceSharding:
         return sharding
     if type(sharding) is not NamedSharding:

@@ -96,7 +96,7 @@ reference_rules.define(inspect_sharding_p, _inspect_now)
 
 @batching_rules.define(inspect_sharding_p)
 def _inspect_batch(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
-    # All examples are in one array, so the callback gets the sharding of the batch.
+    # The whole batch is one array, so the callback gets the sharding of the batch.
     return inspect_sharding_p.bind(*args, **params), []
 
 

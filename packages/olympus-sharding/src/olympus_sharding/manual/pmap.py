@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`pmap`: maps a function over as many devices as there are examples.
+"""`pmap`: maps a function over a dimension of its arguments, one device for each index.
 
-It is a compiled `shard_map` over a mesh of one axis. Each device gets one index of the mapped
-dimension. The arguments of the mapped function do not have this dimension.
+`pmap` is a compiled `shard_map` over a mesh of one axis. The arguments of the mapped function do
+not have the mapped dimension.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def pmap(
 ) -> Any:
     """Maps a function over a dimension of its arguments, one device for each index.
 
-    It is like `vmap`, but the calls run in parallel on different devices, and collectives such as
-    `lax.psum` communicate between them. The function is compiled, as by `jit`.
+    `pmap` is like `vmap`, but the calls run in parallel on different devices, and collectives such
+    as `lax.psum` communicate between the devices. The function is compiled, as by `jit`.
 
-    In a program of several processes, each process calls it with examples for its own devices and
-    gets their results. Collectives communicate between the devices of all processes.
+    In a program of several processes, each process passes the slices for its own devices and gets
+    the results of these devices. Collectives communicate between the devices of all processes.
 
     Args:
       fun: a function of arrays or pytrees of arrays.
@@ -68,9 +68,10 @@ def pmap(
       out_axes: the mapped dimension of the results, in the same form; None for results that are
         equal on all devices.
       static_broadcasted_argnums: the positions of static arguments, which must be hashable.
-      devices: the devices. None takes as many devices of the default backend as there are examples.
+      devices: the devices. None takes as many devices of the default backend as the mapped
+        dimension needs.
       backend: the platform whose devices are used.
-      axis_size: the number of examples, which is checked.
+      axis_size: the size of the mapped dimension, which is checked.
       donate_argnums: the positions of arguments whose buffers the results may reuse.
 
     Returns:
@@ -78,8 +79,8 @@ def pmap(
 
     Raises:
       TypeError: ``fun`` is not callable, or axes are not ints or None.
-      ValueError: on the call, there are fewer devices than examples, or arguments disagree about
-        the number of examples.
+      ValueError: on the call, the mapped dimension is larger than the number of devices, or
+        arguments differ in its size.
 
     Example:
       >>> import numpy as np
@@ -193,7 +194,7 @@ class _Mapping:
         return dynamic, statics
 
     def mesh(self, size: int) -> Mesh:
-        """Returns the mesh of devices for a number of examples in each process."""
+        """Returns the mesh of ``size`` devices of each process, one for each mapped index."""
         devices = self.devices
         if devices is None:
             if _mesh._default_devices is None:
@@ -282,11 +283,16 @@ class _Call:
         )
         if self.mapped is None:
             raise ValueError("pmap requires at least one argument with a mapped axis.")
-        # The key contains the number of examples, and the ranks if axes count from the end.
+        # The key contains the size of the mapped dimension, and the ranks if axes count from the
+        # end.
         self.counts_from_end = any(axis is not None and axis < 0 for axis in self.axes)
 
     def key(self, leaves: Sequence[Any]) -> tuple[int, ...]:
-        """Returns the key of a compiled form: the number of examples, and maybe the ranks."""
+        """Returns the key of a compiled form.
+
+        The key is the size of the mapped dimension, followed by the ranks if axes count from the
+        end.
+        """
         assert self.mapped is not None
         try:
             size = leaves[self.mapped].shape[self.axes[self.mapped]]
@@ -301,7 +307,7 @@ class _Call:
         return info.arg_names or [f"leaf {n}" for n in range(len(self.axes))]
 
     def _common_size(self, leaves: Sequence[Any]) -> int:
-        """Returns the common size of the mapped axes; checks that all mapped operands agree."""
+        """Returns the common size of the mapped dimensions; checks that all operands agree."""
         sizes: dict[str, int] = {}
         for name, leaf, axis in zip(self._names(), leaves, self.axes, strict=True):
             if axis is None:
@@ -382,7 +388,7 @@ class _Call:
         return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
 
     def _call(self, examples: Sequence[Any]) -> Any:
-        """Calls the user's function on one example."""
+        """Calls the user's function on one slice of the mapped dimension."""
         dynamic, kwargs = pytrees.tree_unflatten(self.in_tree, examples)
         args: list[Any] = [None] * (len(dynamic) + len(self.statics))
         for _, position, _, value in self.statics:
@@ -429,7 +435,7 @@ class _OutAxes:
         self.axes: list[int | None] = []
 
     def expand(self, results: Any) -> Any:
-        """Returns the results of one example, with a mapped dimension of size one."""
+        """Returns the results for one slice, with a mapped dimension of size one."""
         leaves, tree = pytrees.tree_flatten(results)
         try:
             axes = spread_prefix(self.given, results, _is_leaf)

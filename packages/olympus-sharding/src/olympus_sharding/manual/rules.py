@@ -59,7 +59,8 @@ def _with_zeros(given: Sequence[Any], nonzero: Sequence[bool], results: Sequence
 @define_axis_rule(shard_map_p)
 def _batch(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any) -> Any:
     if axis.layout is not None:
-        # Inside of the function, the mesh has more manual axes. Examples keep their explicit axes.
+        # Inside the function, more axes of the mesh are manual. The explicit axes over which the
+        # batch dimension is sharded stay explicit.
         mesh = mesh_inside(params["mesh"], tuple(manual_axes(params)))
         axis = axis._replace(layout=(mesh, axis.layout[1]))
     local_axis = axis

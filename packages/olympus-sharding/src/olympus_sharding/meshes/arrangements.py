@@ -85,11 +85,11 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Arranges the devices of several slices, which are connected by a network.
+    """Arranges the devices of several slices, which a data-centre network (DCN) connects.
 
     Args:
       mesh_shape: the sizes of the mesh axes within a slice.
-      dcn_mesh_shape: the sizes of the same axes over the slices; the mesh has the product of both.
+      dcn_mesh_shape: the sizes of the same axes over the slices.
       devices: the devices; the devices of the default backend if None.
       process_is_granule: whether to group devices by process, not by slice.
       should_sort_granules_by_key: whether to order slices by their numbers, not by their first
@@ -97,7 +97,8 @@ def create_hybrid_device_mesh(
       allow_split_physical_axes: as for `create_device_mesh`.
 
     Returns:
-      An array of devices, whose shape is the product of both shapes.
+      An array of devices. Its shape is the elementwise product of ``mesh_shape`` and
+        ``dcn_mesh_shape``.
 
     Raises:
       ValueError: the number of slices, or of devices in a slice, does not match.

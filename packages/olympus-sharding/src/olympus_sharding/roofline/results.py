@@ -186,7 +186,7 @@ def register_standard_roofline(prim: Primitive) -> None:
 
 
 def free(*operands: Any, **params: Any) -> RooflineResult:
-    """Rule of operations that cost nothing."""
+    """Estimates an operation that costs nothing."""
     return RooflineResult.zeros()
 
 
@@ -203,7 +203,7 @@ def unfused(context: RooflineRuleContext, operations: int) -> RooflineResult:
 
 
 def elementwise(context: RooflineRuleContext, *operands: RooflineShape, **params: Any) -> Any:
-    """Rule of elementwise operations; counts one arithmetic operation for each element."""
+    """Estimates an elementwise operation: one arithmetic operation for each element."""
     return unfused(context, RooflineShape.from_aval(context.avals_out[0]).size)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Device arrays: their class, parts, layouts, XLA shardings, and transfers.
 
-May import `platforms` and `_jaxlib`.
+This folder may import `platforms` and `_jaxlib`.
 """

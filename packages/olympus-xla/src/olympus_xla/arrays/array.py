@@ -240,7 +240,7 @@ def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
 
 
 def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
-    """Yields copies of an array's rows in host memory, which is cheaper than slicing."""
+    """Yields an array's rows, cut from a host copy, which costs less than slicing on the device."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)
     committed = array._committed
@@ -264,7 +264,7 @@ def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
 
 
 def _devices(self: ArrayImpl) -> set:
-    """Returns the devices that hold shards of the array."""
+    """Returns the device of a single-device array; for other arrays, returns the sharding."""
     check_not_deleted(self)
     return self._sharding.device_set
 
@@ -328,7 +328,7 @@ def _aval_property(name: str, doc: str) -> property:
 
 _members = {
     "__array__": _to_numpy,
-    # NumPy uses the right operand's operator if its priority is higher.
+    # NumPy calls the right operand's operator if the right operand has the higher priority.
     "__array_priority__": 100,
     "__bool__": _bool,
     "__complex__": _complex,

@@ -2,8 +2,8 @@
 """Functions that copy arrays by compiled programs, set by a higher package.
 
 A transfer that changes the shards of an array, or its layout, runs a compiled program. This folder
-may not import the compiler, so `olympus_xla.evaluator` fills the slots with the functions of
-`calls.copies`.
+may not import the compiler, so `olympus_xla.evaluator` sets the attributes of `compiled_copies` to
+functions of `calls.copies`.
 """
 
 from __future__ import annotations

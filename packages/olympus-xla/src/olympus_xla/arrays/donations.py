@@ -20,7 +20,7 @@ __all__ = ["calls_that_took", "note_donations"]
 # Maps the type of a donated array to the calls that took arrays of this type, latest last.
 _calls: dict[str, dict[str, None]] = {}
 
-_MOST = 3  # the number of calls that are kept for one type
+_MOST = 3  # the largest number of calls that are kept for one type
 _MOST_TYPES = 1000
 
 

@@ -161,7 +161,7 @@ layouts_in_use = _InUse()
 
 
 def constrains_layouts(closed: Any) -> bool:
-    """Returns whether a program constrains layouts, so the compiler chooses result layouts."""
+    """Returns whether a program constrains layouts; if so, the compiler chooses result layouts."""
     return _any_constraint(closed.jaxpr, set())
 
 

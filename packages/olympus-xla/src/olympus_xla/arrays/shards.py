@@ -117,7 +117,7 @@ def addressable_shards(array: Any) -> list[Shard]:
 
 
 def gather(array: Any) -> np.ndarray:
-    """Collects the shards of an array, all of which are in this process, in a NumPy array."""
+    """Returns the contents of a fully addressable array as a NumPy array, copied from shards."""
     parts = array._arrays
     for part in parts:
         part._copy_single_device_array_to_host_async()

@@ -79,10 +79,11 @@ _DONATE = ArrayCopySemantics.DONATE_INPUT
 
 
 def sharding_of_place(place: Any) -> Sharding:
-    """Returns the sharding of a place: a device, sharding, partition spec or None (the default).
+    """Returns the sharding of a place: a device, sharding, format or partition spec.
 
     Raises:
-      ValueError: ``place`` has another type, or is a partition spec while no mesh is set.
+      ValueError: ``place`` has another type, is a sharding over an abstract mesh, or is a partition
+        spec while no mesh is set.
     """
     kind = type(place)
     if kind is SingleDeviceSharding:
@@ -255,7 +256,7 @@ def _place_in_program(place: Any) -> Any:
     """Converts a partition spec, inside a program, to a sharding over the current mesh."""
     if type(place) is not PartitionSpec:
         if place is not None and not isinstance(place, Sharding | Format | MemorySpace):
-            sharding_of_place(place)  # refuses what is no place
+            sharding_of_place(place)  # raises an error unless ``place`` is a place
         return place
     mesh: Any = concrete_mesh_in_force() or mesh_in_force()
     if mesh.empty:
@@ -295,7 +296,7 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
     elif not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
     elif own._internal_device_list[0].platform == "cpu":
-        # The host makes the new shards from its memory.
+        # A copy on the host is cut into the new shards.
         result = _put_host(host_value(array), array.aval, sharding, True, False)
     else:
         result = compiled_copies.between_devices(array, sharding)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transfer guards. The runtime enforces the configured levels.
 
-Explicit transfers (``device_put``, ``device_get``) set a mark while they run, by which the runtime
-distinguishes them from implicit transfers.
+``device_put`` and ``device_get`` set a mark while they run, so the runtime treats their transfers
+as explicit. All other transfers are implicit.
 """
 
 from __future__ import annotations

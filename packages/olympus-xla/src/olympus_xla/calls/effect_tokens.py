@@ -51,7 +51,7 @@ def take(effects: Sequence[Any], devices: tuple) -> list[Any]:
 
 
 def handlers(effects: Sequence[Any], devices: tuple) -> list[Any]:
-    """Returns the handlers of the tokens among a computation's results."""
+    """Returns the C++ objects that make arrays from the tokens among a computation's results."""
     place = _place(devices)
     return [array_result_handler(carrier, place, True) for _ in effects]
 

@@ -104,12 +104,13 @@ def jit(
         values. If not given, `jit` returns a decorator.
       in_shardings: the shardings of operands; None to keep their current shardings.
       out_shardings: the shardings of results; None to leave them to the compiler.
-      static_argnums: positions of arguments whose values are compiled in. They must be hashable.
+      static_argnums: positions of arguments whose values are compiled in. The values must be
+        hashable.
       static_argnames: names of arguments whose values are compiled in.
-      donate_argnums: positions of donated arguments, whose memory the results may reuse. They
-        cannot be used afterwards.
+      donate_argnums: positions of donated arguments, whose memory the results may reuse. Donated
+        arrays cannot be used after the call.
       donate_argnames: names of donated arguments.
-      keep_unused: whether to pass arguments to the executable that the function does not use.
+      keep_unused: whether the executable also takes the arguments that the function does not use.
       device: the device to run on.
       backend: the platform to run on.
       inline: whether to inline the function when another `jit` traces a call of it.
@@ -120,8 +121,9 @@ def jit(
       max_traces: the number of times that the function may be traced; None for no limit.
       compile_budget: the compile time to aim at, in seconds. XLA's CPU compiler is slow for code
         that is repeated many times, such as the unrolled steps of a solver. Such programs are split
-        so that they are expected to compile within the budget; ``compiled.report()`` shows where.
-        "auto" splits programs only if it saves much time. `float("inf")` never splits them.
+        into parts that are expected to compile within the budget; ``compiled.report()`` lists the
+        places. "auto" splits a program only if this saves much time. `float("inf")` never splits
+        them.
       cache: whether a program that another process has stored on disk may replace tracing. It is
         used only if the function and everything that it reads are provably the same
         (docs/caches.md). None stands for the flag ``olympus_program_cache``.
@@ -176,7 +178,7 @@ def jit(
 
 
 def _with_control_flow(fun: Callable[..., Any], keywords: dict[str, Any]) -> Any:
-    """Returns what `jit` returns with ``control_flow``; pickles refer to this function."""
+    """Returns the jitted function for ``control_flow=True``. Pickles refer to this function."""
     return jit(fun, control_flow=True, **keywords)
 
 
@@ -367,7 +369,7 @@ def _release_devices() -> None:
 
 @api_boundary
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
-    """Traces the function for arguments with these types: arrays or `ShapeDtypeStruct`s."""
+    """Traces the function for arguments of the given types: arrays or `ShapeDtypeStruct`s."""
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 

@@ -67,8 +67,8 @@ def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
         return leaf  # references do not move
     if isinstance(given, PartitionSpec):
         mesh = concrete_mesh_in_force()
-        # With a mesh of devices, a sharding in place of the spec also determines the devices of the
-        # outer program.
+        # A partition spec names only axes. Over a mesh of devices it becomes a `NamedSharding`, so
+        # that the constraint also determines the devices of the outer program.
         return constrain(leaf, given if mesh is None else NamedSharding(mesh, given), what)
     if type(given) is not Format:
         return constrain(leaf, given, what)

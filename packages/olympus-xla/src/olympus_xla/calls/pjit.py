@@ -20,7 +20,7 @@ __all__ = ["pjit"]
 
 
 class _Unspecified:
-    """Type of the default of shardings, which leaves them to the compiler."""
+    """Type of `UNSPECIFIED`, the default, which leaves shardings to the compiler."""
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"

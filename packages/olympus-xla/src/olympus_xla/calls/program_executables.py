@@ -82,7 +82,7 @@ def _compile(
 def lowered_for(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
 ) -> program_lowering.Lowered:
-    """Returns the lowered module of a program. Placements on other devices share the module.
+    """Returns the lowered module of a program; placements on other devices share the module.
 
     Args:
       program: the program.
@@ -104,8 +104,8 @@ def staged_module(
 ) -> program_lowering.Lowered:
     """Returns the lowered module of a program, for a stage that the user requested.
 
-    The debug text of a module has the lines of the caller that lowered it. The module of the last
-    call is shared with this call if both have the same lines and the same configuration.
+    The debug text of a module shows the source line that requested the module. The last module is
+    reused only if the source line and the configuration are the same.
 
     Args:
       program: the program.

@@ -76,7 +76,7 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
-    """Returns the first operation with a bad result, and the user's line that it comes from."""
+    """Returns the first operation whose result has a NaN or an infinity, with the user's line."""
     environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
     with _debug_nans(False), _debug_infs(False):

@@ -84,7 +84,7 @@ def load(
 ) -> tuple[TracedProgram, Compiled]:
     """Loads a compiled function that `serialized_bytes` wrote: its program and its executable.
 
-    Loading runs code in the bytes. The program has types and names, but no equations.
+    Loading runs code that the bytes contain. The program has types and names, but no equations.
 
     Raises:
       ValueError: the bytes are not a compiled function or are damaged, or the function was compiled

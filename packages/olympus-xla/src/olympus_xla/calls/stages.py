@@ -340,7 +340,8 @@ class Lowered(Stage):
 
         Args:
           compiler_options: options of XLA by name, in addition to those of `jit`.
-          device_assignment: the devices on which the program must be placed. Only checked.
+          device_assignment: the devices on which the program is expected to run. This argument is
+            only compared with the devices of the operands and results.
 
         Raises:
           ValueError: the program was not lowered for the platform of its devices, or its devices
@@ -445,7 +446,7 @@ class Compiled(Stage):
         return _loaded, (contents, self.in_tree, self.out_tree)
 
     def runtime_executable(self) -> Any:
-        """The executable, an object of jaxlib."""
+        """Returns the executable, an object of jaxlib."""
         return self._compiled.executable.loaded
 
     # ---- placement of operands and results ----
@@ -464,7 +465,7 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, in the arguments' structure; None for unused ones."""
+        """The shardings of the arguments, in the arguments' structure; None if unused."""
         return self._of_operands(self._flat_input_shardings(), None)
 
     @property
@@ -504,7 +505,7 @@ class Compiled(Stage):
 
 
 def _loaded(contents: bytes, in_tree: Any, out_tree: Any) -> Compiled:
-    """Returns the compiled function of a pickle."""
+    """Returns the compiled function that a pickle contains."""
     program, inner = serialized.load(contents, out_tree)
     return Compiled.of_executable(program, in_tree, inner)
 

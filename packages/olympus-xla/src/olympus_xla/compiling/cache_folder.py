@@ -102,7 +102,7 @@ def check_folder(path: Path) -> None:
 
 
 def warn_quietly(message: str) -> None:
-    """Warns of a failure of the user's folder. Warning filters cannot turn it into an error."""
+    """Warns of a failure of the user's folder. Warning filters cannot make the warning an error."""
     try:
         warn_user(message)
     except UserWarning:

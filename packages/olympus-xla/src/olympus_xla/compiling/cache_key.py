@@ -161,7 +161,7 @@ def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
 
 @functools.cache
 def processor_identity() -> str | None:
-    """Returns the processor's model, features and number; None if they are unknown."""
+    """Returns the model, the features and the count of the processors; None if unknown."""
     system = (platform.system(), platform.machine(), str(os.cpu_count()), _usable_processors())
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

@@ -90,8 +90,8 @@ def compile_module(
       source: the function from which the computation comes, for reports.
       equations: the number of equations of the program, for reports.
       is_inspected: whether the executable is for inspection. If so, it is loaded from disk only if
-        the user has named a directory, because a loaded executable may have other source positions
-        and cannot be written.
+        the user has named a directory, because such an executable may have other source positions
+        and cannot be serialized.
 
     Returns:
       The loaded executable.

@@ -47,7 +47,7 @@ class _Call:
             self.done.release()
 
 
-# Interrupted calls that still use the MLIR context for building programs.
+# Interrupted calls that still use the MLIR context in which the process builds programs.
 _abandoned: list[_Call] = []
 
 

@@ -173,7 +173,7 @@ def committed_sharding(value: Any) -> Any:
     """Returns the sharding of a committed operand; None for uncommitted operands."""
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
-    value = plain_array(getattr(value, "_array", value))  # for a reference, its array
+    value = plain_array(getattr(value, "_array", value))  # a reference stands for its array
     if type(value) is ArrayImpl:
         return value._sharding if value._committed else None
     # In ahead-of-time compilation, the value may be only the type of an array.

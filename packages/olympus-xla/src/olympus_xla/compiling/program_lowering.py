@@ -84,7 +84,7 @@ class Lowered:
       host_callbacks: Python functions that the computation calls.
       is_for_devices: whether the module can run only on the devices of its placement.
       keep_alive: objects that must live as long as the computation.
-      platforms: the platforms it was lowered for.
+      platforms: the platforms for which the program was lowered.
       program: the program whose equations were lowered, after the passes that change it.
       needs_refinement: whether the module has dynamic shapes, which must be inferred from the
         shapes of the operands.

@@ -19,7 +19,7 @@ _MOST_KEPT = 16
 
 @contextmanager
 def calling_back() -> Iterator[None]:
-    """Context manager around a call of Python from a compiled program. Stores exceptions."""
+    """Context manager around a call of Python from a compiled program, which stores exceptions."""
     outer, _calls.active = in_callback(), True
     try:
         yield
@@ -45,7 +45,7 @@ def remember(error: BaseException) -> None:
 def raise_callback_error(error: Exception) -> None:
     """Raises a runtime error, with the callback's exception, if any, as its cause.
 
-    If the callback's exception ends the program, such as `SystemExit`, raises it instead.
+    An exception that ends the program, such as `SystemExit`, is raised itself.
     """
     original = find_cause(error)
     if isinstance(original, Exception):

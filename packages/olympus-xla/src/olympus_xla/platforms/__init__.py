@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Platforms: the clients of their devices, plugins, and descriptions of absent machines.
 
-May import `_jaxlib` and the lower packages.
+This folder may import `_jaxlib` and the lower packages.
 """

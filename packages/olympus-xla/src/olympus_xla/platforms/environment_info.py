@@ -49,7 +49,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 def _library_version() -> list[str]:
-    """Returns the version of the library under the name that the program imports."""
+    """Returns a line with the version of the library, under the name that the program imports."""
     for name in ("jax", "olympus"):
         version = getattr(sys.modules.get(name), "__version__", None)
         if version is not None:

@@ -5,10 +5,10 @@ If the service ran in process 0 itself, it would die with process 0, and XLA wou
 processes at once. A separate service outlives process 0. The other processes can then learn which
 process died and raise an exception.
 
-Run as ``python -m olympus_xla.processes.coordination_service OPTIONS`` with the options as JSON. It
-writes ``listening`` to its standard output as soon as processes can report. Process 0 ends it by
-the line ``shutdown`` on its standard input. The death of process 0 also ends it, because the stream
-is then closed.
+The command ``python -m olympus_xla.processes.coordination_service OPTIONS`` runs the service, with
+the options as JSON. The service writes ``listening`` to its standard output as soon as processes
+can report. It ends at the line ``shutdown`` on its standard input, or when process 0 dies, which
+closes this stream.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class CoordinationServiceProcess:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the service process after a failed start, once the other processes know."""
+        """Ends the service process after a failed start, once the other processes are told."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._end(5)
         if self._process.poll() is None:

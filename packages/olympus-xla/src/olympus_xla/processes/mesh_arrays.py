@@ -147,12 +147,12 @@ def ltg_batcher(
     """Applies the batching rule of `host_local_array_to_global_array`.
 
     Args:
-      insert_axis: whether the examples are sharded over the mesh axes of the mapped axis.
+      insert_axis: whether the batch dimension is sharded over the mesh axes of the mapped axis.
       axis_data: the mapped axis.
       vals_in: the operand.
       dims_in: the operand's batch dimension.
       global_mesh: the mesh.
-      pspec: the partition spec of the array for one example.
+      pspec: the partition spec of the array without the batch dimension.
     """
     (arr,), (dim,) = vals_in, dims_in
     entries = (*pspec, *(None,) * (dim - len(pspec)))

@@ -57,7 +57,7 @@ class ProcessFailureError(RuntimeError):
 
 
 class ProcessMonitor:
-    """Watches the other processes from a separate thread.
+    """Monitor of the other processes, which runs in a separate thread.
 
     Args:
       client: the client of the coordination service.

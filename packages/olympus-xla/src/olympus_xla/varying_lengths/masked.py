@@ -37,9 +37,9 @@ def masked(fun: F) -> F:
     ``x[mask]``, `nonzero`, `unique`, `compress`, `extract`, `argwhere`, `flatnonzero` and `where`
     of one argument need no ``size=``. Operations on their results ignore the padding, as with
     `bucketed`: a mean divides by the number of selected elements. The function is compiled once for
-    all masks. `jit`, `grad` and `vmap` can be applied to the function and inside the function.
-    If `vmap` is applied inside the function, and the mapped function selects elements by a mask of
-    each example, the mapped function must return arrays of fixed sizes.
+    all masks. `jit`, `grad` and `vmap` can be applied to the function and inside the function. If
+    `vmap` is applied inside the function, and the mapped function selects elements by a batched
+    mask, the mapped function must return arrays of fixed sizes.
 
     Args:
       fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
@@ -117,7 +117,7 @@ def _run(
 
 
 def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that `vmap` can map, and that runs ``fun`` as masked on one example."""
+    """Returns a function that `vmap` can map, and that applies ``fun`` as masked."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = _run(fun, args, kwargs, is_example=True)

@@ -83,7 +83,7 @@ def _shorten_on_host(x: Any, *, shape: tuple[int, ...]) -> Any:
 
 
 def _is_plain(x: Any) -> bool:
-    """Returns whether NumPy can read an array: it has no typed keys, and is in this process."""
+    """Returns whether NumPy can read an array: it is fully addressable and holds no typed keys."""
     return not dtypes.is_extended(get_aval(x).dtype) and getattr(x, "is_fully_addressable", True)
 
 

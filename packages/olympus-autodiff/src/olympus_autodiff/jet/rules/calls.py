@@ -52,7 +52,7 @@ jet_rules.define(lax.closed_call_p, _call_jet(lax.closed_call_p, "call_jaxpr", c
 def _composite_jet(
     primals: Sequence[Any], series: Sequence[Any], *, jaxpr: ClosedOlympuspr, **params: Any
 ) -> Any:
-    """Taylor rule of composites: applies the rules of the decomposition."""
+    """Applies the Taylor rules of the operations in a composite's decomposition."""
     return jet_flat(olympuspr_as_fun(jaxpr), primals, series, order_of(series))
 
 

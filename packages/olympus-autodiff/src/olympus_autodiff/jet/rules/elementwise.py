@@ -292,7 +292,7 @@ def _power_of_moving(x: Any, terms: Series, y: Any, result: Any) -> Series:
 
 @jet_rules.define(lax.atan2_p)
 def _atan2_jet(primals: Terms, series: Terms) -> Any:
-    """Taylor rule of atan2: the derivative of the angle is ``(y' x - x' y) / (x^2 + y^2)``."""
+    """Returns the angle and its terms, by the derivative ``(y' x - x' y) / (x^2 + y^2)``."""
     order = order_of(series)
     result = lax.atan2_p.bind(*primals)
     shape = shape_of(result)

@@ -23,7 +23,7 @@ def _linear_solve_jet(
     const_lengths: LinearSolveParts,
     jaxprs: LinearSolveParts,
 ) -> Any:
-    """Taylor rule of linear solves: solves for each term, given the terms of lower order."""
+    """Solves for each term of the solution in turn, given its terms of lower order."""
     results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, right_hand_sides = split_operands(primals, const_lengths)
     const_series, right_hand_series = split_operands(series, const_lengths)

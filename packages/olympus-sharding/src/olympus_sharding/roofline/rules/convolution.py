@@ -25,7 +25,7 @@ def _convolution(
     batch_group_count: int,
     **_: Any,
 ) -> RooflineResult:
-    """Rule of convolutions.
+    """Estimates a convolution.
 
     Products with padding, and with the zeros between dilated elements, do not count.
     """

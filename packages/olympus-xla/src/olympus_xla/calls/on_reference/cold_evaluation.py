@@ -137,9 +137,9 @@ def _is_small(aval: ShapedArray) -> bool:
 def is_of_instruction_set(primitive: Primitive) -> bool:
     """Returns whether the reference evaluates the same operations as the compiled program.
 
-    False for kernels and sharded maps, whose expansions simulate other machines, for custom rules,
-    whose expansions call the user's functions, and for primitives of other libraries, which may be
-    lowered in another way.
+    The answer is False for kernels and sharded maps, whose expansions simulate other machines. It
+    is False for custom rules, whose expansions call the user's functions, and for primitives of
+    other libraries, which may be lowered in another way.
     """
     expansion = expansion_rules.rules.get(primitive)
     return expansion is None or expansion.__module__.startswith(_PACKAGES_OF_INSTRUCTIONS)
@@ -200,7 +200,7 @@ def evaluate(
                 closed.jaxpr, closed.consts, *map(reference_array, operands, closed.in_avals)
             )
     except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
-        # NumPy raises the last two errors for arrays that are too large.
+        # NumPy raises MemoryError or ValueError for arrays that are too large.
         cold.calls = 0
         return None
     cold.calls = max(0, cold.calls - trace.work // _ELEMENTS_OF_A_CALL)

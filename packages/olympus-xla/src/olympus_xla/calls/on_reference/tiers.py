@@ -271,7 +271,7 @@ def _on_reference(
     except (_AbandonedError, MissingRuleError, MemoryError, ValueError):
         if trace.has_called_python:
             raise
-        return None  # for any other error, the executable raises the proper error
+        return None  # the executable will report any error that the user should see
     results = [
         device_array(value, aval, placement.replicated, placement.committed)
         for value, aval in zip(values, closed.out_avals, strict=True)

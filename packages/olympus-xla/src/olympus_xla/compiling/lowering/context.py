@@ -40,7 +40,7 @@ class ModuleLowering:
 
     Attributes:
       compile_budget: the wanted compile time in seconds; None for the default.
-      cuts: the cuts that limit fused functions, of all programs of the module.
+      cuts: for each program of the module, the cuts that limit the size of fused functions.
       module: the MLIR module.
       platforms: the platforms for which the module is lowered.
       host_callbacks: the Python functions that the program calls, in the order of their indices.
@@ -399,7 +399,7 @@ class LoweringContext:
         self.operation(name, [], results)
 
     def constant(self, value: Any, dtype: Any = None) -> Any:
-        """Returns a constant array, or a scalar."""
+        """Returns a constant array. A block emits each constant of rank 0 once."""
         array = np.asarray(value, dtype)
         if array.ndim == 0:
             return self.scalar(array, array.dtype)
@@ -411,7 +411,7 @@ class LoweringContext:
         )
 
     def scalar(self, value: Any, dtype: Any) -> Any:
-        """Returns a constant of rank 0, which is emitted once in a block."""
+        """Returns a constant of rank 0. A block emits each constant once."""
         attribute = mlir.splat(value, (), dtype)
         found = self._constants.get(attribute)
         if found is None:
@@ -428,7 +428,7 @@ class LoweringContext:
         return found
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
-        """Returns an array filled with one constant, which is emitted once in a block."""
+        """Returns an array filled with one value. A block emits each filled array once."""
         scalar = self.scalar(value, dtype)
         if not len(shape):
             return scalar
@@ -645,8 +645,8 @@ constant_handlers: dict[type, Callable[[Any], np.ndarray]] = {
 }
 
 
-# Locations by (traceback, primitive, name stack, prefix, callers). Emptied when it is large,
-# because tracebacks keep code objects alive.
+# Locations by (traceback, primitive, name stack, prefix, callers). The dictionary is emptied when
+# it is large, because tracebacks keep code objects alive.
 _locations = mlir.locations
 
 

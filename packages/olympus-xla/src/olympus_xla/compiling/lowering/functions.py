@@ -33,7 +33,7 @@ def argument_attributes(
     Args:
       module: the module.
       avals: the operands' types.
-      num_tokens: the number of results that precede the program's results.
+      num_tokens: the number of tokens, which precede the program's results.
       out_avals: the types of the results, which may reuse operands' memory.
       replicated: for each operand, whether it is the same on all replicas.
       shardings: the shardings of operands, or None.
@@ -118,7 +118,11 @@ def _results_for(
     out_avals: Sequence[Any],
     targets: list[int | None],
 ) -> list[int | None]:
-    """Returns, for each donated operand, the first free result of its type."""
+    """Returns for each operand the result that reuses its memory, or None.
+
+    ``targets`` has the results that are already chosen, and is updated. Each donated operand gets
+    the first free result of its type.
+    """
     free: dict[Any, list[int]] = {}
     for position, aval in enumerate(out_avals):
         if position not in targets:

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 #: Passes of XLA that must not run on programs with cuts.
-# The second one compiles loops of few numbers by an emitter that does not know barriers.
+# The second pass compiles loops over small arrays by an emitter that does not know barriers.
 DISABLED_PASSES = ("cse_barrier_expander", "small-while-loop-hoisting")
 
 # Smaller programs compile quickly anyway.

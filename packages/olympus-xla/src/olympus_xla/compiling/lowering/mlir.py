@@ -590,8 +590,8 @@ def portable_artifact(module: Any, *, newest: bool = False) -> bytes:
 
     Args:
       module: the module, which is not changed.
-      newest: whether to write the current version of StableHLO. Otherwise writes the version of
-        twelve weeks ago, which older consumers can read.
+      newest: whether to write the current version of StableHLO. Otherwise the function writes the
+        version of twelve weeks ago, which older consumers can read.
 
     Raises:
       ValueError: the module has operations that the written version lacks.

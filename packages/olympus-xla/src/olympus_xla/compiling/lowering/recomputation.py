@@ -75,7 +75,7 @@ class _Plan:
       chains: for each value, the positions of the equations that make it.
       wanted_at: a mapping from the position of an equation to the values to recompute before it.
         The equation is the first that uses these values after their block.
-      dead: the equations of the blocks whose results are no longer used.
+      dead: the positions of equations whose results are no longer used.
     """
 
     def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:

@@ -84,7 +84,8 @@ def outlined(olympuspr: Olympuspr, platforms: Sequence[str]) -> Olympuspr:
         return olympuspr
     lighter = recomputed(olympuspr, runs, uses)
     if lighter is not olympuspr:
-        sizes = _sizes(lighter.eqns)  # recomputation made the blocks shorter
+        # the blocks no longer contain the equations that are recomputed elsewhere
+        sizes = _sizes(lighter.eqns)
         lighter_runs, lighter_uses = _blocks(lighter, sizes, numbering, _FEWEST_EQUATIONS // 2)
         if lighter_uses is not None and len(lighter_runs) >= len(runs):
             olympuspr, runs, uses = lighter, lighter_runs, lighter_uses

@@ -380,7 +380,7 @@ def _shape_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _values(attribute: Any) -> list[Any]:
-    """Returns the integers of an attribute, some symbolic; in nested rows if it has a shape."""
+    """Returns the integers of an attribute, which may be symbolic, as a list or as nested lists."""
     if attribute.__class__ is mlir.SymbolicIntegers:
         return attribute.values.tolist()
     if isinstance(attribute, ir.DenseElementsAttr):

@@ -70,7 +70,7 @@ def build_ffi_lowering_function(
     skip_ffi_layout_processing: bool = False,
     **lowering_args: Any,
 ) -> Callable[..., Any]:
-    """Like `ffi_lowering`, but the rule returns the MLIR operation."""
+    """Returns a rule like that of `ffi_lowering`, except that it returns the MLIR operation."""
 
     def build(context: Any, *operands: Any, **params: Any) -> Any:
         context = lowering_context(context)

@@ -19,7 +19,7 @@ from .rule_context import LoweringRuleContext, lowering_context
 
 
 def flatten_ir_values(xs: Any) -> list[Any]:
-    """Returns values, and the values inside sequences, as one list."""
+    """Returns one list of the values in ``xs``, whose items are values or sequences of values."""
     flat: list[Any] = []
     for each in xs:
         flat.extend([each] if isinstance(each, ir.Value | ir.Type) else each)
@@ -74,7 +74,7 @@ def emit_python_callback(
 
 
 def _checked(callback: Callable[..., Any], avals: Sequence[Any]) -> Callable[..., tuple]:
-    """Returns the function for XLA, which copies operands and checks the types of results."""
+    """Returns the function that XLA calls. It copies operands, and checks the types of results."""
 
     def call(*views: Any) -> tuple:
         with calling_back(), set_current_trace(evaluation_trace):

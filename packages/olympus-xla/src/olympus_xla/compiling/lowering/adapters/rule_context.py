@@ -141,7 +141,7 @@ class ShapePolyLoweringState:
 
 
 class TokenSet:
-    """The current token of each ordered effect. Immutable.
+    """Immutable record of the current token of each ordered effect.
 
     Args:
       tokens: a mapping from each effect to its token, an MLIR value.

@@ -168,7 +168,7 @@ def olympuspr_subcomp(
       *args: the values of the program's operands.
       dim_var_values: the sizes of symbolic dimensions.
       const_lowering: ignored, so constants may be built twice.
-      outer_traceback: the source of operations without a traceback.
+      outer_traceback: the source lines for operations that have no traceback.
 
     Returns:
       The values of the results, and the tokens after the program.

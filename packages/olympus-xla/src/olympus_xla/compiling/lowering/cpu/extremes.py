@@ -122,7 +122,7 @@ def _first_position(operand: Any, extreme: Any, axis: int) -> Any:
 
 
 def _rows_at(blocks: Any, found: Any) -> Any:
-    """Returns one row of each matrix, by its index."""
+    """Returns ``blocks[i, found[i], :]`` for each ``i``."""
     count, _, length = blocks.shape
     numbers = lax.GatherDimensionNumbers((1,), (1,), (1,), (0,), (0,))
     return lax.gather(

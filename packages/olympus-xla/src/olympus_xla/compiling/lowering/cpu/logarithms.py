@@ -43,7 +43,7 @@ _LOGARITHM = [
     0.037319306284189224,
 ]
 
-# For operands below this, log(1 + x) and its relatives round to the operand.
+# For operands below this, log(1 + x) and the inverse hyperbolic functions round to the operand.
 _SMALL = 2.0**-25
 
 # For operands above this, the inverse hyperbolic sine is the logarithm of twice the operand.

@@ -6,17 +6,17 @@ Two defaults are replaced:
 - XLA emits a fusion of one operation in tiles of 16 elements, which pass through the stack. Its
   loop emitter, which all other fusions use, takes a third to a half of the time: 0.09 instead of
   0.26 ns an element for ``abs``. Compilation takes less time, too. Transpositions are faster in
-  tiles, so programs that may have some keep them.
+  tiles, so programs that may transpose keep the tiles.
 - XLA prefers vectors of 256 bits. Processors of AMD with AVX-512 compute with 512 at the same
   clock rate, so that arithmetic takes half of the time. LLVM, by its own tuning, also prefers 512
   for these processors and 256 for those of Intel, which lower their clock rate.
 
-Both change how loops are cut, not what they compute. The reciprocal square root starts at a more
-exact estimate with 512 bits, so the bound of its error falls from 1.75 to 1 unit in the last place.
-The error of ``erf`` falls from 6.8 to 5.8 units.
+Both replacements change how loops are cut, not what they compute. The reciprocal square root starts
+at a more exact estimate with 512 bits, so the bound of its error falls from 1.75 to 1 unit in the
+last place. The error of ``erf`` falls from 6.8 to 5.8 units.
 
-The flag ``olympus_cpu_lowerings`` turns both off. The group ``elementwise`` of the benchmarks
-covers this module.
+The flag ``olympus_cpu_lowerings`` turns both replacements off. The group ``elementwise`` of the
+benchmarks covers this module.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _DTYPES = tuple(map(np.dtype, "f d".split()))
 
 
 def parts_of_product(context: LoweringContext, dimension_numbers: Any) -> int:
-    """Returns the number of parts of the rows of a matrix times a vector; 1 for other products."""
+    """Returns the number of row blocks into which a matrix-vector product is cut; 1 for others."""
     left, right = context.avals_in
     if (
         dimension_numbers != (((1,), (0,)), ((), ()))
@@ -48,7 +48,7 @@ def parts_of_product(context: LoweringContext, dimension_numbers: Any) -> int:
 
 
 def product_in_parts(matrix: Any, vector: Any, *, parts: int, precision: Any) -> Any:
-    """Multiplies parts of the rows of a matrix by a vector."""
+    """Multiplies a matrix by a vector, as ``parts`` products with equally many rows."""
     rows, columns = matrix.shape
     product = lax.dot_general(
         lax.reshape(matrix, (parts, rows // parts, columns)),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative sums, products, extremes and sums of exponentials, by loops over blocks.
+"""Cumulative sums, products, extremes and log-sum-exps, by loops over blocks.
 
 XLA's CPU backend computes cumulative operations by reductions of windows, in 5 to 10 ns per
-element, and in 500 ns for sums of exponentials. The loops of this module take 0.3 to 1.2 ns, and 5
-ns for sums of exponentials.
+element, and in 500 ns for log-sum-exp. The loops of this module take 0.3 to 1.2 ns, and 5 ns for
+log-sum-exp.
 
 Each step of a loop combines two vectors. If the scan is not along the last dimension, a vector
 holds neighbouring elements, else elements of several rows. Long rows are cut into blocks, which are

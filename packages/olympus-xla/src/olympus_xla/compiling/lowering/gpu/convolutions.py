@@ -43,7 +43,7 @@ def sum_of_products(
     window = weights.shape[3:]
     geometry = list(zip(inputs.shape[3:], window, window_strides, rhs_dilation, strict=True))
     sizes = [max(0, (size - gap * (n - 1) - 1) // stride + 1) for size, n, stride, gap in geometry]
-    # The dimensions: groups, output features, examples, and output positions.
+    # The dimensions: groups, output features, batch, and output positions.
     total = lax.full((*weights.shape[:2], inputs.shape[1], *sizes), 0, wide)
     for offsets in itertools.product(*map(range, window) if 0 not in sizes else [()]):
         starts = [offset * gap for offset, gap in zip(offsets, rhs_dilation, strict=True)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering rules, one file for each family of primitives.
 
-`tables.lowering_rules` imports a file at the first look-up of a primitive of its family. May import
-the modules of `lowering`, `foreign`, `arrays` and below.
+`tables.lowering_rules` imports a file at the first look-up of a primitive of its family. This
+folder may import the modules of `lowering`, `foreign`, `arrays` and below.
 """

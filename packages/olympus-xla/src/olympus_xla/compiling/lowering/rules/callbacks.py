@@ -47,7 +47,7 @@ _PARTITIONED_TARGETS = {
 
 
 def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
-    """Returns the function that XLA calls with NumPy views, given the interpreter's ``run``."""
+    """Returns the function that XLA calls with NumPy views. It calls ``run`` on arrays."""
     to_array = _array_maker()
 
     def call(*views: Any) -> tuple:
@@ -74,7 +74,10 @@ def emit_callback(
     effect: Any = None,
     on_each_device: bool = False,
 ) -> list[Any]:
-    """Builds a call of a Python function of NumPy arrays. An ordered effect orders the calls."""
+    """Builds a call of a Python function of NumPy arrays.
+
+    Calls with the same ordered effect run in the order of the program.
+    """
     is_ordered = effect is not None and effect in ordered_effects
     results, token = python_call(
         context,

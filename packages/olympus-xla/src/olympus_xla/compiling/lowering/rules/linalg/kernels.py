@@ -128,7 +128,7 @@ def _sharding_rule(avals_in: Sequence[Any], avals_out: Sequence[Any], batch: int
     shared = [factor(size) for size in avals_in[0].shape[:batch]]
 
     def dimensions(aval: Any) -> str:
-        if not aval.shape:  # one number for all examples
+        if not aval.shape:  # a scalar, which is shared by all batch elements
             return "[]"
         return f"[{', '.join([*shared, *map(factor, aval.shape[batch:])])}]"
 
@@ -147,7 +147,7 @@ def _factor_name(index: int) -> str:
 
 
 def ui8(value: str | int) -> np.uint8:
-    """Returns a LAPACK option, a letter, as its character code."""
+    """Returns a LAPACK option, a letter or its character code, as a uint8 code."""
     return np.uint8(ord(value) if isinstance(value, str) else value)
 
 
@@ -159,7 +159,7 @@ def parts(x: Any, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], Any]:
 
 
 def nan_unless(ok: Any, x: Any) -> Any:
-    """Returns the array with NaNs in the examples for which a condition does not hold."""
+    """Returns the array with NaNs in the batch elements for which a condition does not hold."""
     aval = get_aval(x)
     nan = np.full((), np.nan, aval.dtype)
     condition = lax.broadcast_in_dim(ok, aval.shape, tuple(range(get_aval(ok).ndim)))
@@ -172,7 +172,7 @@ def succeeded(info: Any) -> Any:
 
 
 def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Defines a function of arrays as the lowering rule of a primitive on a platform."""
+    """Returns a decorator that defines a function of arrays as a platform's lowering rule."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         define_for_platform(primitive, platform, lower_with(function))
@@ -182,7 +182,7 @@ def rule_for(primitive: Any, platform: str) -> Callable[[Callable[..., Any]], Ca
 
 
 def refuse(primitive: Any) -> None:
-    """Defines a rule that raises an error: the platform has no routine for the primitive."""
+    """Defines a rule that raises NotImplementedError, for a platform without a routine."""
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         raise NotImplementedError(
