@@ -19,7 +19,7 @@ from .trace import call_batched
 __all__ = ["BatchedLoop", "compaction_sizes", "run_compacted"]
 
 # A heuristic: each stage has a quarter of the examples of the stage before. Gathering then costs
-# little beside the iterations, and at most four times as many examples run as are unfinished.
+# little compared with the iterations. At least a quarter of the examples that run are unfinished.
 _SHRINK = 4
 _SMALLEST_BATCH = 8
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples of a batch, gathered from it and scattered back by their numbers."""
+"""Gathering of some examples of a batch, and scattering of examples back into the batch."""
 
 from __future__ import annotations
 

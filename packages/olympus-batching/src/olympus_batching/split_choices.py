@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of choices in which each branch runs only on the examples that take it."""
+"""Batching of conditionals in which each branch runs only on the examples that select it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_split(
     branches: Sequence[Callable[..., list[Any]]],
     out_avals: Sequence[Any],
 ) -> list[Any]:
-    """Runs each branch on the examples that take it.
+    """Runs each branch on the examples that select it.
 
     Args:
       axis: the axis of the examples.
@@ -63,7 +63,10 @@ def _run_branch(
     branch: Callable[..., list[Any]],
     results: list[Any],
 ) -> list[Any]:
-    """Runs one branch on the examples that take it, and puts their results into ``results``."""
+    """Runs one branch on the examples that select it.
+
+    Returns ``results`` with the results of these examples inserted.
+    """
     size = axis.size
     lanes = -(-size // _PARTS)
     parts = axis._replace(size=lanes, name=None)

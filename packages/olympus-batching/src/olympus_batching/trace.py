@@ -29,7 +29,7 @@ _batching_rules = batching_rules.rules
 
 
 class BatchTrace(Trace):
-    """Applies primitives to operands, some of which hold all examples of a mapped axis.
+    """Trace that applies primitives to operands, some of which hold all examples of a mapped axis.
 
     Args:
       parent: the enclosing trace, which applies the batched primitives.

@@ -73,8 +73,8 @@ def vmap(
       axis_name: a name under which collectives such as `lax.psum` find the axis.
       axis_size: the number of examples, required if no argument is mapped.
       spmd_axis_name: the mesh axis (or a tuple of them) over which the examples are laid out.
-      sum_match: whether to sum a result that differs between examples over the examples, if its
-        ``out_axes`` is None.
+      sum_match: whether a result with ``out_axes`` None may differ between examples. Such a result
+        is summed over the examples.
       chunk_size: the largest number of examples that are computed at once, in a loop over chunks;
         the last chunk may be smaller. Temporary values then need the memory of that many examples.
         With ``"auto"``, a heuristic chooses the number of examples that need about 256 MiB. With

@@ -69,13 +69,13 @@ if not SUPPORTED_VERSIONS[0] <= jaxlib_version < SUPPORTED_VERSIONS[1]:
         'Install a supported one: python -m pip install "jaxlib>=0.10.2,<0.13"'
     )
 
-# The abstract base of arrays and tracers. `isinstance(tracer, Array)` asks the registered tracer
-# class and then `tracer._is_traced_array()`.
+# The abstract base of arrays and tracers. A value of the registered tracer class is an instance of
+# `Array` if its method `_is_traced_array` returns True.
 Array: TypeAlias = _jax.Array
 set_tracer_class = _jax.set_tracer_class
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
-# Call stacks of Python, kept by C++.
+# Python call stacks, stored as C++ objects.
 Traceback: TypeAlias = _jax.Traceback
 # Within a `TracebackScope`, tracebacks begin at the frame that entered the scope.
 TracebackScope = _jax.TracebackScope
@@ -89,12 +89,14 @@ config_trace_context = _jax.config.trace_context
 config_trace_context_names = _jax.config.trace_context_names
 config_unset = _jax.config.unset
 
-# Caches with a weakly referenced first argument, and interning with weak references.
+# `weakref_lru_cache` caches the results of a function and refers weakly to the first argument.
+# `weak_value_interner` refers weakly to the objects that it interns.
 weakref_lru_cache = _caches.weakref_lru_cache
 weak_value_interner = _caches.weak_value_interner
 
-# Partition specifications: the normal form of one entry, the normal form of all entries, and the
-# object that stands for "any".
+# Partition specs. `canonicalize_partition` returns the normal form of one entry, and
+# `canonicalize_partitions` returns the normal form of all entries. `set_pspec_unconstrained` sets
+# the object that stands for an unconstrained dimension.
 canonicalize_partition = _jax.canonicalize_partition
 canonicalize_partitions = _jax.canonicalize_partitions
 set_pspec_unconstrained = _jax.set_pspec_unconstrained
@@ -170,8 +172,8 @@ treedef_tuple = _jax.pytree.treedef_tuple
 
 pytree_registry = PyTreeRegistry()
 none_leaf_registry = PyTreeRegistry(enable_none=False)
-# Compiled calls flatten with this registry. In it, an array of an extended dtype is a node whose
-# child is its plain array.
+# Compiled calls flatten their arguments with this registry. In it, an array of an extended dtype is
+# a node, and its physical array is the only child.
 call_registry = PyTreeRegistry()
 # A treedef pickles its registry by reference, under these names.
 pytree_registry.__module__ = none_leaf_registry.__module__ = call_registry.__module__ = __name__

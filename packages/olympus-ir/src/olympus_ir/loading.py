@@ -58,7 +58,10 @@ class _TimedImport:
             self.seconds += time.perf_counter() - self.started
 
     def add_since_loading(self) -> None:
-        """Adds the time since this module was loaded, early in the import of OLYMPUS."""
+        """Sets the time to the seconds since this module was loaded.
+
+        The import of OLYMPUS loads this module early.
+        """
         self.seconds = time.perf_counter() - _loaded_at
 
 

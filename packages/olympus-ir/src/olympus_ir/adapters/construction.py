@@ -134,7 +134,7 @@ def shaped_abstractify(x: Any) -> AbstractValue:
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> Any:
-    """Returns the dtype of tangents of values of a dtype."""
+    """Returns the tangent dtype of a primal dtype."""
     return dtypes.tangent_dtype(dtypes.dtype(primal_dtype))
 
 
@@ -232,7 +232,7 @@ def donation_vector(
 def rebase_donate_argnums(
     donate_argnums: Sequence[int], static_argnums: Sequence[int]
 ) -> tuple[int, ...]:
-    """Renumbers donated arguments among the arguments that are not static.
+    """Returns the positions of donated arguments among the arguments that are not static.
 
     Raises:
       ValueError: an argument is donated and static.

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of one example and of a whole batch, for libraries that define batching themselves."""
+"""Conversion between the types of one example and of the whole batch.
+
+For libraries that define batching themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     Args:
       size: the number of examples.
       axis: the batch dimension; None if the value is shared by the examples.
-      aval: the type of all examples.
+      aval: the batched type.
 
     Example:
       >>> mapped_aval(3, 0, ShapedArray((3, 2), "float32"))

@@ -77,8 +77,9 @@ custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 # Rules that split an equation of a program into a known and an unknown part,
 # `rule(saveable, unknown_inputs, instantiated_inputs, equation)`. A rule returns the known
 # equation, the unknown equation, flags of the unknown results, flags of the instantiated results,
-# and the residuals. `checkpoint` recomputes the results of an equation with known operands if the
-# rule returns an unknown equation for it, and saves them if it returns none.
+# and the residuals. If the operands are known, the unknown equation tells `checkpoint` to recompute
+# the results of the equation. If the rule returns None as the unknown equation, `checkpoint` saves
+# the results.
 partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
@@ -101,7 +102,10 @@ class KnownTracer:
 
 
 class PartialTrace(StagingTrace):
-    """Records operations on unknown values; applies others in the parent trace."""
+    """Trace that records operations on unknown values.
+
+    Operations on known values alone are applied in the parent trace.
+    """
 
     __slots__ = ()
 

@@ -130,7 +130,7 @@ def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
 
 
 # JAX keeps the type states (``qdd``) of operands before and after a run. Programs here do not
-# change the types of operands. So variables have no states, and both lists of types are equal.
+# change the types of operands, so the states of all variables are None.
 attach(Var, initial_qdd=None, final_qdd=None)
 attach(Literal, hash=property(_hash))
 for _class in (Olympuspr, ClosedOlympuspr):

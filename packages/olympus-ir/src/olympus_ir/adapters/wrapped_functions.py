@@ -148,7 +148,11 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Copies the auxiliary outputs in ``stores``, those of another function, to own stores."""
+        """Copies the auxiliary outputs of another wrapped function to the stores of this one.
+
+        Args:
+          stores: the stores of the other function.
+        """
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)

@@ -40,14 +40,14 @@ _FORWARDING = frozenset(
     {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
 )
 
-# Operations that overwrite keys at traced positions, and the position of the operand with the keys
-# that they write. These are tracked only if the array has one key, which they then replace.
+# Operations that overwrite keys at traced positions. Each is mapped to the position of the operand
+# that holds the new keys. The check follows the new keys only if the array has a single key.
 _WRITING = {"scatter": 2, "dynamic_update_slice": 1}
 
 # The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
 
-# The equations of programs that the check follows.
+# For each program, the equations that the check follows.
 _of_keys: weakref.WeakKeyDictionary[Olympuspr, Sequence[Equation]] = weakref.WeakKeyDictionary()
 
 
@@ -133,12 +133,12 @@ def _follow(
 
     Args:
       olympuspr: the program.
-      inputs: the marks of the inputs.
-      constants: the marks of the constants.
+      inputs: the marks of each input; None for an input that is not a key array.
+      constants: the marks of each constant; None for a constant that is not a key array.
       indices: a mapping from integer variables to their values, where these are known.
 
     Returns:
-      The marks of the results.
+      The marks of each result; None for a result that is not a key array.
     """
     indices = dict(indices or ())
     known: dict[Any, Any] = dict(zip(olympuspr.invars, inputs, strict=True))
@@ -165,7 +165,11 @@ def _follow(
 
 
 def _equations_of_keys(olympuspr: Olympuspr) -> Sequence[Equation]:
-    """Returns the equations that have keys, and conversions, which may compute indices of keys."""
+    """Returns the equations whose operands or results include keys.
+
+    A program with such equations may compute the positions of keys by dtype conversions, so its
+    conversions are returned too.
+    """
     found = _of_keys.get(olympuspr)
     if found is None:
         has_keys = [
@@ -385,7 +389,15 @@ def _use_all(
     operands: Sequence[np.ndarray | None],
     of_body: Sequence[np.ndarray | None],
 ) -> None:
-    """Marks the operands that a loop body consumes. A sliced operand is marked as a whole."""
+    """Marks the operands that a loop body consumes.
+
+    An operand that the loop slices is marked as a whole, with the largest of the body's marks.
+
+    Args:
+      equation: the loop.
+      operands: the marks of the loop's operands.
+      of_body: the marks of the corresponding inputs after one run of the body.
+    """
     for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
             whole = now if now.shape == used.shape else np.full_like(used, now.max())

@@ -130,7 +130,12 @@ def _is_colored() -> bool:
 
 
 class _Layout:
-    """The lines of a document, with the parts added so far."""
+    """The layout of a document, built part by part.
+
+    Args:
+      width: the number of columns that groups without newlines may use.
+      use_color: whether to print colors as terminal codes.
+    """
 
     __slots__ = (
         "annotations",

@@ -10,12 +10,17 @@ __all__ = ["check_fields"]
 
 
 def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Checks a format string's fields against the values; returns whether there are fields.
+    """Checks that a format string's fields match the values, and returns whether it has fields.
+
+    Args:
+      fmt: the format string.
+      args: the positional values.
+      kwargs: the named values.
 
     Raises:
-      IndexError: a position has no value.
-      KeyError: a name has no value.
-      ValueError: a value has no field.
+      IndexError: a positional field has no value.
+      KeyError: a named field has no value.
+      ValueError: no field uses one of the values.
 
     Example:
       >>> check_fields("x is {x:.2f}", (), {"x": 1})

@@ -93,7 +93,7 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Calls ``callback(event, **kwargs)`` at each event.
+    """Calls ``callback(event, **kwargs)`` for each recorded event.
 
     Example:
       >>> heard = []
@@ -107,7 +107,7 @@ def register_event_listener(callback: Listener) -> None:
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Calls ``callback(event, duration, **kwargs)`` at each duration.
+    """Calls ``callback(event, duration, **kwargs)`` for each recorded duration, in seconds.
 
     Example:
       >>> heard = []
@@ -121,7 +121,7 @@ def register_event_duration_secs_listener(callback: Listener) -> None:
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Calls ``callback(event, start_time, end_time, **kwargs)`` at each time span.
+    """Calls ``callback(event, start_time, end_time, **kwargs)`` for each recorded time span.
 
     Example:
       >>> heard = []
@@ -135,7 +135,7 @@ def register_event_time_span_listener(callback: Listener) -> None:
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Calls ``callback(event, value, **kwargs)`` at each scalar.
+    """Calls ``callback(event, value, **kwargs)`` for each recorded scalar.
 
     Example:
       >>> heard = []
@@ -155,7 +155,7 @@ def _unregister(listeners: list[Listener], callback: Listener) -> None:
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Removes a listener of `register_event_listener`.
+    """Removes a listener that `register_event_listener` added.
 
     Example:
       >>> heard = []
@@ -169,7 +169,7 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Removes a listener of `register_event_duration_secs_listener`.
+    """Removes a listener that `register_event_duration_secs_listener` added.
 
     Example:
       >>> heard = []
@@ -183,7 +183,7 @@ def unregister_event_duration_listener(callback: Listener) -> None:
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Removes a listener of `register_event_time_span_listener`.
+    """Removes a listener that `register_event_time_span_listener` added.
 
     Example:
       >>> heard = []
@@ -197,7 +197,7 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Removes a listener of `register_scalar_listener`.
+    """Removes a listener that `register_scalar_listener` added.
 
     Example:
       >>> heard = []

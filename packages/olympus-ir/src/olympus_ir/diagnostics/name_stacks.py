@@ -19,7 +19,7 @@ class TransformationName(str):
 
 
 class Mark(str):
-    """Nameless entry of a name stack with attributes for all operations inside.
+    """Entry of a name stack that has no name. It sets attributes of the operations inside.
 
     See `olympus_ir.programs.marks`.
 
@@ -96,7 +96,7 @@ no_names = NameStack()
 
 
 def marks_of(names: NameStack) -> NameStack:
-    """Returns the marks of a name stack, which a newly traced function inherits."""
+    """Returns only the marks of a name stack. Newly traced functions inherit these marks."""
     if not names:
         return names
     return NameStack(name for name in names if name.__class__ is Mark)

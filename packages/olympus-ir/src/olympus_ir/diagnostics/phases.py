@@ -120,16 +120,16 @@ def note(subject: str, message: str, *values: Any) -> None:
 
 
 def tracing(name: str) -> Phase:
-    """The phase in which a function becomes a program."""
+    """Returns the phase in which a function becomes a program."""
     return Phase(_TRACING, name, "Finished tracing %s for jit in %.9f sec", "tracing")
 
 
 def lowering(name: str) -> Phase:
-    """The phase in which a program becomes a module for the compiler."""
+    """Returns the phase in which a program becomes a module for the compiler."""
     message = "Finished jaxpr to MLIR module conversion %s in %.9f sec"
     return Phase(_LOWERING, name, message, "lowering")
 
 
 def compiling(name: str) -> Phase:
-    """The phase in which a module becomes machine code."""
+    """Returns the phase in which a module becomes machine code."""
     return Phase(_COMPILING, name, "Finished XLA compilation of %s in %.9f sec", "compiling")

@@ -74,8 +74,8 @@ _lock = threading.Lock()
 def show(number: int, description: str, total: int | None, step: int) -> None:
     """Shows the progress of a loop's iteration.
 
-    Devices and examples may report the same iteration, and the backward pass of a loop reports
-    iterations that run again. The bar shows the latest iteration that has been reached so far.
+    One iteration may be reported several times: by each device, by each example of a batch, and by
+    the backward pass. The bar shows the latest iteration that has been reached so far.
 
     Args:
       number: the number of the loop. Its first iteration makes a new bar.
@@ -97,7 +97,12 @@ def show(number: int, description: str, total: int | None, step: int) -> None:
 
 
 def finish(number: int, steps: int) -> None:
-    """Completes the bar of a loop after a number of iterations."""
+    """Closes the bar of a loop that has ended.
+
+    Args:
+      number: the number of the loop.
+      steps: the number of iterations that the loop ran.
+    """
     with _lock:
         bar = _bars.pop(number, None)
         if bar is not None:

@@ -88,7 +88,8 @@ def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> Traceb
 
     Args:
         tb: the traceback.
-        is_below: whether the library called the first frame of the traceback.
+        is_below: whether library code called the first frame. If so, leading frames of packages
+            such as NumPy count as library code too.
     """
     shown = []
     while tb is not None:

@@ -11,7 +11,7 @@ from .elementwise import epsilon, expansion, full, where
 
 __all__ = ["bessel_i0e"]
 
-# Chebyshev coefficients of exp(-x) I0(x) on [0, 8], in x / 4 - 1.
+# Chebyshev coefficients of exp(-x) I0(x) on [0, 8], in the variable x / 4 - 1.
 _NEAR = (
     0.33839763720473803,
     -0.3046826723431984,
@@ -44,7 +44,7 @@ _NEAR = (
     3.32291025207862e-17,
     -4.441840775401551e-18,
 )
-# Chebyshev coefficients of exp(-x) sqrt(x) I0(x) on [8, infinity], in 16 / x - 1.
+# Chebyshev coefficients of exp(-x) sqrt(x) I0(x) on [8, infinity], in the variable 16 / x - 1.
 _FAR = (
     0.4022452055070544,
     0.0033691164782556965,

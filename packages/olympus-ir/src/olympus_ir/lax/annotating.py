@@ -170,7 +170,7 @@ def compute_on2(
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Callable[..., Any]:
-    """Makes a function a separate function of the compiled program, with attributes on its calls.
+    """Makes ``f`` a separate function of the compiled program, called with the given attributes.
 
     Args:
       f: the function; if not given, a decorator is returned.

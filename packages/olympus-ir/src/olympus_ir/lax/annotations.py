@@ -41,7 +41,7 @@ fused_call_p = instruction(
     "fused_call", multiple_results=True, family="annotations", cache_inference=False
 )
 
-# a, b = shard_alike x y: both operands, divided over devices in the same way.
+# a, b = shard_alike x y: both operands, constrained to have the same sharding.
 shard_alike_p = instruction("shard_alike", multiple_results=True, family="annotations")
 
 # out = layout_constraint[layout] operand

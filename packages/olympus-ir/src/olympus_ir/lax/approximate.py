@@ -97,7 +97,10 @@ def _approx_top_k_types(
 
 @expansion_rules.define(approx_top_k_p)
 def _exact_top_k(operand: Any, *, reduction_dimension: int, is_max_k: bool, **params: Any) -> Any:
-    """Selects the largest or smallest elements by sorting, if the platform cannot approximate."""
+    """Selects the largest or smallest elements exactly, by sorting.
+
+    Platforms without an approximate algorithm use this function.
+    """
     axis = reduction_dimension % operand.ndim
     ((values, _), _) = approx_top_k_p.infer(
         (operand.aval,),

@@ -157,7 +157,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def in_64_bits(number: Any) -> np.ndarray:
-    """Returns a large Python integer as a NumPy integer; a conversion then keeps its low bits.
+    """Returns a large Python integer as a NumPy integer of 64 bits.
+
+    The conversion of the result to a narrower integer dtype keeps the low bits.
 
     Raises:
       OverflowError: if the number has more than 64 bits.
@@ -179,7 +181,8 @@ def convert_dtype(
 ) -> Any:
     """Converts to a canonical dtype, like `convert_element_type`, and sets the weak type.
 
-    While tracing, constant scalars stay on the host, where they are literals of later equations.
+    While tracing, a constant scalar is converted without an equation. The result is a literal
+    of the equations that use it.
 
     Args:
       operand: an array or scalar.
@@ -295,7 +298,9 @@ def _lifted(trace: StagingTrace, args: Sequence[Any], params: dict[str, Any]) ->
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """Converts a value to a value of the program that is being traced, or to an array.
+    """Converts a value to a tracer of the program that is being traced.
+
+    Outside of tracing, converts the value to an array.
 
     Args:
       x: an array or scalar.

@@ -138,7 +138,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Returns the elements of each window, which a convolution would sum over, as features.
+    """Returns the patches of a convolution: the elements of each window, as features.
 
     Args:
       lhs: the input.

@@ -203,7 +203,18 @@ def axis_reduction(
     linear_in: tuple[int, ...] | bool = (),
     check: Callable[[ShapedArray, Sequence[int]], None] | None = None,
 ) -> Primitive:
-    """Declares a primitive that reduces one array over ``axes``; ``check`` may reject operands."""
+    """Declares a primitive that reduces one array over the axes in its parameter ``axes``.
+
+    Args:
+      name: the primitive's name.
+      accepted: the kinds of dtypes that the operand may have.
+      result: a function that returns the result's dtype, given the operand's dtype and the
+        parameters as keywords. By default, the result has the operand's dtype.
+      family: the family of rules to which the primitive belongs.
+      linear_in: the operands in which the result is linear; see `Primitive.linear_in`.
+      check: a function of the operand's type and the axes that raises an error for operands that
+        the primitive does not accept.
+    """
     primitive = instruction(name, family=family)
     primitive.linear_in = linear_in
 

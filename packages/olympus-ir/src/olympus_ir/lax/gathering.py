@@ -343,7 +343,11 @@ def gather(
 
 
 def promise(name: str, value: Any) -> bool:
-    """Returns the value of a parameter that is a promise about all indices, as a boolean.
+    """Converts a user's promise about all indices to a boolean.
+
+    Args:
+      name: the name of the parameter, such as ``unique_indices``.
+      value: the promise.
 
     Raises:
       TypeError: if ``value`` is an array, or another object without a truth value.

@@ -525,15 +525,15 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Selects elements of ``on_true`` where ``pred`` is true, and of ``on_false`` elsewhere.
 
     Args:
-      pred: a boolean, or an array of booleans of the shape of the cases.
+      pred: a boolean, or an array of booleans of the shape of ``on_true``.
       on_true: an array.
       on_false: an array of the same shape and dtype.
 
     Returns:
-      An array of the shape and dtype of the cases.
+      An array of the shape and dtype of ``on_true``.
 
     Raises:
-      TypeError: if ``pred`` is not boolean or the cases differ in dtype.
+      TypeError: if ``pred`` is not boolean, or ``on_true`` and ``on_false`` differ in dtype.
       ShapeError: if shapes differ.
 
     Example:

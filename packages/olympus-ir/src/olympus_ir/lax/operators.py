@@ -25,7 +25,10 @@ _RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
 
 def _operand(value: Any, dtype: Any) -> Any:
-    """Returns the second operand. Converts a Python scalar if ``dtype`` can represent it."""
+    """Returns the second operand of an operator, given the dtype of the first.
+
+    Converts a Python scalar to ``dtype`` if ``dtype`` can represent it.
+    """
     kind = value.__class__
     if kind in _RANKS and not dtypes.is_extended(dtype):
         array_kind = dtypes.scalar_type_of(dtype)

@@ -49,8 +49,8 @@ class RaggedDotDimensionNumbers(Record):
       dot_dimension_numbers: as in `dot_general`, without the group dimension of the right operand.
       lhs_ragged_dimensions: the dimension of the left operand that is divided into groups; a
         sequence with one element.
-      rhs_group_dimensions: the dimension of the right operand that counts the groups, if the ragged
-        dimension is free; otherwise empty.
+      rhs_group_dimensions: the dimension of the right operand that counts the groups; a sequence
+        with one element. It is empty if the ragged dimension is contracted or a batch dimension.
     """
 
     dot_dimension_numbers: DotDimensionNumbers
@@ -75,7 +75,10 @@ class RaggedDotDimensionNumbers(Record):
 
 
 class RaggedKind(enum.Enum):
-    """The role of the ragged dimension in the product."""
+    """The role of the ragged dimension in the product.
+
+    A free dimension is neither contracted nor a batch dimension.
+    """
 
     FREE = enum.auto()
     CONTRACTING = enum.auto()
@@ -289,9 +292,9 @@ def ragged_dot_general(
 ) -> Array:
     """Multiplies two arrays, with one dimension divided into groups of given sizes.
 
-    If the ragged dimension is free, each group is multiplied with a different part of ``rhs``. If
-    it is contracted, the result has a new first dimension with one product for each group. If it is
-    a batch dimension, the groups have no effect.
+    If the ragged dimension is contracted, the result has a new first dimension with one product for
+    each group. If it is a batch dimension, the groups have no effect. Otherwise each group is
+    multiplied with a different part of ``rhs``.
 
     Args:
       lhs: an array.

@@ -84,7 +84,10 @@ def scaled_dot_decomposition(
     dimension_numbers: Any,
     preferred_element_type: Any,
 ) -> Any:
-    """Multiplies the operands by their scales, then each other, in bfloat16 or wider."""
+    """Multiplies the operands by their scales, and contracts the results.
+
+    All products and sums have the dtype ``preferred_element_type``.
+    """
     return dot_general(
         _scaled(lhs, lhs_scale, preferred_element_type),
         _scaled(rhs, rhs_scale, preferred_element_type),

@@ -166,7 +166,7 @@ def fold_windows(
 ) -> list[Array]:
     """Computes `reduce_window`, one position within the windows at a time.
 
-    As in XLA's programs, gaps and padding are left out. They do not count as initial values.
+    The reduction skips gaps and padding, as XLA does. It does not combine their initial values.
     """
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]

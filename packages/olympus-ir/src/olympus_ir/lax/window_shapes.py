@@ -15,12 +15,18 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated_size(size: int, dilation: int) -> int:
-    """Returns the size of a dimension with ``dilation - 1`` gaps between neighbours."""
+    """Returns the size of a dimension with ``dilation - 1`` gaps between neighbouring elements."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
 def window_count(size: int, window: int, stride: int) -> int:
-    """Returns the number of windows in a dimension, which start at multiples of a stride."""
+    """Returns the number of windows that fit into a dimension.
+
+    Args:
+      size: the size of the dimension.
+      window: the size of a window.
+      stride: the distance between the starts of windows.
+    """
     return max_dim((size - window) // stride + 1, 0)
 
 

@@ -392,7 +392,7 @@ def select_and_scatter(
     init_value: ArrayLike,
     scatter: Callable[[Any, Any], Any],
 ) -> Array:
-    """Selects one element of each window, and combines the source's elements at its position.
+    """Selects one element of each window, and scatters the source to the selected positions.
 
     Args:
       operand: the array whose windows are compared.

@@ -78,12 +78,12 @@ _state = _State()
 def counted_sizes(
     scope: SymbolicScope, by_example: Callable[..., Any] | None = None
 ) -> Iterator[None]:
-    """Context in which functions are traced that may create arrays of counted sizes.
+    """Context for tracing functions that create arrays of counted sizes.
 
     Args:
       scope: the scope of the new dimensions.
-      by_example: wraps a function to which `vmap` is applied in the context, if it maps over masks.
-        The wrapped function counts and pads by itself.
+      by_example: wraps a function that `vmap` maps over masks in this context. The wrapped function
+        counts the elements of each example, and computes with padded arrays.
     """
     before = _state.scope, _state.counted, _state.by_example, current.counts_sizes
     _state.scope, _state.counted, _state.by_example = scope, [], by_example

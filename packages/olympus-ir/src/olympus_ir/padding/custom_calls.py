@@ -21,7 +21,9 @@ __all__ = ["PaddedBackward", "PaddedForward", "PaddedFunction", "PaddedJvp"]
 
 
 class PaddedFunction:
-    """A function of flat values of symbolic sizes, as a function of sizes and padded arrays.
+    """Adapter from a function of arrays of symbolic sizes to a function of padded arrays.
+
+    The adapter takes the true sizes, and then the padded arrays as a flat list.
 
     Args:
       names: the dimension variables, whose values are the first operands.

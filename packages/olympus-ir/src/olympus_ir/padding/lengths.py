@@ -31,7 +31,10 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 
 class _Size:
-    """An int32 scalar with the operators that `evaluate` applies to the values of variables."""
+    """An int32 scalar with the operators that evaluate a symbolic size.
+
+    Stands for the value of a dimension variable.
+    """
 
     __slots__ = ("scalar",)
 

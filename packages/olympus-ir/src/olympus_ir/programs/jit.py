@@ -43,14 +43,15 @@ def call_under_trace(
 ) -> Any:
     """Calls a jitted function during tracing by recording a `jit` equation.
 
-    With the option `inline`, the equations of the function are recorded one by one instead. The
-    function is then called directly, unless it is a user's and some arguments are numbers or NumPy
-    arrays. A user's function is then traced first, because it must see these arguments as traced
-    arrays, as in any jitted function. The library's own functions also accept plain arguments.
+    With the option `inline`, the equations of the function are recorded one by one instead. For
+    this, the function is called directly. The exception is a user's function with numbers or NumPy
+    arrays among the arguments. It is traced first, because a user's jitted function must receive
+    traced arrays. The library's own functions also accept plain arguments.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
-    if current.counts_sizes:  # each call counts the sizes of its own arrays
+    # Array sizes may depend on elements here, so no program of an earlier call can be reused.
+    if current.counts_sizes:
         return fun(*args, **kwargs)
     if options.inline and not (_is_of_user(fun) and _are_some_plain(options, args, kwargs)):
         return fun(*args, **kwargs)
@@ -64,7 +65,7 @@ def call_under_trace(
 
 
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
-    """Records the equations of a program, apart from conversions of numbers."""
+    """Records the equations of a program, but converts plain numbers without an equation."""
     olympuspr = closed.jaxpr
     numbers: dict[Any, Any] = {
         var: operand

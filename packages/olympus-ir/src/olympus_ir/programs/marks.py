@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes of all operations that a block of code adds to the compiled program.
+"""Marks: attributes of the operations that a ``with`` block or a decorated function traces.
 
-The attributes are entries of an equation's `NameStack`, like the names of scopes. They propagate
-into called functions and derivatives, as names do.
+The attributes appear in the compiled program. They are entries of an equation's `NameStack`, like
+the names of scopes. They propagate into called functions and derivatives, as names do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ..diagnostics.name_stacks import Mark, NameStack
 from ..settings.user_contexts import UserContext
 from .tracing import current
 
-# The attributes in force where a compiled function is called; its program depends on them.
+# The attributes in force where a compiled function is called. The function's program depends on
+# these attributes.
 _around = UserContext(())
 
 

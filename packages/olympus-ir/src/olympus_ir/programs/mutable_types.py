@@ -197,7 +197,11 @@ class _Copies:
         return list(map(_state_of, self.copies))
 
     def lowered(self, value: Any) -> Any:
-        """Replaces a mutable leaf of the function's result by its number or its state."""
+        """Replaces a mutable leaf of the function's result.
+
+        A copy of an operand becomes the placeholder for the operand. Any other mutable object
+        becomes its state.
+        """
         for number, copy in enumerate(self.copies):
             if value is copy:
                 return _Place(number)
@@ -347,7 +351,10 @@ def types_of_call(
 
 
 def _weakly(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a function without keeping it alive, for values in a cache of the function."""
+    """Wraps a function without keeping it alive.
+
+    The wrapper can be stored in a cache whose entries live as long as the function.
+    """
     try:
         reference: Any = (
             weakref.WeakMethod(fun) if hasattr(fun, "__self__") else weakref.ref(fun)  # type: ignore[arg-type]

@@ -44,13 +44,13 @@ class Propagation:
       split: function `(operands, results, **params)` that returns the partition entries of the
         result, or a list of entries if there are several results.
       unreduced: function `(operands, results, asked, **params)` that returns the axes over which
-        the result is unreduced. Called if operands are unreduced or the program requests an
-        unreduced result. None rejects both.
+        the result is unreduced. The function is called if operands are unreduced, or if the program
+        requests an unreduced result. None rejects both.
       reduced: whether the result is reduced over the axes that the operands are reduced over. None
         rejects reduced operands.
       parameter: the name of the parameter that requests a layout; "" for none.
       infer: function `(types of the operands, params)` that returns the types of the results with
-        their layouts, and the effects. Replaces the other attributes.
+        their layouts, and the effects. If it is given, the other attributes are not used.
     """
 
     __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")

@@ -517,10 +517,13 @@ def trace_to_closed(
 
 
 def separate_constants(closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
-    """Moves tracers among a program's constants to the inputs; returns them and the program.
+    """Moves the tracers and references among a program's constants to the inputs.
 
-    Constants that are values stay constants. Tracers of outer traces, and references, must become
-    operands of the equation that holds the program.
+    Tracers of outer traces, and references, must become operands of the equation that holds the
+    program. Other constants stay constants.
+
+    Returns:
+      The values of the new inputs, which come first, and the program.
     """
     is_tracer = [
         isinstance(value, Tracer) or var.aval.is_ref

@@ -297,7 +297,10 @@ class transforming:
 
 
 class CompileTimeTrace(Trace):
-    """Evaluates primitives on concrete values. The parent trace processes those on tracers."""
+    """Trace that evaluates primitives on concrete values.
+
+    The parent trace processes primitives that have tracers among their operands.
+    """
 
     __slots__ = ()
 
@@ -530,7 +533,7 @@ register_value_type(Tracer, _tracer_aval)
 def register_tracer_type(tracer_type: TracerType) -> TracerType:
     """Registers a tracer class, so that type checks need not search its bases.
 
-    A class decorator.
+    Use it as a class decorator.
     """
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type

@@ -121,9 +121,14 @@ def _merged(entries: Sequence[Any]) -> tuple | None:
 def _divided(
     axes: tuple, targets: Sequence[int], new_sizes: tuple, sizes: Any, reshaped: list[Any]
 ) -> bool:
-    """Distributes mesh axes over the dimensions ``targets``, major first.
+    """Distributes mesh axes over dimensions of the result, and returns whether all axes fit.
 
-    Writes the entries to ``reshaped``, and returns whether all axes fit.
+    Args:
+      axes: the names of the mesh axes, major first.
+      targets: the dimensions of the result, major first.
+      new_sizes: the shape of the result.
+      sizes: the sizes of the mesh axes, by name.
+      reshaped: the partition entries of the result, which are changed in place.
     """
     axes = tuple(axes)
     for target in targets:

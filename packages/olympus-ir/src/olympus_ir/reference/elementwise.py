@@ -284,9 +284,9 @@ def _clz(x: np.ndarray) -> np.ndarray:
 
 
 def _shift_amount(y: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the shift amounts, and a flag for each that is out of range.
+    """Returns the shift amounts, and for each whether it is negative or not below ``bits``.
 
-    Negative amounts become large unsigned numbers, which are out of range.
+    Amounts out of range are replaced by zero.
     """
     amount = wide_integer(y).astype(np.int64)
     outside = (amount < 0) | (amount >= bits)

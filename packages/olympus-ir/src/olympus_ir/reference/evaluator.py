@@ -39,7 +39,7 @@ __all__ = ["ReferenceEvaluator", "reference_evaluator"]
 
 
 class ReferenceEvaluator:
-    """Evaluates primitives on the host by the rules of `reference_rules`.
+    """Evaluator that computes on the host with NumPy, by the rules in `reference_rules`.
 
     This evaluator is used if olympus-xla is not installed. Tests compare compiled programs with it.
     It is written for readability, not for speed.

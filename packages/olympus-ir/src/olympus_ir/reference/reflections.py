@@ -41,7 +41,7 @@ def _reflected(a: np.ndarray, vector: np.ndarray, tau: Any) -> np.ndarray:
 def _triangularize(a: np.ndarray, k: int) -> Any:
     """Reflects the rows from ``k`` on, so that column ``k`` becomes zero below the diagonal.
 
-    The zeros are replaced by the vector of the reflection.
+    Stores the vector of the reflection in place of these zeros, and returns its factor ``tau``.
     """
     beta, vector, tau = _reflector(a[k:, k])
     a[k:, k + 1 :] = _reflected(a[k:, k + 1 :], vector, tau.conj())

@@ -12,9 +12,9 @@ __all__ = ["reference_rules", "takes_arrays"]
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
-# Maps a primitive to a function `(*numpy_arrays, **params)`. It returns one NumPy array, or a list
-# if the primitive has several results. Elements of extended dtypes are NumPy's raw bytes, one item
-# for each element, which NumPy can slice, join, select and compare.
+# Maps a primitive to a function `(*numpy_arrays, **params)`. The function returns one NumPy array,
+# or a list if the primitive has several results. An element of an extended dtype is one item of raw
+# bytes, which NumPy can slice, join, select and compare.
 reference_rules: RuleTable[Callable[..., Any]] = RuleTable(
     "reference", package="olympus_ir", folder="reference", expands=True
 )

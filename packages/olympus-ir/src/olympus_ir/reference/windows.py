@@ -59,7 +59,7 @@ def _reduce_window(
 ) -> list[np.ndarray]:
     """Combines the elements one by one, starting from the initial values.
 
-    As in XLA's programs, gaps and padding are left out.
+    The reduction skips gaps and padding, as XLA does.
     """
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]

@@ -41,7 +41,7 @@ __all__ = [
 # Discharge rules: `rule(equation, operands) -> (new_values, results)`. Discharged references are
 # passed as the arrays that they hold. ``new_values`` has one entry for each operand: the new array
 # of a reference, or None if the operand is not a reference or is unchanged. Rules run while the new
-# program is recorded, so they call functions of `lax`.  A primitive without a rule is copied, which
+# program is recorded, so they call functions of `lax`. A primitive without a rule is copied, which
 # is correct if neither its operands nor the programs in its parameters have references.
 discharge_rules: RuleTable[
     Callable[[Equation, Sequence[Any]], tuple[Sequence[Any], Sequence[Any]]]

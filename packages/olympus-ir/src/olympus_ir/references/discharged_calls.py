@@ -29,7 +29,10 @@ def unchanged(equation: Equation) -> list[Any]:
 def discharged_program(
     equation: Equation, operands: Operands, program: ClosedOlympuspr, first: int = 0
 ) -> Discharged:
-    """Discharges a program parameter. Its inputs are the operands from ``first`` on."""
+    """Discharges a program in an equation's parameters.
+
+    The inputs of the program are the equation's operands from position ``first`` on.
+    """
     flags = [
         is_discharged(equation, operands, first + place) for place in range(len(program.in_avals))
     ]

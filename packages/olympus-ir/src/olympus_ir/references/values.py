@@ -179,7 +179,7 @@ class RefIndexer:
 
     def __getitem__(self, idx: Any) -> TransformedRef:
         viewed_by = getattr(idx, "view_of", None)
-        if viewed_by is not None:  # an index of another package
+        if viewed_by is not None:  # another package defines the type of the index
             return viewed_by(self._ref)
         shape = self._ref.shape
         return self._ref._view(NDIndexer.from_indices_shape(idx, shape, validate=True))
@@ -284,7 +284,7 @@ class StagingRefTracer(RefMethods, StagingTracer):  # pyright: ignore[reportInco
 
 tracer_types[AbstractRef] = StagingRefTracer
 
-# The type of references declares the members of references, as types of arrays do for arrays.
+# Tracers look up these members in their type.
 for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
     setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
 for _name in ("T", "at"):

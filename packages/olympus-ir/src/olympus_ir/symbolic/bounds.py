@@ -41,7 +41,14 @@ def bounds_of(dimension: Any) -> Interval:
 
 
 def _greatest_lower(terms: dict, scope: Any, depth: int, seen: set) -> float:
-    """Returns the greatest lower bound of a polynomial that combinations with facts give."""
+    """Returns the best lower bound of a polynomial that can be derived from facts.
+
+    Args:
+      terms: the coefficients of the polynomial, by term.
+      scope: the scope of the variables.
+      depth: the number of facts that may still be combined.
+      seen: the combinations that have been tried, to which this call adds its own.
+    """
     best = bounds_of_terms(terms, scope)[0]
     if not depth:
         return best

@@ -16,8 +16,8 @@ _flatten = pytree_registry.flatten
 def recursion_error(error: SystemError) -> Exception:
     """Returns the error to raise in place of an error that a pytree function of jaxlib raised.
 
-    If a tree is nested more deeply than Python's recursion limit, these functions raise SystemError
-    from RecursionError.
+    If a tree is nested more deeply than Python's recursion limit, jaxlib raises SystemError from
+    RecursionError.
 
     Args:
       error: the error of jaxlib's function.

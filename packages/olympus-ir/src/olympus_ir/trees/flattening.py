@@ -145,11 +145,14 @@ class _SignedOrigin(FunctionOrigin):
 def debug_info_of_tree(
     traced_for: str, fun: Any, in_tree: Any, positions: Sequence[int] | None = None
 ) -> DebugInfo:
-    """Returns `debug_info` for the structure of ``(args, kwargs)``, if all of them are traced.
+    """Returns the debug information of a function, given the structure of its traced arguments.
 
     Args:
+      traced_for: the transformation.
+      fun: the user's function.
+      in_tree: the structure of ``(args, kwargs)``, without arguments that are not traced.
       positions: the positions of the traced positional arguments in the function's signature.
-        Needed if an argument before or between them is not traced.
+        None means that they are the first arguments.
     """
     origin = FunctionOrigin(fun)
 
@@ -180,7 +183,7 @@ def _argument_names(
 
 
 def _leaf_names(prefix: str, tree: Any) -> list[str]:
-    try:  # leaves of compound operands are named after the operands' nodes
+    try:  # a leaf that stands for several operands is opened, so each operand gets its own path
         paths, _ = pytrees.tree_flatten_with_path(
             opened(pytrees.tree_unflatten(tree, range(tree.num_leaves)))
         )

@@ -21,7 +21,7 @@ _compound_types: set[type] = set()
 
 
 def register_compound_operand(leaf_type: type, node: Callable[[Any], Any]) -> None:
-    """Makes leaves of a type operands of traced functions.
+    """Registers a type of leaves, each of which stands for several operands.
 
     Args:
       leaf_type: the type of the leaves.

@@ -48,7 +48,7 @@ def register_pytree_node(
     unflatten_func: Callable[[AuxData, Any], Node],
     flatten_with_keys_func: Callable[[Node], tuple[KeyLeafPairs, AuxData]] | None = None,
 ) -> None:
-    """Makes instances of a type nodes of pytrees.
+    """Registers a type whose instances are nodes of pytrees.
 
     Args:
         nodetype: the type; subclasses must be registered separately.
@@ -110,7 +110,7 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[AuxData, Any], Node],
     flatten_func: Callable[[Node], tuple[Children, AuxData]] | None = None,
 ) -> None:
-    """Makes instances of a type nodes of pytrees whose children have names in paths.
+    """Registers a type whose instances are nodes of pytrees, with keys that name the children.
 
     Args:
         nodetype: the type.
@@ -178,7 +178,7 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> NodeType:
-    """Makes the instances of a dataclass nodes of pytrees; may be used as a decorator.
+    """Registers a dataclass whose instances are nodes of pytrees; may be used as a decorator.
 
     Args:
         nodetype: the dataclass, or any class whose constructor takes the fields by name.

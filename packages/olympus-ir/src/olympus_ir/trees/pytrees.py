@@ -234,7 +234,9 @@ def tree_reduce_associative(
     identity: Any = NOT_GIVEN,
     is_leaf: IsLeaf | None = None,
 ) -> Any:
-    """Combines the leaves of a pytree by halves, so chains of dependent results are short.
+    """Combines the leaves of a pytree by an associative operation, as a balanced binary tree.
+
+    Chains of dependent results are therefore short.
 
     Args:
         operation: an associative function of two leaves or results.

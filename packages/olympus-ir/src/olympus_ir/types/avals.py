@@ -133,7 +133,7 @@ class ShapedArray(AbstractValue):
     def _intern(
         cls, shape: Any, dtype: Any, weak_type: bool, sharding: Any, vma: Any, memory_space: Any
     ) -> ShapedArray:
-        """Normalizes the fields and enters the type into the table: the slow path."""
+        """Normalizes the fields, and enters the type into the table if it is new."""
         shape = tuple(dimension_size(size) for size in shape)
         if not dtypes.is_extended(dtype):
             dtype = np.dtype(dtype)
@@ -361,7 +361,12 @@ aval_getters: dict[type, AvalGetter] = {}
 
 
 def register_value_type(value_type: type, getter: AvalGetter) -> None:
-    """Makes values of a type valid operands. ``getter`` returns the abstract value of a value."""
+    """Registers a type whose values are valid operands.
+
+    Args:
+      value_type: the type.
+      getter: a function that returns the abstract value of a value of the type.
+    """
     aval_getters[value_type] = getter
 
 

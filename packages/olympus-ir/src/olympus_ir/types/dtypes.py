@@ -526,7 +526,11 @@ def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
 
 
 def to_floating_dtype(dtype: DTypeArgument) -> np.dtype:
-    """Returns `to_inexact_dtype`, with complex dtypes replaced by their real dtypes."""
+    """Returns the floating dtype in which functions of real numbers compute, given ``dtype``.
+
+    For a complex dtype, this is the dtype of the real part. For other dtypes, it is the result of
+    `to_inexact_dtype`.
+    """
     dtype = to_inexact_dtype(dtype)
     return _REAL_OF.get(dtype, dtype)
 

@@ -68,7 +68,10 @@ class ExtendedDType(abc.ABC):
 
     @classmethod
     def from_name(cls, name: str) -> Any:
-        """Returns the dtype of this class with a name, or None; used to read files."""
+        """Returns the dtype of this class called ``name``; None if there is none.
+
+        Readers of files use this method.
+        """
         return None
 
     @property

@@ -215,7 +215,7 @@ def placed(aval: Any, sharding: Any) -> Any:
 
 
 def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
-    """Returns the layout of values with a sharding; None if it has no explicit mesh axes."""
+    """Returns the layout of a sharding; None if the sharding has no explicit mesh axes."""
     if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
         return None
     return _normal_form(sharding.mesh.abstract_mesh, sharding.spec, ndim)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interface of devices and shardings for type checkers: typed attributes and methods.
 
-Their classes are written in C++, and olympus-sharding attaches methods to the shardings at import.
-Type checkers see neither, so they read this file instead. Programs never import it. A test compares
-the members with those of the classes.
+The classes of devices and shardings are written in C++, and olympus-sharding attaches methods to
+the shardings at import. Type checkers see neither, so they read this file instead. Programs never
+import it. A test compares the members with those of the classes.
 """
 
 from __future__ import annotations

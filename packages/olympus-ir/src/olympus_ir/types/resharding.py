@@ -46,7 +46,15 @@ def install_reshard(bind: Callable[[Any, NamedSharding, Any], Any]) -> None:
 
 
 def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None) -> Any:
-    """Reshards a value, or moves it between mesh axes of different types."""
+    """Reshards a value with the installed function.
+
+    Also moves a value to a mesh whose axes have other types.
+
+    Args:
+      value: the array.
+      sharding: the new sharding, over an abstract mesh.
+      concrete_mesh: the mesh of devices; None for the mesh in force.
+    """
     if _Installed.bind is None:
         raise ModuleNotFoundError(
             "values are sharded over meshes by the package olympus-sharding, which is not loaded: "

@@ -44,5 +44,9 @@ def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence
 
 
 def unchanged_result(value: Any) -> Any:
-    """Returns the final value of a carry component, ``value``, that the body does not change."""
+    """Returns the final value of a carry component that the body does not change.
+
+    Args:
+      value: the initial value of the component.
+    """
     return value if get_aval(value).is_ref else as_array(value)

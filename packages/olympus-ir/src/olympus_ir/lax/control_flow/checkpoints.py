@@ -119,5 +119,8 @@ def checked_number(function: str, argument: str, value: Any) -> int:
 
 
 def _even(number: int) -> int:
-    """Rounds up to an even number of checkpoints, because thinning drops every second one."""
+    """Rounds a number of checkpoints up to an even number.
+
+    A loop with more states than checkpoints drops every second checkpoint when all are in use.
+    """
     return number + number % 2

@@ -291,7 +291,11 @@ def _choose_with_mutables(
     operands: tuple,
     params: dict[str, Any],
 ) -> Any:
-    """Selects between functions with mutable objects, whose states become operands and results."""
+    """Applies `choose` to functions that use mutable objects.
+
+    The states of the objects become operands and results of the conditional. ``error`` is the error
+    that names the first mutable object.
+    """
 
     def run(states: Any, wrap: Any) -> Any:
         wrapped = tuple(wrap(function, may_change=True) for function in functions)
@@ -307,8 +311,8 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # Each function has a cache of its traced programs. The cache of the first function also holds
-    # the choice between the programs, under the identities of all programs.
+    # Each function has a cache. The cache of the first function holds the joined programs. The
+    # key consists of the identities of all programs.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
     choice = known.get(key)

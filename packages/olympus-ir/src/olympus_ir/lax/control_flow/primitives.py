@@ -39,7 +39,7 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The programs determine the types of the results, with the mesh axes over which they vary.
+    # The programs determine the types of the results, and over which mesh axes the results vary.
     _primitive.spreads_varying = False
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`progress`: values for which a bar shows the progress of a loop over them."""
+"""`progress`: marks values so that a loop over them shows a progress bar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 
 class Progress:
-    """Values for which a bar shows the progress of a loop over them; made by `progress`.
+    """Values marked by `progress`: a loop over them shows a progress bar.
 
     Attributes:
       values: the values.

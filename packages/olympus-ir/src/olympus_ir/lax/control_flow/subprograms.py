@@ -58,7 +58,7 @@ class Subprogram:
 
     @property
     def is_reusable(self) -> bool:
-        """Returns whether later calls may reuse the program, which then closes over no tracers."""
+        """Returns whether later calls may reuse the program: it closes over no tracers."""
         return not any(isinstance(value, Tracer) for value in self.consts)
 
 
@@ -170,7 +170,7 @@ def type_difference(first: AbstractValue, second: AbstractValue) -> str:
 
 
 def listed(differences: Sequence[str]) -> str:
-    """Formats differences as one sentence, or as a list of several."""
+    """Formats one difference as a sentence, and several differences as a list."""
     if len(differences) == 1:
         first = differences[0]
         return f"{first[0].upper()}{first[1:]}."

@@ -90,7 +90,7 @@ def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
 
 @expansion_rules.define(factoring.cholesky_update_p)
 def cholesky_update(r: Any, w: Any) -> Any:
-    """Rotates ``w`` into ``r``, row by row."""
+    """Updates the Cholesky factor ``r`` by ``w``, with one Givens rotation for each row."""
     size = array_aval(w).shape[0]
     if not size:
         return r
@@ -103,7 +103,7 @@ def cholesky_update(r: Any, w: Any) -> Any:
         x = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
         y = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
         nothing = lax.eq(y, zero)
-        # Divide by the larger of the two to avoid overflow of the squares.
+        # Divide x and y by the larger of them, so that their squares do not overflow.
         scale = lax.select(nothing, one, lax.max(lax.abs(x), lax.abs(y)))
         x, y = lax.div(x, scale), lax.div(y, scale)
         squares = lax.select(nothing, one, lax.add(lax.mul(x, x), lax.mul(y, y)))

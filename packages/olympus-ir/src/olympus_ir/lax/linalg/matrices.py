@@ -92,21 +92,21 @@ def _mask_like(x: Any, diagonal: int) -> Array:
 
 
 def tril(x: Any, diagonal: int = 0) -> Array:
-    """Returns matrices with zeros above a diagonal."""
+    """Returns the lower triangles of matrices: elements above a diagonal become zero."""
     mask = _mask_like(x, diagonal)
     aval = array_aval(x)
     return select_n(mask, zeros(aval.shape, aval.dtype), x)
 
 
 def triu(x: Any, diagonal: int = 0) -> Array:
-    """Returns matrices with zeros below a diagonal."""
+    """Returns the upper triangles of matrices: elements below a diagonal become zero."""
     mask = _mask_like(x, diagonal - 1)
     aval = array_aval(x)
     return select_n(mask, x, zeros(aval.shape, aval.dtype))
 
 
 def eye(size: int, dtype: Any, columns: int | None = None) -> Array:
-    """Returns an identity matrix."""
+    """Returns an identity matrix of ``size`` rows; ``columns`` is ``size`` if not given."""
     shape = (size, size if columns is None else columns)
     rows = broadcasted_iota(np.int32, shape, 0)
     return convert_dtype(eq(rows, broadcasted_iota(np.int32, shape, 1)), dtype)

@@ -87,7 +87,7 @@ def qdwh(
 
     Args:
       x: a matrix with at least as many rows as columns.
-      is_hermitian: whether ``x`` is Hermitian. Does not change the factors.
+      is_hermitian: whether ``x`` is Hermitian; has no effect on the factors.
       max_iterations: the maximal number of steps; 10 if not given.
       eps: the precision; by default the precision of the dtype.
       dynamic_shape: the numbers of rows and columns to use; further rows and columns are ignored.

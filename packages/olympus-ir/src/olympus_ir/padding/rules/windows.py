@@ -21,8 +21,8 @@ class _Windows(NamedTuple):
     """Padded arrays, and windows over them.
 
     Attributes:
-      arrays: the arrays. Their padding holds the neutral elements. If the windows request padding
-        of symbolic size in front, the arrays include it, with the neutral elements, too.
+      arrays: the arrays, whose padding holds the neutral elements. They include the padding of
+        symbolic size that the operation adds in front, filled with neutral elements, too.
       params: the parameters of windows over these arrays.
       fronts: the symbolic amounts of padding in front, by axis.
     """

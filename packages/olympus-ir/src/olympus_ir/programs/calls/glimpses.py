@@ -20,7 +20,7 @@ _MOST_LETTERS = 60
 
 
 class Glimpse:
-    """Record of a value at one time.
+    """Record of a Python value, made so that a later change of the value can be detected.
 
     Args:
       value: the value.
@@ -55,10 +55,11 @@ class Glimpse:
                 pass
 
     def is_same(self, other: Glimpse) -> bool:
-        """Returns whether two glimpses show equal values.
+        """Returns whether two records are of equal values.
 
-        Objects that are neither numbers nor functions are equal if they are identical, or if both
-        still exist and compare equal like static arguments.
+        Numbers, strings and small containers are compared by value, and functions by code. Other
+        objects are equal if they are the same object. Different objects are also equal if both are
+        alive, have a hash, and compare equal with ``==``.
         """
         if self._kind is not other._kind:
             return False

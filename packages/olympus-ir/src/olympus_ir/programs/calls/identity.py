@@ -124,7 +124,7 @@ def _is_library(module: Any) -> bool:
 
 
 class _Visitor:
-    """Visitor of all values that a value refers to."""
+    """Computes a digest by visiting a value and all values that the value refers to."""
 
     def __init__(self, array_contents: Callable[[Any], bytes | None]) -> None:
         self._hash = hashlib.sha256()
@@ -143,7 +143,7 @@ class _Visitor:
             self._hash.update(content)
 
     def visit(self, value: Any, path: str) -> None:
-        """Adds a value. Error messages name it by its path."""
+        """Adds a value to the digest. Error messages name the value by its path."""
         kind = type(value)
         if kind in _PRIMITIVES:
             self._add(kind.__name__, repr(value))
@@ -232,7 +232,10 @@ class _Visitor:
             self.visit(contents, path)
 
     def _by_name(self, value: Any) -> bool:
-        """Adds a library's object by its name; returns False if it cannot be found by name."""
+        """Adds the name of a library's object to the digest.
+
+        Returns False if the library has no object of this name.
+        """
         module = getattr(value, "__module__", None)
         name = getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
         if isinstance(value, types.BuiltinFunctionType):
@@ -353,7 +356,10 @@ class _Visitor:
         )
 
     def _names(self, function: types.FunctionType, cells: dict[str, Any], path: str) -> None:
-        """Adds the values of the names that a function's code, including inner code, reads."""
+        """Adds to the digest the values of the names that a function's code reads.
+
+        The code of inner functions is included.
+        """
         for name, is_global, attributes in _reads(function.__code__, path):
             if not is_global:
                 value = _contents(cells[name]) if name in cells else None
@@ -377,7 +383,7 @@ class _Visitor:
                 self.visit(value, f"{name} in {path}")
 
     def _attribute(self, module: types.ModuleType, attributes: list[str], path: str) -> None:
-        """Adds the module attribute that a chain of names reads."""
+        """Adds to the digest the module attribute that a chain of names reads."""
         value: Any = module
         is_of_library = False
         self._add("module", module.__name__)

@@ -200,7 +200,7 @@ def _limit(max_traces: Any) -> int:
 
 
 def _seconds(budget: Any) -> float:
-    """Returns a budget in seconds."""
+    """Checks a user's ``compile_budget``, a number of seconds, and returns it as a float."""
     if isinstance(budget, bool) or not isinstance(budget, int | float | np.number):
         raise TypeError(
             f'compile_budget must be a number of seconds or "auto", got {budget!r}. For example: '

@@ -94,7 +94,11 @@ def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Caus
 
 
 def _distance(causes: Sequence[Cause]) -> tuple[int, int]:
-    """Returns the distance to an earlier trace: small for few causes, deep inside the arguments."""
+    """Returns a sort key that measures how much a trace differs from an earlier trace.
+
+    Fewer causes give a smaller key. Among equal numbers of causes, causes deeper inside the
+    arguments give a smaller key.
+    """
     weight = sum(3 if cause.kind == "structure" else 1 for cause in causes)
     return weight, -sum(cause.path.count("[") for cause in causes)
 

@@ -2,8 +2,8 @@
 """Records of the traces and compilations of users' functions, for explanations.
 
 A record is made when a function is traced. A call of a compiled function records nothing. A record
-refers to the function weakly, and holds closed-over values as glimpses. The number of records is
-bounded.
+refers to the function weakly. It holds a `Glimpse` of each closed-over value, which keeps no array
+alive. The number of records is bounded.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ class TraceRecord:
       options: the options of `jit`.
       in_tree: the structure of ``(args, kwargs)`` without static arguments.
       avals: the types of the leaves.
-      statics: glimpses of the static arguments, by position or name.
+      statics: a `Glimpse` of each static argument, by position or name.
       num_positional: the number of positional arguments.
       axes: the named axes in force.
       context: the configuration that programs depend on.
-      surroundings: glimpses of the values that the function closes over, by kind and name.
+      surroundings: a `Glimpse` of each value that the function closes over, by kind and name.
       debug_info: the names of the arguments.
       traceback: the place of the call.
       seconds: the duration of the trace.
@@ -215,7 +215,11 @@ def _codes(fun: Any) -> Codes:
 
 
 def surroundings(fun: Callable[..., Any]) -> dict[tuple[str, str], Glimpse]:
-    """Returns glimpses of closure cells, globals, bound arguments and defaults of a function."""
+    """Returns a `Glimpse` of each value that a function reads besides its arguments.
+
+    The values are closure cells, globals, bound arguments and defaults. Keys are pairs of kind and
+    name.
+    """
     found: dict[tuple[str, str], Glimpse] = {}
     for each in _chain(fun):
         if isinstance(each, functools.partial):

@@ -72,7 +72,7 @@ class TracedProgram:
 
     @property
     def is_cold(self) -> bool:
-        """Returns whether the evaluator has run the program only without compiling it."""
+        """Returns whether the program has run, but has never been compiled."""
         return self.uncompiled is not None and not self.executables
 
     def check_operands(self, leaves: Sequence[Any]) -> None:

@@ -173,7 +173,10 @@ class _Step:
 
 
 class _WhileLoop:
-    """Discharged loop. The arrays that references hold follow the carry."""
+    """Discharged ``while_loop``.
+
+    The carry of the new loop consists of the old carry, followed by the arrays of the references.
+    """
 
     def __init__(self, equation: Equation, operands: Operands) -> None:
         params = equation.params
@@ -183,7 +186,7 @@ class _WhileLoop:
         self.given = layout.operands(operands)
         self.condition = _Step(equation, operands, params["cond_jaxpr"], places.of_cond)
         self.body = _Step(equation, operands, params["body_jaxpr"], places.of_body)
-        # Each distinct reference once; both programs may have it among their constants.
+        # The distinct references. The condition and the body may have a reference in common.
         self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
         self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]
 
