@@ -181,8 +181,8 @@ def _dpss(size: int, bandwidth: float) -> np.ndarray:
 
 # ---- names ---------------------------------------------------------------------------------------
 
-# The names of each window function. The three tables are for functions without parameters, with optional
-# parameters, and with required parameters.
+# The names of each window function. The three tables are for functions without parameters, with
+# optional parameters, and with required parameters.
 _WITHOUT: dict[Callable[..., np.ndarray], str] = {
     _barthann: "barthann brthan bth",
     _bartlett: "bartlett bart brt",
