@@ -17,8 +17,8 @@ from .tolerances import assert_close
 
 __all__ = ["check_complex_step"]
 
-# The step is so short that its square vanishes against 1; nothing is subtracted, so nothing
-# cancels.
+# The square of the step is negligible against 1. The method subtracts nothing, so no digits are
+# lost by cancellation.
 _STEP = 1e-20
 _TOLERANCES = {"float64": 1e-12, "float32": 1e-5}
 

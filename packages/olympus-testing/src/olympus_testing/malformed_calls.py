@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["VALUES", "malformed"]
 
-#: Expressions of values that few parameters take. They name ``np``, ``jnp`` and ``root``.
+#: Expressions of values that few parameters accept. They may use ``np``, ``jnp`` and ``root``.
 VALUES = (
     *("None", "True", "'text'", "b'bytes'", "-1", "0", "7", "2.5", "1j", "float('nan')", "2**40"),
     *("()", "[]", "{}", "(0, 0)", "(0, 1, 2, 3, 4, 5)", "[1.5, 2.5]", "{'a': 1}", "..."),

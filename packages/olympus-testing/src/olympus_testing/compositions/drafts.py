@@ -91,7 +91,7 @@ class Draft:
         return f"{prefix}{self.counter.next()}"
 
     def chance(self, probability: float) -> bool:
-        """Returns True with a probability."""
+        """Returns True with the given probability."""
         return self.chooser.random() < probability
 
     def add(
@@ -196,7 +196,7 @@ class Draft:
           results: the types of the results.
           length: the greatest number of operations.
           closed: whether the function reads no variables of enclosing functions.
-          bounded: whether floats are kept small, as the values carried by loops.
+          bounded: whether floats in the results are kept small, as a loop's carry needs.
           single: whether it returns its only result itself, not in a tuple.
           families: the families of operations to choose from; the families of this draft if None.
           layout: see `Function`.

@@ -44,7 +44,7 @@ def _partial(parameters: Parameters, places: Sequence[int]) -> tuple[str, str, s
 def batched(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a `vmap` over two calls, one of which has changed arguments."""
+    """Returns a `vmap` over two examples: the given arguments, and changed ones."""
     axes: list[int | None] = []
     for value in parameters:
         axis = chooser.randint(0, len(value.kind.shape))
@@ -87,7 +87,7 @@ def _tangents(parameters: Parameters, places: Sequence[int]) -> str:
 def pushed(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a transformation to the results of a function and their tangents."""
+    """Returns a transformation into a function that returns the results and their tangents."""
     places = _some_float(chooser, parameters)
     inexact = [at for at, kind in enumerate(results) if kind.is_inexact]
     if not places or not inexact:
@@ -107,7 +107,7 @@ def pushed(
 def pulled(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a transformation to the results of a function and the cotangents of parameters."""
+    """Returns a transformation into a function that returns results and parameters' cotangents."""
     places = _some_float(chooser, parameters)
     inexact = [at for at, kind in enumerate(results) if kind.is_inexact]
     if not places or not inexact:
@@ -152,7 +152,7 @@ def _loss(parameters: Parameters, results: Sequence[Kind], places: Sequence[int]
 def gradient(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a transformation to the gradient of the sum of the results."""
+    """Returns a transformation into the gradient of the sum of the results."""
     places = _some_float(chooser, parameters)
     if not places or not any(kind.is_inexact for kind in results):
         return None
@@ -169,7 +169,7 @@ def gradient(
 def hessian(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a transformation to the Hessian of the sum of the results."""
+    """Returns a transformation into the Hessian of the sum of the results."""
     places = _some_float(chooser, parameters)[:1]
     if not places or not any(kind.is_inexact for kind in results):
         return None
@@ -184,7 +184,7 @@ def hessian(
 def jacobian(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a transformation to the Jacobian of one result with respect to one parameter."""
+    """Returns a transformation into the Jacobian of one result with respect to one parameter."""
     places = _some_float(chooser, parameters)[:1]
     inexact = [at for at, kind in enumerate(results) if kind.is_float]
     if not places or not inexact:

@@ -53,15 +53,18 @@ def triangular(size: int) -> Draw:
 
 
 def reflections(rows: int, columns: int) -> list[Draw]:
-    """Returns functions that draw reflections in the form of `geqrf`: vectors and factors."""
+    """Returns functions that draw Householder vectors and scalar factors tau, as `geqrf` returns.
+
+    The vectors are the columns of a matrix of shape (rows, columns).
+    """
 
     def pair(generator: np.random.Generator, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
         a = matrices(rows, columns)(np.random.default_rng(int(generator.integers(2**31))), dtype)
         below = np.tril(a, -1)
         return a, (2 / (1 + (np.abs(below) ** 2).sum(0))).astype(dtype)
 
-    # The operands are drawn independently, so the factors belong to other vectors. The operations
-    # accept any factors.
+    # The two functions draw independently, so the factors tau do not match the Householder vectors.
+    # The operations accept any factors.
     return [
         lambda generator, dtype: pair(generator, dtype)[0],
         lambda generator, dtype: pair(generator, dtype)[1][: min(rows, columns)],
@@ -358,7 +361,11 @@ sample(
 
 
 def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
-    """Returns the singular values, and the products of the corresponding vectors."""
+    """Returns arrays that do not depend on the phases of the singular vectors.
+
+    They are the singular values, the outer product of each left singular vector with its right one,
+    and the `lines` of the left singular vectors.
+    """
     values, *vectors = results
     if not vectors:
         return results
