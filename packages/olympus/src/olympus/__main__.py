@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus [doctor | cache | info | frozen | examples]``."""
+"""Runs the command line ``python -m olympus [doctor | cache | info | frozen | examples]``."""
 
 from __future__ import annotations
 

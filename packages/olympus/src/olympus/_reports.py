@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class _Memory:
-    """Reports the memory that a call would need; the kinds of memory are in ``memory.Space``.
+    """Reports the memory that a call would need.
+
+    The attribute ``memory.Space`` enumerates the kinds of memory.
 
     Args:
       fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects a profile of another process; ``python -m olympus.collect_profile --help``."""
+"""Collects a profile of another process, by ``python -m olympus.collect_profile``."""
 
 from olympus_xla.profiling.profile_collection import collect_profile, main, run
 

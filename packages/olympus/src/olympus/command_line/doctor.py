@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus doctor``: the installation and its problems."""
+"""``python -m olympus doctor``: shows details of the installation, and its problems."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus info``: the installation for programs and reports of problems."""
+"""``python -m olympus info``: prints details of the installation, for bug reports and programs."""
 
 from __future__ import annotations
 

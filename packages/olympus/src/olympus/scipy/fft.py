@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete cosine transforms of the SciPy interface."""
+"""The SciPy interface: discrete cosine transforms."""
 
 from olympus_scipy.fft import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Integration of the SciPy interface."""
+"""The SciPy interface: integration."""
 
 from olympus_scipy.integrate import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpolation of the SciPy interface."""
+"""The SciPy interface: interpolation."""
 
 from olympus_scipy.interpolate import *  # noqa: F403
 

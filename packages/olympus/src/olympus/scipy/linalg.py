@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra of the SciPy interface."""
+"""The SciPy interface: linear algebra."""
 
 from olympus_scipy.linalg import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Image processing in any number of dimensions, of the SciPy interface."""
+"""The SciPy interface: interpolation of images in any number of dimensions."""
 
 from olympus_scipy.ndimage import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimization of the SciPy interface."""
+"""The SciPy interface: minimization of functions."""
 
 from olympus_scipy.optimize import *  # noqa: F403
 

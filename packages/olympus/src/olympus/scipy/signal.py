@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signal processing of the SciPy interface."""
+"""The SciPy interface: signal processing."""
 
 from olympus_scipy.signal import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special functions of the SciPy interface."""
+"""The SciPy interface: special functions."""
 
 from olympus_scipy.special import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes functions as serialized programs; ``python -m olympus.tools.olympus_to_ir --help``."""
+"""Writes functions as serialized programs, by ``python -m olympus.tools.olympus_to_ir``."""
 
 import sys
 

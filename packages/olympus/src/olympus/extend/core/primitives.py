@@ -29,7 +29,7 @@ _LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_ra
 
 
 def _by_name(name: str) -> Any:
-    """Returns the primitive of a name ``<primitive>_p``; programs print ``<primitive>``."""
+    """Returns the primitive with a given name, such as ``"sin_p"`` for the primitive ``sin``."""
     if hasattr(_lax, name):
         return getattr(_lax, name)
     for module in _LATER:

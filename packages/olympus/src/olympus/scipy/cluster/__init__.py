@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clustering of the SciPy interface."""
+"""The SciPy interface: clustering."""
 
 from . import vq as vq

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vector quantization of the SciPy interface."""
+"""The SciPy interface: vector quantization."""
 
 from olympus_scipy.cluster.vq import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear operators of the SciPy interface: `olympus.scipy.sparse.linalg`."""
+"""The SciPy interface: solvers for linear operators, in `olympus.scipy.sparse.linalg`."""
 
 from ... import _lazy
 

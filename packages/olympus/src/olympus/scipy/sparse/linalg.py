@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iterative solvers of the SciPy interface."""
+"""The SciPy interface: iterative solvers."""
 
 from olympus_scipy.sparse.linalg import *  # noqa: F403
 

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spatial transformations of the SciPy interface."""
+"""The SciPy interface: spatial transformations."""
 
 from . import transform as transform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations of the SciPy interface."""
+"""The SciPy interface: rotations."""
 
 from olympus_scipy.spatial.transform import *  # noqa: F403
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributions and statistics of the SciPy interface."""
+"""The SciPy interface: distributions and statistics."""
 
 from typing import Any
 
