@@ -456,6 +456,17 @@ def test_searchsorted_methods(method):
         check(jnp.searchsorted(a, v, side=side, method=method), np.searchsorted(a, v, side=side))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 8, 9, 64, 65])
+@pytest.mark.parametrize("unrolled", ["scan", "scan_unrolled"])
+def test_searchsorted_finds_every_position(count, unrolled):
+    rng = np.random.default_rng(count)
+    a = np.sort(np.where(rng.random(count) < 0.2, np.nan, rng.integers(0, 30, count)))
+    v = np.concatenate([np.arange(-1, 31, 0.5), [np.nan, np.inf, -np.inf]])
+    a, v = a.astype(np.float32), v.astype(np.float32)
+    for side in ("left", "right"):
+        check(jnp.searchsorted(a, v, side=side, method=unrolled), np.searchsorted(a, v, side=side))
+
+
 def test_sets_of_bounded_size():
     x = jnp.array([3, 1, 2, 3])
     check(jnp.unique(x, size=5, fill_value=-1), [1, 2, 3, -1, -1])

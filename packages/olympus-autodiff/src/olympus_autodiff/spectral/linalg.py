@@ -45,8 +45,10 @@ def _eigh(
     source = _source(trace, "eigh", args[0])
     if source is None or params["subset_by_index"] is not None:
         return None
-    vectors = Form(source, _axes(source, ROW, VALUE), _one, "left")
-    return [vectors, Form(source, _axes(source, VALUE), _identity)]
+    values = Form(source, _axes(source, VALUE), _identity)
+    if not params["compute_eigenvectors"]:
+        return [values]
+    return [Form(source, _axes(source, ROW, VALUE), _one, "left"), values]
 
 
 @recognition_rules.define(linalg.svd_p)

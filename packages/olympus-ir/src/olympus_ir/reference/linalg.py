@@ -176,6 +176,7 @@ def _eigh(
     x: np.ndarray,
     *,
     lower: bool,
+    compute_eigenvectors: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,
@@ -185,7 +186,8 @@ def _eigh(
     else:
         values, vectors = _nan(x.shape[:1], real_dtype(x.dtype)), _nan(x.shape, x.dtype)
     start, stop = (0, len(x)) if subset_by_index is None else subset_by_index
-    return [vectors[:, start:stop], values[start:stop]]
+    vectors, values = vectors[:, start:stop], values[start:stop]
+    return [vectors, values] if compute_eigenvectors else [values]
 
 
 @reference_rules.define(linalg.svd_p)

@@ -10,6 +10,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
+from olympus_ir.lax.linalg.spectral import eigvalsh as lax_eigvalsh
 from olympus_ir.settings import config_states
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -233,7 +234,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 def _eigvalsh_of(a: Any, lower: bool, symmetrize_input: bool) -> Any:
     (a,) = floating("eigvalsh", a)
-    return _eigh(a, lower, symmetrize_input)[0]
+    return lax_eigvalsh(a, lower=lower, symmetrize_input=symmetrize_input)
 
 
 _eigvalsh = compiled(_eigvalsh_of, ("lower", "symmetrize_input"), name="eigvalsh")
@@ -278,14 +279,15 @@ def _svd_of(
 
 
 def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+    if not compute_uv:
+        sizes = lax.sort(lax.abs(lax_eigvalsh(a)))
+        return lax.rev(sizes, (sizes.ndim - 1,))
     vectors, values = lax_linalg.eigh(a)
     sizes, signs = lax.abs(values), lax.sign(values)
     last = values.ndim - 1
     places = lax.broadcasted_iota(np.uint32, values.shape, last)
     sizes, places, signs = lax.sort((sizes, places, signs), last, num_keys=1)
     sizes, places, signs = (lax.rev(each, (last,)) for each in (sizes, places, signs))
-    if not compute_uv:
-        return sizes
     left = take_along_axis(vectors, lax.expand_dims(places, (last,)), axis=-1)
     signs = lax.expand_dims(lax.convert_element_type(signs, left.dtype), (last,))
     return left, sizes, adjoint(left * signs)

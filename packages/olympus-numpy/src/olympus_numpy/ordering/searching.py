@@ -93,23 +93,38 @@ def _ranks(x: Any, index_dtype: Any) -> Any:
 
 
 def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
+    """Returns each value's position by bisection.
+
+    A step halves the range of all positions, so that only its start differs between the values. XLA
+    computes a step in one pass, which reads an element and moves the start in place. With the two
+    ends of each range it would copy both and write the elements to memory.
+    """
     count = a.shape[0]
     unsigned = np.dtype(np.uint32)
-    low = lax.full(v.shape, np.zeros((), unsigned))
-    high = lax.full(v.shape, lax.size_array(count, unsigned))
-    low, high = varying_like(low, a, v), varying_like(high, a, v)
+    start = varying_like(lax.full(v.shape, np.zeros((), unsigned)), a, v)
+    # There are ``count + 1`` positions.
+    size = lax.add(lax.size_array(count, unsigned), np.array(1, unsigned))
     a = as_array(a)
 
-    def halve(bounds: Any, _: Any) -> Any:
-        low, high = bounds
-        middle = lax.add(low, lax.div(lax.sub(high, low), np.array(2, unsigned)))
-        element = a.at[middle].get(mode="promise_in_bounds")
+    def halve(state: Any, _: Any) -> Any:
+        start, size = state
+        half = lax.div(size, np.array(2, unsigned))
+        moved = lax.add(start, _spread(half, start.shape))
+        last = _spread(lax.sub(half, np.array(1, unsigned)), start.shape)
+        # A range of one position, where a symbolic count is below its bound, may have no element.
+        element = a.at[lax.add(start, last)].get(mode="clip")
         right = _goes_right(element, v, side)
-        return (lax.select(right, middle, low), lax.select(right, high, middle)), None
+        return (lax.select(right, moved, start), lax.sub(size, half)), None
 
     steps = largest_size(count).bit_length()
-    bounds, _ = lax.scan(halve, (low, high), None, length=steps, unroll=steps if unrolled else 1)
-    return convert(bounds[1], index_dtype)
+    (start, _), _ = lax.scan(
+        halve, (start, size), None, length=steps, unroll=steps if unrolled else 1
+    )
+    return convert(start, index_dtype)
+
+
+def _spread(number: Any, shape: tuple) -> Any:
+    return lax.broadcast_in_dim(number, shape, ())
 
 
 _searchsorted = compiled(_searched, ("side", "method"), name="searchsorted")

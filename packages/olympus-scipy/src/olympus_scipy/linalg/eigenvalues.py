@@ -71,8 +71,11 @@ def eigh(
     if eigvals is not None:
         raise NotImplementedError("Only the eigvals=None case of eigh is implemented.")
     (a,) = floating("eigh", a)
-    values, vectors = jnp.linalg.eigh(a, UPLO="L" if lower else "U")
-    return values if eigvals_only else (values, vectors)
+    triangle = "L" if lower else "U"
+    if eigvals_only:
+        return jnp.linalg.eigvalsh(a, UPLO=triangle)
+    values, vectors = jnp.linalg.eigh(a, UPLO=triangle)
+    return values, vectors
 
 
 def eigh_tridiagonal(

@@ -326,11 +326,17 @@ sample(
 
 
 def _lines_and_values(results: list[np.ndarray]) -> list[np.ndarray]:
-    vectors, values = results
-    return [lines(vectors), values]
+    *vectors, values = results
+    return [*map(lines, vectors), values]
 
 
-_EIGH = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
+_EIGH = {
+    "lower": True,
+    "compute_eigenvectors": True,
+    "sort_eigenvalues": True,
+    "subset_by_index": None,
+    "algorithm": None,
+}
 sample(
     linalg.eigh_p,
     # As with Cholesky factors, derivatives exist for Hermitian tangents only.
@@ -347,6 +353,7 @@ sample(
             ("matrix", (3, 3), _EIGH),
             ("matrices", (2, 3, 3), _EIGH),
             ("upper", (3, 3), {**_EIGH, "lower": False}),
+            ("values", (2, 3, 3), {**_EIGH, "compute_eigenvectors": False}),
             ("empty", (0, 0), _EIGH),
         )
     ],

@@ -181,6 +181,7 @@ def _eigh(
     x: Any,
     *,
     lower: bool,
+    compute_eigenvectors: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,
@@ -194,18 +195,22 @@ def _eigh(
         [((*batch, *shape), dtype), ((*batch, shape[0]), real_dtype(dtype)), (batch, INT32)],
         batch=len(batch),
         aliases={0: 0},
-        mode=ui8("V"),
+        mode=ui8("V" if compute_eigenvectors else "N"),
         uplo=ui8("L" if lower else "U"),
     )
     ok = succeeded(info)
-    return part_of_spectrum(nan_unless(ok, vectors), nan_unless(ok, values), subset_by_index)
+    found = [nan_unless(ok, vectors), nan_unless(ok, values)]
+    return part_of_spectrum(*found, subset_by_index, compute_eigenvectors)
 
 
-def part_of_spectrum(vectors: Any, values: Any, subset: tuple[int, int] | None) -> list[Any]:
+def part_of_spectrum(
+    vectors: Any, values: Any, subset: tuple[int, int] | None, compute_eigenvectors: bool
+) -> list[Any]:
     """Returns the requested eigenvectors and eigenvalues."""
+    found = [vectors, values] if compute_eigenvectors else [values]
     if subset is None:
-        return [vectors, values]
-    return [lax.slice_in_dim(each, *subset, axis=-1) for each in (vectors, values)]
+        return found
+    return [lax.slice_in_dim(each, *subset, axis=-1) for each in found]
 
 
 def part_of_svd(

@@ -211,6 +211,7 @@ def _eigh(
     x: Any,
     *,
     lower: bool,
+    compute_eigenvectors: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,
@@ -229,7 +230,8 @@ def _eigh(
         lower=lower,
     )
     ok = succeeded(info)
-    return part_of_spectrum(nan_unless(ok, vectors), nan_unless(ok, values), subset_by_index)
+    found = [nan_unless(ok, vectors), nan_unless(ok, values)]
+    return part_of_spectrum(*found, subset_by_index, compute_eigenvectors)
 
 
 @gpu_rule(linalg.tridiagonal_p)

@@ -100,6 +100,7 @@ def _eigh(
     x: Any,
     *,
     lower: bool,
+    compute_eigenvectors: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,
@@ -115,7 +116,7 @@ def _eigh(
         # precision.
         config=f"1,{int(sort_eigenvalues or subset_by_index is not None)},100,1e-6",
     )
-    return part_of_spectrum(vectors, values, subset_by_index)
+    return part_of_spectrum(vectors, values, subset_by_index, compute_eigenvectors)
 
 
 @rule_for(linalg.svd_p, "tpu")
