@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to the jaxlib runtime. Only this module depends on the version of jaxlib.
 
-Other modules take clients, arrays, shardings and executables from here. A function in this module
-hides each difference between jaxlib 0.10 and 0.12.
+Other modules take clients, arrays, shardings and executables from here. Functions in this module
+hide the differences between jaxlib 0.10 and 0.12.
 
 jaxlib's C++ call paths look up types and settings in Python. Importing this module registers the
 types and settings for the process, but creates no client. `prime` completes the registration with
@@ -504,7 +504,7 @@ def hlo_without_metadata(executable: Any) -> list[str]:
 
 
 def refine_shapes(bytecode: bytes) -> bytes:
-    """Returns the bytecode of a module with dynamic shapes inferred from the operands' shapes."""
+    """Infers a module's dynamic shapes from its operands' shapes, and returns the new bytecode."""
     return _jax.mlir.refine_polymorphic_shapes(
         bytecode, enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )

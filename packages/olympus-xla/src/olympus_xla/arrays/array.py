@@ -264,13 +264,13 @@ def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
 
 
 def _devices(self: ArrayImpl) -> set:
-    """Returns the device of a single-device array; for other arrays, returns the sharding."""
+    """Returns the devices that hold shards of the array."""
     check_not_deleted(self)
     return self._sharding.device_set
 
 
 def _device(self: ArrayImpl) -> Any:
-    """Returns the device of an array on one device, else the sharding."""
+    """Returns the device of a single-device array; for other arrays, returns the sharding."""
     check_not_deleted(self)
     sharding = self._sharding
     if type(sharding) is SingleDeviceSharding:
@@ -280,7 +280,7 @@ def _device(self: ArrayImpl) -> Any:
 
 
 def _addressable_data(self: ArrayImpl, index: int) -> ArrayImpl:
-    """Returns the shard on the process's device number ``index``."""
+    """Returns the shard at position ``index`` among the addressable shards."""
     check_not_deleted(self)
     return self._arrays[index]
 

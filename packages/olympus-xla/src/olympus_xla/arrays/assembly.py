@@ -249,7 +249,7 @@ def _from_local_data(place: Any, data: Any, shape: tuple[int, ...] | None) -> Ar
 
 
 def _local_bounds(sharding: Any, shape: tuple[int, ...]) -> list[set[tuple[int, int]]]:
-    """Returns for each dimension the bounds of the shards on this process's devices."""
+    """Returns for each dimension the start and stop of each shard of this process, as a set."""
     bounds: list[set[tuple[int, int]]] = [set() for _ in shape]
     for index in sharding.addressable_devices_indices_map(shape).values():
         for dimension, (part, size) in enumerate(zip(index, shape, strict=True)):

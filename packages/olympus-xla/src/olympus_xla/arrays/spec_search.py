@@ -23,7 +23,7 @@ _specs: dict[Any, PartitionSpec | None] = {}
 
 
 def spec_of_hlo(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
-    """Returns the spec over a mesh that is equivalent to an `HloSharding`, or None.
+    """Returns the spec over a mesh that is equivalent to an `HloSharding`; None if there is none.
 
     Tries all ways to write each dimension's number of tiles as a product of mesh axes.
     """

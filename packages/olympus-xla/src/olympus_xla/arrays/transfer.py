@@ -253,10 +253,10 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
 
 
 def _place_in_program(place: Any) -> Any:
-    """Converts a partition spec, inside a program, to a sharding over the current mesh."""
+    """Returns a place as a parameter of an equation; a partition spec becomes a sharding."""
     if type(place) is not PartitionSpec:
         if place is not None and not isinstance(place, Sharding | Format | MemorySpace):
-            sharding_of_place(place)  # raises an error unless ``place`` is a place
+            sharding_of_place(place)  # raises ValueError for an invalid place
         return place
     mesh: Any = concrete_mesh_in_force() or mesh_in_force()
     if mesh.empty:

@@ -51,7 +51,7 @@ _shared_cache = PjitFunctionCache(_CACHE_CAPACITY)
 
 
 def clear_call_caches() -> None:
-    """Empties the cache of shared function objects."""
+    """Empties the cache that function objects share."""
     _shared_cache.clear()
 
 

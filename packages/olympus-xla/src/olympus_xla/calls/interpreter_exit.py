@@ -25,7 +25,7 @@ _DEFAULT_ACTION = 0  # SIG_DFL
 def park_daemon_threads() -> None:
     """Puts threads to sleep that would otherwise abort the process.
 
-    Called when the interpreter ends.
+    Python calls this function when the interpreter ends.
     """
     if sys.platform != "linux" or sys.version_info >= (3, 14) or not _daemons_are_alive():
         return

@@ -465,7 +465,7 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> Any:
-        """The shardings of the arguments, in the arguments' structure; None if unused."""
+        """The arguments' shardings, in the arguments' structure; None for unused arguments."""
         return self._of_operands(self._flat_input_shardings(), None)
 
     @property

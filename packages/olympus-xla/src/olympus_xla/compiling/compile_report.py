@@ -16,7 +16,7 @@ __all__ = ["CompileReport", "report_of"]
 
 
 class CompileReport(Record):
-    """Report of changes that make a program compile faster. Prints as text.
+    """Report of changes that make a program compile faster, which prints as text.
 
     Attributes:
       name: the name of the program.

@@ -60,7 +60,7 @@ _WITHOUT_EFFECT = frozenset(
 
 
 class _IneligibleError(Exception):
-    """Signals that a call cannot use the cache; the message gives the reason."""
+    """Error for a call that cannot use the cache; the message gives the reason."""
 
 
 class Request(NamedTuple):

@@ -75,7 +75,7 @@ class Lowered:
       name: the name of the computation.
       kept: for each operand, whether the module takes it.
       constants: arrays passed before the operands.
-      cuts: the cuts that limit fused functions.
+      cuts: the cuts that limit the size of fused functions.
       in_avals: the types of all operands.
       out_avals: the types of the results.
       donated: for each operand, whether it is donated.

@@ -119,7 +119,7 @@ class custom_rule(CustomRuleFunction):
             self.lower.update(lower if isinstance(lower, Mapping) else {None: lower})
         self.reference = reference
         self.linear_argnums = None if linear_argnums is None else tuple(linear_argnums)
-        # The function with all rules applied, for calls without fixed arguments.
+        # The function with all rules applied, for functions without ``nondiff_argnums``.
         self._ready: Callable[..., Any] | None = None
 
     # ---- definition of rules ----
@@ -185,7 +185,10 @@ class custom_rule(CustomRuleFunction):
         return self._with_rules(fixed)(*differentiated)
 
     def _with_rules(self, fixed: Sequence[tuple[int, Any]]) -> Callable[..., Any]:
-        """Returns the function of the non-fixed arguments, with all rules applied."""
+        """Returns the function of the arguments that are not in ``fixed``, with all rules applied.
+
+        ``fixed`` has the positions and the values of the arguments at ``nondiff_argnums``.
+        """
         closed = functools.partial(_closed, fixed)
         definition = closed(self.reference or self.fun)
         core = closed(self.fun)
@@ -224,7 +227,7 @@ class custom_rule(CustomRuleFunction):
 def _closed(
     fixed: Sequence[tuple[int, Any]], fun: Callable[..., Any], shift: int = 0
 ) -> Callable[..., Any]:
-    """Returns a function with fixed arguments inserted after its first ``shift`` arguments."""
+    """Returns ``fun`` with the arguments ``fixed`` inserted at their positions plus ``shift``."""
     if not fixed:
         return fun
 

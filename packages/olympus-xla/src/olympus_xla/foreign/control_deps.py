@@ -28,7 +28,7 @@ def control_dep(src: Any, dst: Any) -> None:
 
 
 def schedule(ops: Sequence[Any]) -> None:
-    """Schedules the operations that made some values in the order of the values.
+    """Schedules the operations that made ``ops``, in the order of ``ops``.
 
     Args:
       ops: arrays of the function that is traced: ``schedule([a, b, c])`` is ``control_dep(a, b)``

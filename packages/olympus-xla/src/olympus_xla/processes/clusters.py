@@ -150,7 +150,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
-    """Queries mpi4py, if it is installed and reports several processes."""
+    """Asks mpi4py for the layout; returns None if it is missing or reports a single process."""
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None

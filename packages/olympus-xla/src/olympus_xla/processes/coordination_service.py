@@ -44,7 +44,7 @@ _WARNING = "warning: "
 
 
 def greeting(process_id: int, num_processes: int, heartbeat_timeout: float) -> dict[str, Any]:
-    """Returns the report of a process, with the fields that the service requires."""
+    """Returns the greeting of a process, with the fields that the service requires."""
     return {
         "process_id": process_id,
         "num_processes": num_processes,
@@ -65,7 +65,7 @@ class CoordinationServiceProcess:
       initialization_timeout: the time to wait for all processes, in seconds.
       heartbeat_timeout: the seconds without a heartbeat after which a process counts as dead.
       shutdown_timeout: the time to wait at the end, in seconds.
-      secret: the secret that the processes share; None for none.
+      secret: the secret that the processes share; None for no secret.
 
     Raises:
       RuntimeError: the service cannot listen on the address.

@@ -375,7 +375,8 @@ def wait_at_barrier(name: str, timeout: float) -> None:
 def shutdown() -> None:
     """Leaves a program of several processes; does nothing in other programs.
 
-    Waits until the other processes leave, too. Runs at exit if the program does not call it.
+    The call waits until the other processes leave, too. It runs at exit if the program has not made
+    it.
 
     Example:
       >>> shutdown()  # nothing to leave

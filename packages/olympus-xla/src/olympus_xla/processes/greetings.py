@@ -45,7 +45,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Reads a line.
+    """Returns the message in a line of JSON.
 
     Raises:
       BadMessageError: the line is not a flat JSON object.

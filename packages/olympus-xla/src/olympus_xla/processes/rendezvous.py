@@ -66,10 +66,10 @@ def join(
 
     Args:
       address: the address of the coordinator.
-      hello: the report of the process.
+      hello: the greeting of the process.
       deadline: the time at which to give up, on the clock `time.monotonic`.
       timeout: the total waiting time in seconds, for error messages.
-      secret: the secret that the processes share; None for none.
+      secret: the secret that the processes share; None for no secret.
 
     Raises:
       TimeoutError: the coordinator is not reached, or other processes are missing.
@@ -166,7 +166,7 @@ def receive_all(
       deadline: the time at which to give up, on the clock `time.monotonic`.
       timeout: the total waiting time in seconds, for error messages.
       start: a function that starts the service.
-      secret: the secret that the processes share; None for none.
+      secret: the secret that the processes share; None for no secret.
       fields: the fields that each greeting has, with their types.
 
     Raises:

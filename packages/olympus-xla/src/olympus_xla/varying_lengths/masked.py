@@ -117,7 +117,7 @@ def _run(
 
 
 def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that `vmap` can map, and that applies ``fun`` as masked."""
+    """Returns ``fun`` as masked, in a form that `vmap` can map."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = _run(fun, args, kwargs, is_example=True)

@@ -3,8 +3,8 @@
 
 XLA takes about 20 ms to compile a single addition, which NumPy evaluates in microseconds. On CPUs,
 the reference rules therefore evaluate the first `_CALLS` calls of an eager operation or of a
-function of the library, directly on the arrays' memory; calls over many elements count several
-times. The next call compiles it. Later calls never reach this module.
+function of the library, directly on the arrays' memory. A call over many elements counts as several
+calls. The next call compiles the operation, and later calls never reach this module.
 
 The flag ``olympus_cold_evaluation`` selects the programs that are evaluated in this way: all
 (``"close"``), none (``"off"``), or only programs whose results are bitwise equal to those of the
@@ -253,7 +253,7 @@ def device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) 
 
 
 class _AbandonedError(Exception):
-    """Signals that the evaluation stops because an equation must be compiled."""
+    """Error that stops the evaluation because an equation must be compiled."""
 
 
 class _CloseTrace(EvaluationTrace):
@@ -328,7 +328,7 @@ class _ExactTrace(_CloseTrace):
     def _check(self, exactness: Exactness, values: Sequence[Any]) -> None:
         """Raises if the results of an equation may differ from those of the compiled program."""
         if exactness is Exactness.MOVES:
-            # XLA converts some narrow floats to a wider dtype when it moves them.
+            # XLA moves some narrow floats in a wider dtype, which may change the bits of NaNs.
             if any(is_narrow(get_aval(value)) and _has_nan(value) for value in values):
                 raise _AbandonedError
             return

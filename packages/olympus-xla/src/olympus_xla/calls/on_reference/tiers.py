@@ -299,7 +299,7 @@ def _bytes(aval: Any) -> int:
 
 
 class _AbandonedError(Exception):
-    """Signals that the evaluation stops because the executable is ready."""
+    """Error that stops the evaluation because the executable is ready."""
 
 
 class _TierTrace(EvaluationTrace):

@@ -3,7 +3,8 @@
 
 A `ModuleLowering` owns one module: its functions, constants, callbacks and platforms. A
 `LoweringContext` stands for one block of operations, and serves all equations of the block. Rules
-build operations with it. Both classes have slots to be fast, because every equation uses them.
+build operations with a `LoweringContext`. Both classes have slots to be fast, because every
+equation uses them.
 """
 
 from __future__ import annotations

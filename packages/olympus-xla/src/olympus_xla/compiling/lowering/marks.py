@@ -37,7 +37,7 @@ def annotate(value: Any, texts: Mapping[str, str]) -> None:
 
 
 class _Marking:
-    """Mixin for contexts in a process with marks."""
+    """Mixin of lowering contexts, which adds the attributes of marks to operations."""
 
     __slots__ = ()
 

@@ -291,7 +291,7 @@ def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
     """Returns whether outlining pays off: XLA would fuse the blocks and recompute values.
 
     XLA would do so if a chain of fused operations leads through a block, and if values of the block
-    are used after the block that follows it. Examines only one block, in the middle.
+    are used after the block that follows it. The function examines only the block in the middle.
     """
     block = blocks[len(blocks) // 2]
     size = len(block)

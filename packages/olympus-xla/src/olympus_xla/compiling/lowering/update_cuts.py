@@ -79,7 +79,7 @@ def _is_one_window(equation: Equation) -> bool:
 def _is_seen(
     operand: Any, update: Any, equations: Sequence[Equation], definitions: dict[Any, int]
 ) -> bool:
-    """Returns whether a value is fused with operations that move the operand's elements."""
+    """Returns whether ``update`` is fused with operations that move elements of ``operand``."""
     waiting, known = [update], set()
     while waiting:
         place = definitions.get(waiting.pop())

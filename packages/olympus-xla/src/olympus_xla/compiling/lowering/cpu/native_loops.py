@@ -2,8 +2,8 @@
 """Programs that XLA's CPU backend compiles to one function, including their loops.
 
 Otherwise XLA starts each operation of a loop's body separately, in 0.1 to 1 us. Within one
-function, an iteration takes a few ns, so loops over few numbers at a time are fast. Such a program
-runs on one thread.
+function, an iteration takes a few ns, so loops over small arrays are fast. Such a program runs on
+one thread.
 """
 
 from __future__ import annotations

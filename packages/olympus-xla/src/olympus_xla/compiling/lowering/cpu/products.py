@@ -30,7 +30,7 @@ _DTYPES = tuple(map(np.dtype, "f d".split()))
 
 
 def parts_of_product(context: LoweringContext, dimension_numbers: Any) -> int:
-    """Returns the number of row blocks into which a matrix-vector product is cut; 1 for others."""
+    """Returns the number of parts into which to cut a matrix-vector product; 1 for no cut."""
     left, right = context.avals_in
     if (
         dimension_numbers != (((1,), (0,)), ((), ()))

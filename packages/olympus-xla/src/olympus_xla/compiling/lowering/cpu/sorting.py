@@ -248,7 +248,7 @@ def _shortened(integers: Any) -> tuple[Any, Any] | None:
     least = integers.min()
     if int(integers.max()) - int(least) >= 1 << 16:
         return None
-    # The difference modulo 2^16 does not depend on whether the bits mean signed integers.
+    # The difference modulo 2^16 does not depend on whether the integers are signed.
     unsigned = np.dtype(f"u{integers.dtype.itemsize}")
     offsets = integers.view(unsigned) - least.view(unsigned)
     return offsets.astype(np.uint16), least

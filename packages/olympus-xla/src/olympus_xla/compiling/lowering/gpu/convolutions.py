@@ -70,7 +70,10 @@ def sum_of_products(
 
 
 def _in_groups(inputs: Any, weights: Any, features: int, examples: int) -> tuple[Any, Any]:
-    """Returns inputs [group, example, feature, ...] and weights [group, output, feature, ...]."""
+    """Returns inputs [group, batch, feature, ...] and weights [group, output, feature, ...].
+
+    ``features`` is the number of feature groups, and ``examples`` is the number of batch groups.
+    """
     batch, depth, *spatial = inputs.shape
     if examples > 1:
         inputs = lax.reshape(inputs, (examples, batch // examples, depth, *spatial))

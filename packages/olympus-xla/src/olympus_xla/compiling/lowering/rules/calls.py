@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of calls. Each program becomes one function of the module, called several times."""
+"""Lowering of calls. Each called program becomes one function of the module."""
 
 from __future__ import annotations
 

@@ -393,7 +393,7 @@ def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
 def _choose(
     context: LoweringContext, selector: tuple[Any, Any], kind: Any, cases: Sequence[Any], first: int
 ) -> Any:
-    """Selects among cases, numbered from ``first``, by halving them."""
+    """Selects one of ``cases`` by bisection; the first case has the number ``first``."""
     if len(cases) == 1:
         return cases[0]
     which, aval = selector

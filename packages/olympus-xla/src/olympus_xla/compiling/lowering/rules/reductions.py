@@ -235,7 +235,7 @@ def _combine_with(operation: str) -> Any:
 
 
 def _log_add_exp(context: LoweringContext, left: Any, right: Any, dtype: Any) -> Any:
-    """Builds ``log(exp(left) + exp(right))`` without overflow. Keeps equal infinities."""
+    """Builds ``log(exp(left) + exp(right))`` without overflow, also for equal infinities."""
     scalar = mlir.tensor_type((), dtype)
 
     def create(name: str, *operands: Any) -> Any:

@@ -56,7 +56,7 @@ def in_memory(context: LoweringContext, value: Any, space: MemorySpace) -> Any:
 
 
 def constrain(context: LoweringContext, operand: Any, sharding: Any, aval: Any = None) -> Any:
-    """Constrains a value of a type, by default that of the only result, to a sharding."""
+    """Constrains a value to a sharding; ``aval`` is the value's type, by default the result's."""
     module = context.module
     if module.mesh is None:
         return operand  # a single device needs no constraint

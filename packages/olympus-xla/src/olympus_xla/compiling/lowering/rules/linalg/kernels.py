@@ -147,7 +147,7 @@ def _factor_name(index: int) -> str:
 
 
 def ui8(value: str | int) -> np.uint8:
-    """Returns a LAPACK option, a letter or its character code, as a uint8 code."""
+    """Returns the code of a LAPACK option, given as a letter or as its character code."""
     return np.uint8(ord(value) if isinstance(value, str) else value)
 
 
