@@ -7,8 +7,8 @@ The key covers everything on which the compiler's output depends:
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
 - the build of jaxlib, of the plugin where there is one, and the version of this package;
-- the platform and the kind of the devices; on CPUs also the model, features and number of the
-  processors, and the number that this process may use.
+- the platform and the kind of the devices; on CPUs also the model, the features and the count
+  of the processors, and the count that this process may use.
 
 Some programs have no key: programs that contain addresses of their process, and programs changed by
 a compiler pass written in Python. The cache in the user's cache folder is on by default. For this
