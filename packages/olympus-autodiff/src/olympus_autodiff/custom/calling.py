@@ -116,7 +116,7 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
 
 
 def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
-    """Converts Python numbers to typed scalars, except in the arguments that are fixed."""
+    """Converts Python numbers to typed scalars, except in the arguments at positions ``fixed``."""
     count = len(args)
     places = {number % count for number in fixed if -count <= number < count}
     return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])
@@ -143,7 +143,7 @@ def positional_count(fun: Callable[..., Any]) -> int | None:
 def non_differentiated(
     fun: Callable[..., Any], argnums: int | Sequence[int], argnames: str | Sequence[str]
 ) -> tuple[int, ...]:
-    """Returns the positions of arguments given by number or by name, in order.
+    """Returns the sorted positions of the arguments in ``argnums`` and ``argnames``.
 
     Raises:
       ValueError: a name does not occur in the signature.

@@ -185,7 +185,7 @@ class FlatCall:
 
 
 class FlatJvp:
-    """A derivative rule as a function of flat primals and tangents. Calls check the results."""
+    """A derivative rule as a function of flat primals and tangents; a call checks the results."""
 
     __slots__ = ("_fixed", "_function", "_in_tree", "_out_tree")
 

@@ -42,7 +42,7 @@ __all__ = [
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CustomVJPPrimal:
-    """An argument of a forward pass with ``symbolic_zeros=True``, a leaf of its pytree.
+    """A leaf of the arguments that a forward pass takes under ``symbolic_zeros=True``.
 
     Attributes:
       value: the argument, an array.

@@ -44,7 +44,7 @@ def forward_mode_error() -> TypeError:
     )
 
 
-# Evaluation, lowering and batching all expand the primitive. The expansion raises the error.
+# Evaluation, lowering and batching all expand the primitive. The expansion raises an error.
 @expansion_rules.define(custom_lin_p)
 def _run_custom_lin(*operands: Any, **params: Any) -> Any:
     raise forward_mode_error()

@@ -138,7 +138,7 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
 
 
 class ResidualCollector:
-    """Record of residuals, which replaces them in equations by inputs of a linear program."""
+    """Collector of residuals, which replaces them in equations by inputs of a program."""
 
     def __init__(self, staged: StagingTrace) -> None:
         self.staged = staged

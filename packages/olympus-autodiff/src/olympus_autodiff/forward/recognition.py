@@ -159,13 +159,13 @@ class RecognitionTrace(Trace):
             self._is_inlining = before
 
     def form_of(self, value: Any) -> Any:
-        """Returns the form of a recognized expression; None for other values."""
+        """Returns the form of a recognised expression; None for other values."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.form
         return None
 
     def plain(self, value: Any) -> Any:
-        """Returns a value of the parent trace."""
+        """Returns the plain value of a recognised expression; returns other values unchanged."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.plain()
         return value

@@ -193,7 +193,7 @@ def argmin(
 
 
 def _varying_like_result(f: Callable[..., Any], start: Any, args: tuple) -> Any:
-    """Casts a start to vary over each mesh axis over which the result of ``f`` varies.
+    """Casts ``start`` to vary over each mesh axis over which the result of ``f`` varies.
 
     Inside of `shard_map`, ``f`` may close over varying values, and its solution then varies, too.
     """

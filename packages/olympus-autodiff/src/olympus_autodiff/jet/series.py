@@ -96,7 +96,7 @@ def total(terms: Sequence[Any]) -> Any:
 
 
 def terms_or_zeros(value: Any, terms: Any, order: int) -> Series:
-    """Returns the terms of a value as arrays."""
+    """Returns the terms of a value as arrays, which are zeros for `zero_series`."""
     if terms is not zero_series:
         return [zeros_of(value) if term is zero_term else term for term in terms]
     return [zeros_of(value)] * order
@@ -108,7 +108,7 @@ def zeros_of(value: Any) -> Any:
 
 
 def order_of(series: Sequence[Any]) -> int:
-    """Returns the number of terms of the operands. At least one operand is not constant."""
+    """Returns the number of terms of the operands, one of which must not be constant."""
     return next(len(terms) for terms in series if terms is not zero_series)
 
 

@@ -95,7 +95,7 @@ def jet(
         arrays of the argument's shape. The lists of all arguments are equally long. For a pytree,
         give a pytree of the same structure with such a list for each array.
       factorial_scaled: True if the terms are derivatives, False if they are coefficients of power
-        series, which are derivatives divided by factorials. Applies to arguments and results.
+        series, which are derivatives divided by factorials. This holds for arguments and results.
 
     Returns:
       ``(result, series)``, where the series contains a list of terms for each array of the result.

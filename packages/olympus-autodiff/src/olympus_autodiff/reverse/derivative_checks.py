@@ -47,7 +47,7 @@ def check_jvp(
       f: a function of arrays or pytrees of arrays.
       f_jvp: ``f_jvp(primals, tangents)`` returns the results of ``f`` and their tangents.
       args: the arguments at which to compare.
-      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+      atol: the absolute tolerance, or one for each dtype; the default depends on the dtype. The
         tolerance of an array is multiplied by the number of its elements.
       rtol: the relative tolerance, in the same form.
       eps: the length of the step.
@@ -85,7 +85,7 @@ def check_vjp(
       f_vjp: ``f_vjp(*primals)`` returns the results of ``f``, and a function that maps their
         cotangents to those of the arguments.
       args: the arguments at which to compare.
-      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+      atol: the absolute tolerance, or one for each dtype; the default depends on the dtype. The
         tolerance of an array is multiplied by the number of its elements.
       rtol: the relative tolerance, in the same form.
       eps: the length of the step.
@@ -133,7 +133,7 @@ def check_grads(
       args: the arguments at which to compare.
       order: the highest order of derivatives to check.
       modes: ``"fwd"`` for forward, ``"rev"`` for reverse derivatives, or several of them.
-      atol: the absolute tolerance, or one for each dtype; by default, depends on the dtype. The
+      atol: the absolute tolerance, or one for each dtype; the default depends on the dtype. The
         tolerance of an array is multiplied by the number of its elements.
       rtol: the relative tolerance, in the same form.
       eps: the length of the step.

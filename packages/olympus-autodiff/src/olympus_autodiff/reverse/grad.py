@@ -110,7 +110,7 @@ def value_and_grad(
       returns.
 
     Raises:
-      TypeError: as `grad`.
+      TypeError: as for `grad`.
 
     Example:
       >>> from olympus_ir import lax

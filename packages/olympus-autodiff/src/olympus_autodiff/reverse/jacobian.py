@@ -138,7 +138,7 @@ def jacrev(
         heuristic chooses it, as in `vmap`.
 
     Returns:
-      A function as `jacfwd` returns it.
+      A function like the one that `jacfwd` returns.
 
     Raises:
       TypeError: on the call, an argument to differentiate or a result does not have a float dtype

@@ -72,7 +72,7 @@ def record(
         iteration follows.
       state: the first state.
       others: the first other values, which are not stored in checkpoints.
-      checkpoints: the number of slots.
+      checkpoints: the plan, with the number of slots for states.
       stride: the first distance between checkpoints.
 
     Returns:
@@ -280,7 +280,7 @@ def _pull_block(
     accumulators: list[Any],
     block: int,
 ) -> list[Any]:
-    """Recomputes the states of a block, and pulls the accumulators back through it."""
+    """Recomputes the states of a block, and pulls the cotangents back through it."""
     if block == 1:
         return pull(start, state, accumulators)
     last = lax.sub(lax.sub(end, start), _int(1))

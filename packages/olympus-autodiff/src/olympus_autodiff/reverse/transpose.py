@@ -91,7 +91,7 @@ def backward_pass(
 
 
 def _transposed(equation: Equation, cotangent: Any) -> Sequence[Any]:
-    """Returns what the transpose rule of an equation's primitive gives for each operand."""
+    """Returns the cotangents that an equation's transpose rule gives for the operands."""
     primitive = equation.primitive
     rule = transpose_rules.rules.get(primitive) or transpose_rules.find(primitive)
     if rule is None:

@@ -122,7 +122,7 @@ class VJP:
 
         Args:
           *wanted: for each argument, in its structure, the destination of its cotangents: a
-            reference to add to, `GradValue()` to return it, or `DontWant()` to drop it.
+            reference to add to, `GradValue()` to return them, or `DontWant()` to drop them.
 
         Returns:
           A function that maps the result's cotangent to the arguments' cotangents. In place of

@@ -537,6 +537,6 @@ def _svd_jvp(
 
 
 def _outside(basis: Any, moved: Any, values: Any) -> Any:
-    """Returns the component of ``moved`` outside the span of ``basis``, divided by ``values``."""
+    """Returns the component of ``moved`` orthogonal to ``basis``, divided by ``values``."""
     rest = lax.sub(moved, matmul(basis, matmul(adjoint(basis), moved)))
     return lax.div(rest, _columns(values, rest))

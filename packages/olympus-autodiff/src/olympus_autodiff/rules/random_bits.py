@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of random numbers: they are zero, except that integers have none."""
+"""Derivatives of random numbers: zero for floats, none for integers."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from ..zeros import aval_of, scalar
 
 __all__ = ["divided_difference"]
 
-# The distance, relative to their size, below which nodes count as close. Differences of values at
-# larger distances keep 14 digits in double precision.
+# Nodes count as close if their distance, relative to their size, is below this number. Differences
+# of values at larger distances keep 14 digits in double precision.
 _CLOSE = 1e-2
 # The number of points of the Gauss rule in each direction.
 _POINTS = 6

@@ -176,7 +176,7 @@ def _one_plus(x: Any) -> Any:
 
 
 def _tangent_series(sign: float) -> Recurrence:
-    """Returns the coefficients of a function with ``y' = (1 + sign y^2) x'``."""
+    """Returns the recurrence of a function with ``y' = (1 + sign y^2) x'``."""
 
     def recurrence(x: Any, terms: Series, value: Any) -> Series:
         moved, result = [None, *velocity(terms)], [value]
