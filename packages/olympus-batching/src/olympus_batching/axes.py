@@ -39,7 +39,12 @@ class VmapOptions(NamedTuple):
 
 
 def check_axes(name: str, axes: Any) -> None:
-    """Raises TypeError if a leaf of ``in_axes`` or ``out_axes`` is not an integer."""
+    """Raises TypeError if a leaf of a tree of axes is not an integer.
+
+    Args:
+      name: the name of the argument, ``"in_axes"`` or ``"out_axes"``.
+      axes: the tree of axes; None is a node without leaves.
+    """
     for leaf in pytrees.tree_leaves(axes):
         if not isinstance(leaf, int):
             raise TypeError(

@@ -21,7 +21,7 @@ def batch_olympuspr(
     batched_in: Sequence[bool],
     instantiate: Sequence[bool] | bool = False,
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """Returns the program on all examples, with all batch dimensions at 0.
+    """Returns the program that computes all examples at once, with all batch dimensions at 0.
 
     Args:
       closed: the program on one example.
@@ -44,7 +44,7 @@ def batch_olympuspr(
 def batch_olympuspr_dims(
     closed: ClosedOlympuspr, axis: BatchAxis, in_dims: Sequence[BatchDim]
 ) -> tuple[ClosedOlympuspr, tuple[BatchDim, ...]]:
-    """Returns the program on all examples, with the batch dimensions that the rules choose.
+    """Returns the program that computes all examples, with batch dimensions chosen by the rules.
 
     Args:
       closed: the program on one example.

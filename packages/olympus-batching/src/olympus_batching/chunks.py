@@ -128,7 +128,11 @@ def _body(
     dims: Sequence[BatchDim],
     fixed: dict[int, Any],
 ) -> Callable[[list[Any], list[Any]], tuple[list[Any], Any]]:
-    """Returns the loop body, which takes shared and mapped leaves and computes one chunk."""
+    """Returns the loop body, which computes one chunk.
+
+    The body takes the leaves that all examples share, and the leaves of the examples in the chunk.
+    It closes over the leaves in ``fixed``, by position, which are not arrays.
+    """
     places = [place for place in range(len(dims)) if place not in fixed]
 
     def of_leaves(*operands: Any) -> Any:

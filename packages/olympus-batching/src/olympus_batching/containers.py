@@ -33,9 +33,9 @@ class Container(NamedTuple):
       split: takes a value and an axis. It returns a value that has the form of one example but
         holds the arrays of all examples, and for each leaf the axis of the examples. It raises
         ValueError if the value cannot be mapped over the axis.
-      join: takes such a value, the axis requested for the examples, and the number of examples.
-        Each array has the examples in that axis. It returns the value of all examples, and raises
-        ValueError if there is no such value.
+      join: takes a value that has the form of one example but holds the arrays of all examples. It
+        also takes the axis of the examples, which is the same in all arrays, and the number of
+        examples. It returns the value of all examples, and raises ValueError if there is none.
     """
 
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]]

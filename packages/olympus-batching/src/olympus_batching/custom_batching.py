@@ -44,7 +44,7 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 
 @boundary_class
 class custom_vmap(NamedFunction):
-    """Wraps a function with a custom rule for `vmap`.
+    """Function with a custom rule for `vmap`.
 
     The rule takes the number of examples, a list of booleans, and the arguments with batch
     dimension 0. The booleans have the structure of the arguments and say which leaves are batched.

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 class BatchedFunction:
     """A function of one example, called on all examples. It stores the results' batch dimensions.
 
-    If any operand is batched, all results are batched. An outer trace may record the call with the
-    types of these results, and call the derivative rule later. The results of the rule must then
-    have these types, but may depend on batched operands on which the results of the function do not
-    depend.
+    If any operand is batched, all results are batched, even if they do not depend on that operand.
+    The reason is that an outer trace may record the types of the results, and call the derivative
+    rule later. The results of the rule must have the same types, and may depend on more operands.
 
     Args:
       trace: the interpreter that batches.
@@ -183,10 +182,12 @@ def _is_float0(value: Any) -> bool:
 def _with_unbatched_placeholders(
     values: Sequence[Any], dims: Sequence[BatchDim]
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Returns values and batch dimensions, with placeholders of the type of one example.
+    """Removes the batch dimensions of symbolic zeros and ``float0`` arrays.
 
-    Placeholders are symbolic zeros and ``float0`` arrays. They hold no data, so the examples can
-    share them, and they need no batch dimension.
+    Neither holds data, so the examples can share them.
+
+    Returns:
+      The values, and their batch dimensions.
     """
     values, dims = list(values), list(dims)
     for position, (value, dim) in enumerate(zip(values, dims, strict=True)):

@@ -19,7 +19,7 @@ __all__ = ["BatchTracer"]
 
 @register_tracer_type
 class BatchTracer(Tracer):
-    """Stands for one example of a batched value."""
+    """Tracer of one example of a batched value."""
 
     __slots__ = ("_aval", "batch_dim", "value")
 

@@ -127,7 +127,7 @@ def vmap(
 
 
 def _check_options(options: VmapOptions) -> None:
-    """Raises TypeError if ``in_axes`` or ``out_axes`` are not axes of pytrees."""
+    """Raises TypeError if ``in_axes`` or ``out_axes`` are not axes or trees of axes."""
     in_axes = options.in_axes
     if not (in_axes is None or type(in_axes) in (int, tuple)):
         raise TypeError(

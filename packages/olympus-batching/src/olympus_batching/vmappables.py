@@ -91,7 +91,7 @@ def _is_for_container(value: Any, axis: Any) -> bool:
 
 
 def has_containers_with_integers(values: Any) -> bool:
-    """Returns whether values contain containers that are mapped over by integers."""
+    """Returns whether values contain containers whose specifications are integers."""
     if int not in spec_types:
         return False
     kinds = map(type, pytrees.tree_leaves(values, is_leaf=_is_leaf))

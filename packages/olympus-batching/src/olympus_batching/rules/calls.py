@@ -54,7 +54,10 @@ def _with_batch(
     axis: BatchAxis,
     change: Callable[[Any, int, BatchAxis], Any],
 ) -> tuple:
-    """Returns the placement parameters for operands with a batch dimension."""
+    """Returns the placements of batched operands or results, given those of one example.
+
+    ``change(placement, batch_dim, axis)`` returns the batched form of a placement.
+    """
     return tuple(
         [
             placement if placement is None or dim is None else change(placement, dim, axis)

@@ -87,10 +87,10 @@ def _cond(
 
 
 def _can_split(axis: BatchAxis, branches: Sequence[ClosedOlympuspr]) -> bool:
-    """Returns whether branches may run on some of the examples.
+    """Returns whether each branch of a conditional can run on a part of the examples.
 
-    Branches with effects, or with communication between the examples, may not. If mesh axes shard
-    the examples, no branch may.
+    This is not possible for branches with effects, for branches with communication between the
+    examples, for results of extended dtypes, and for examples that are sharded over mesh axes.
     """
     return (
         axis.layout is None
@@ -255,8 +255,9 @@ def _can_compact(
 ) -> bool:
     """Returns whether finished examples may leave the batch of a loop.
 
-    They may not if another axis batches the condition already, or if the loop has an inverse, whose
-    reverse mode needs the number of iterations of the whole batch.
+    They must stay if another axis batches the condition already, or if `_can_split` returns False.
+    They must also stay if the loop has an inverse, because reverse mode then needs the number of
+    iterations of the whole batch.
     """
     checkpoints = options.get("checkpoints")
     return (

@@ -19,7 +19,7 @@ from ..tables import (
     unary,
 )
 
-# Not declared as elementwise, because a parameter may request a sharding of the result.
+# The primitive is not declared as elementwise, because a parameter may request a sharding.
 batching_rules.define(lax.convert_element_type_p, unary(lax.convert_element_type_p))
 # The predicate may be a scalar. All cases have the same shape.
 batching_rules.define(lax.select_n_p, same_shape_elementwise(lax.select_n_p, scalars=(0,)))

@@ -22,7 +22,8 @@ __all__ = [
 class _NameScope:
     """Base of context managers that replace the current name stack."""
 
-    # The previous name stack, and the previous fixed source of equations, if any.
+    # `prev` is the previous name stack. `_source` is the previous fixed source of equations, or
+    # None.
     __slots__ = ("_source", "prev")
 
     prev: NameStack

@@ -97,7 +97,7 @@ class _OfExtendedArrays(type(ExtendedArray)):
 
 
 class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
-    """Makes an array of an extended dtype from its type and its physical array.
+    """Array of an extended dtype, made from its type and its physical array.
 
     Args:
       aval: the type.

@@ -16,7 +16,7 @@ __all__ = ["CommandLineDebugger"]
 
 
 class CommandLineDebugger(cmd.Cmd):
-    """Reads commands until the program continues.
+    """Debugger that reads commands until the program continues.
 
     Args:
       frames: the frames of the breakpoint, innermost first.
@@ -74,7 +74,7 @@ class CommandLineDebugger(cmd.Cmd):
         """Evaluates an expression; prints the error if it fails.
 
         Returns:
-          The value, and whether the evaluation succeeded.
+          Whether the evaluation succeeded, and the value.
         """
         try:
             if not self.frames:

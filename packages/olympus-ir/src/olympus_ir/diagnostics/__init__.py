@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors, source locations, filtered tracebacks, monitoring and text layout.
 
-May import `settings`.
+This package may import `settings`.
 """

@@ -45,7 +45,7 @@ def check_fields(fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> boo
 
 
 class _FormatChecker(string.Formatter):
-    """Checks that each field of a format string has an argument, and each argument a field."""
+    """Formatter that checks whether the fields of a format string match the arguments."""
 
     def __init__(self) -> None:
         self.has_fields = False

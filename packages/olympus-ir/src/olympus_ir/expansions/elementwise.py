@@ -52,7 +52,7 @@ def epsilon(x: Any) -> float:
 
 
 def full(x: Any, value: float) -> Any:
-    """Returns a constant array of the operand's type."""
+    """Returns an array of the operand's shape and dtype, filled with ``value``."""
     return lax.full_like(x, value)
 
 

@@ -40,7 +40,7 @@ def is_high(aval: AbstractValue) -> bool:
 def use_high_types() -> None:
     """Enables the search for high types in programs.
 
-    Called when the first high type is registered.
+    The registration of the first high type calls this function.
     """
     global in_use
     if not in_use:
@@ -107,7 +107,7 @@ def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
 
 
 def of_arrays(closed: ClosedOlympuspr) -> Callable[..., list[Any]]:
-    """Converts a program with high types to a program of arrays."""
+    """Returns a function of arrays that evaluates a program with high types."""
 
     def function(*arrays: Any) -> list[Any]:
         return lowered(evaluate_high(closed, raised(closed.in_avals, arrays)))

@@ -20,8 +20,8 @@ rnn_fwd_p = Primitive("rnn_fwd", multiple_results=True, cache_inference=False)
 # dx, dh_0, dc_0, dw = rnn_bwd[...] dy dh_n dc_n x h_0 c_0 weights y reserve_space seq_lengths
 rnn_bwd_p = Primitive("rnn_bwd", multiple_results=True, cache_inference=False)
 
-# Takes batch size, length and parameters. Returns the number of values that a GPU keeps for the
-# backward pass; zero without a GPU.
+# A function of batch size, sequence length and the parameters of the layers. It returns the number
+# of values that a GPU keeps for the backward pass; zero without a GPU.
 _reserve_size: Callable[..., int] | None = None
 
 

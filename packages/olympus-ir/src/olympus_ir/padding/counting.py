@@ -46,7 +46,7 @@ def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
 
 
 class MappedMaskError(NotImplementedError):
-    """Signals that a mask selects different numbers of elements in the examples of `vmap`.
+    """Error for a mask that selects different numbers of elements in the examples of `vmap`.
 
     Attributes:
       by_example: wraps the function that `vmap` maps, so that each example counts its own elements
@@ -95,7 +95,7 @@ def counted_sizes(
 
 
 def refuse_mapped_mask() -> NoReturn:
-    """Raises the error of a mask that differs between examples."""
+    """Raises `MappedMaskError`, because a mask differs between examples."""
     raise MappedMaskError(_state.by_example)
 
 

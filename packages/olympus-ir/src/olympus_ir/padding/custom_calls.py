@@ -161,7 +161,15 @@ def _with_aval(value: Any, aval: Any) -> Any:
 
 
 def with_sizes(out_trees: Callable[[], tuple[Any, Any]], count: int) -> Callable[[], tuple]:
-    """Returns the structures of results and residuals, with sizes in front of the residuals."""
+    """Adds the sizes in front of the residuals of a custom VJP.
+
+    Args:
+      out_trees: a function that returns the structures of results and residuals.
+      count: the number of sizes.
+
+    Returns:
+      A function like ``out_trees``. The residuals in its structure are a flat list.
+    """
 
     def trees() -> tuple[Any, Any]:
         out_tree, residual_tree = out_trees()

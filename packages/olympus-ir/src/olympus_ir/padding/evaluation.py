@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Site(NamedTuple):
-    """The part of an equation that its padding rule gets besides operands and parameters.
+    """Data about an equation, which its padding rule gets besides operands and parameters.
 
     Attributes:
       lengths: the sizes of the dimensions.

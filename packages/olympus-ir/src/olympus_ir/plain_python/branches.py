@@ -159,8 +159,8 @@ class _Plan(NamedTuple):
 
     Attributes:
       tree: the structure.
-      leaves: constants, and the types of leaves that the condition selects.
-      is_type: for each leaf, whether it is a type.
+      leaves: for each leaf, the constant, or the type if the condition selects the leaf.
+      is_type: for each leaf, whether ``leaves`` holds a type.
     """
 
     tree: Any

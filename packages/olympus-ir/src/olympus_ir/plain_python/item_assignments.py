@@ -21,7 +21,7 @@ _VALUE = f"{TEMPORARY}value"
 
 
 class ItemAssignments(ast.NodeTransformer):
-    """Rewrites the item assignments of one function to its local names.
+    """Transformer that rewrites the item assignments of one function to its local names.
 
     Args:
       local: the function's local names. An item of any other name is assigned in place, because the

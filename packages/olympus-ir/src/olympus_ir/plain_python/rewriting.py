@@ -76,7 +76,7 @@ def rewrite_lambda(node: ast.Lambda, private_prefix: str | None) -> ast.Lambda:
 
 
 class _Mangling(ast.NodeTransformer):
-    """Mangles private names ``__x`` of a class, like Python's compiler."""
+    """Transformer that mangles private names ``__x`` of a class, like Python's compiler."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -95,7 +95,7 @@ class _Mangling(ast.NodeTransformer):
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Rewrites the statements and expressions of one function.
+    """Transformer that rewrites the statements and expressions of one function.
 
     Attributes:
       carried: the names that rewritten statements assign.

@@ -5,5 +5,6 @@ The other modules build on `tracing`, `primitives` and `rules`. `olympuspr` defi
 `staging` records them. `checker`, `dead_code` and `printer` process programs by the rules in
 `olympus_ir.rules`. `calls`, `jit` and `make` turn a Python call into a program.
 
-May import `types` and below; never the instruction set `lax`.
+This package may import `types` and the packages below it. It never imports the instruction set
+`lax`.
 """

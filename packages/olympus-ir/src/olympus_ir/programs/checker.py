@@ -28,7 +28,7 @@ from .rules import RuleTable
 __all__ = ["check_olympuspr", "checking_rules"]
 
 # Rules that check the programs in an equation's parameters: `rule(operand_avals, result_avals,
-# params)` raises `Misfit` if they do not match the operands and results.
+# params)` raises `Misfit` if the programs do not match the operands and results.
 checking_rules: RuleTable[Callable[..., None]] = RuleTable(
     "checking", package="olympus_ir", folder="rules"
 )

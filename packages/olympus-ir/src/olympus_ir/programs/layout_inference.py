@@ -28,7 +28,7 @@ _NO_AXES: frozenset = frozenset()
 def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> Any:
     """Infers the types of results with layouts, and the effects.
 
-    Needed only if an operand has a layout or a parameter requests a layout.
+    This is needed only if an operand has a layout or a parameter requests a layout.
 
     Args:
       primitive: the primitive.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make_olympuspr` and `eval_shape`, which inspect programs, and names for parts of programs."""
+"""Inspection of functions by `make_olympuspr` and `eval_shape`, and scopes that name equations."""
 
 from __future__ import annotations
 

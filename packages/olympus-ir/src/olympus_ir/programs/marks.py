@@ -27,7 +27,7 @@ def attribute_text(value: Any) -> str:
 
 
 class MarkedBlock:
-    """Attaches attributes to operations traced in a ``with`` block or in a decorated function.
+    """Context manager and decorator that attaches attributes to the operations traced inside.
 
     Args:
       attributes: a mapping from names to texts; None removes an attribute set by outer blocks.

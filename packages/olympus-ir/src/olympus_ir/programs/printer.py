@@ -108,7 +108,7 @@ _LONGEST_IN_PLACE = 10
 
 
 class Printer:
-    """Builds the document of a program, and names its variables."""
+    """Formatter of programs as documents, which also names the variables."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class Printer:
     # ---- programs ----
 
     def program_with_shared(self, olympuspr: Olympuspr) -> Document:
-        """Prints a program, preceded by definitions of its long or repeated subprograms."""
+        """Formats a program, preceded by definitions of its long or repeated subprograms."""
         shared = self._name_shared(olympuspr)
         parts: list[Document] = []
         for program in shared:
@@ -188,7 +188,7 @@ class Printer:
         return Concatenation(parts)
 
     def _name_shared(self, olympuspr: Olympuspr) -> list[Olympuspr]:
-        """Names the subprograms that occur several times or are long."""
+        """Names the subprograms that occur several times or are long, and returns them."""
         counts: dict[int, int] = {}
         found: list[tuple[Olympuspr, str]] = []
         pending = deque([olympuspr])
@@ -214,7 +214,7 @@ class Printer:
         return shared
 
     def program(self, olympuspr: Olympuspr) -> Document:
-        """Prints a program in full."""
+        """Formats a program in full."""
         head = [
             Text("{ "),
             Text("lambda ", KEYWORD),
@@ -252,7 +252,7 @@ class Printer:
         return sorted(shown)
 
     def binders(self, variables: Sequence[Var]) -> Document:
-        """Prints variables with their types, on as many lines as needed."""
+        """Formats variables with their types, on as many lines as needed."""
         parts: list[Document] = []
         for var in variables:
             if parts:
@@ -271,7 +271,7 @@ class Printer:
     # ---- equations ----
 
     def equation(self, equation: Equation) -> Document:
-        """Prints one equation."""
+        """Formats one equation."""
         rule = printing_rules.find(equation.primitive) if self.use_rules else None
         params = sorted(equation.params.items()) if rule is None else rule(equation, self)
         if isinstance(params, Document):
@@ -297,7 +297,7 @@ class Printer:
         return remarks
 
     def parameters(self, params: Sequence[tuple[str, Any]]) -> Document:
-        """Prints parameters as ``[name=value ...]``; prints nothing if there are none."""
+        """Formats parameters as ``[name=value ...]``; returns an empty text if there are none."""
         if not params:
             return Text("")
         pairs = [Concatenation([Text(f"{name}="), self._value(value)]) for name, value in params]
@@ -328,7 +328,7 @@ class Printer:
         return self.program(olympuspr) if name is None else Text(name)
 
     def atom(self, atom: Atom) -> Document:
-        """Prints the name of a variable, or a literal."""
+        """Formats the name of a variable, or a literal."""
         return Text(format_literal(atom) if isinstance(atom, Literal) else self.name(atom))
 
 

@@ -63,7 +63,7 @@ tracer_types: dict[type, type[StagingTracer]] = {}
 
 
 class StagingTrace(Trace):
-    """Records the primitives applied while one function runs."""
+    """Trace that records the primitives applied while one function runs."""
 
     __slots__ = (
         "_constants",
@@ -311,7 +311,7 @@ class StagingTrace(Trace):
 
 @register_tracer_type
 class StagingTracer(Tracer):
-    """Stands for a variable or literal of the program that is being recorded."""
+    """Tracer of a variable or literal of the program that is being recorded."""
 
     __slots__ = ("atom",)
 

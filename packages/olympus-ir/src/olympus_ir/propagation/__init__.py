@@ -5,5 +5,5 @@ The table is `olympus_ir.programs.propagation.propagation_rules`. Each file hold
 family of primitives. The table imports a file at the first operation on an operand with a layout.
 Higher packages define the rules of their own primitives.
 
-May import `lax` and below.
+This package may import `lax` and the packages below it.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation rules of slices, gathers and scatters.
 
-Dimensions that are taken as a whole, and batch dimensions, may be sharded. Indexed dimensions may
-not.
+Dimensions that are taken as a whole, and batch dimensions, may be sharded. Indexed dimensions must
+not be sharded.
 """
 
 from __future__ import annotations

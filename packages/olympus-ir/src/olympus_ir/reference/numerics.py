@@ -127,7 +127,7 @@ def erf_inv(x: float) -> float:
 
 
 def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a rule that applies a function of one example to each example of a batch.
+    """Returns a decorator that makes a function of one example a rule for batches.
 
     Args:
       *ranks: for each operand, the number of dimensions of one example.

@@ -19,7 +19,7 @@ define = reference_rules.define
 
 
 def _accumulate(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """Returns a rule that accumulates in double precision and rounds once."""
+    """Returns a rule that applies NumPy's ``function`` in double precision and rounds once."""
 
     def rule(x: np.ndarray, *, axes: tuple, out_sharding: Any = None) -> np.ndarray:
         wide = wide_integer(widen(x)) if dtypes.issubdtype(x.dtype, np.integer) else widen(x)

@@ -8,7 +8,7 @@ operands are the reference, the value to write, and the leaves of the transforms
 the parameter ``tree``. `discharge` converts a program with references to a pure program, which is
 compiled.
 
-May import `lax` and below.
+This package may import `lax` and the packages below it.
 """
 
 # Registers tracers of references, and the kind of programs that take references, before any

@@ -284,7 +284,7 @@ class StagingRefTracer(RefMethods, StagingTracer):  # pyright: ignore[reportInco
 
 tracer_types[AbstractRef] = StagingRefTracer
 
-# Tracers look up these members in their type.
+# The members of a tracer are looked up in its type, so the type must have these members.
 for _name in ("addupdate", "bitcast", "get", "reshape", "set", "swap", "transpose"):
     setattr(AbstractRef, _name, aval_method(getattr(RefMethods, _name)))
 for _name in ("T", "at"):

@@ -4,5 +4,5 @@
 Each file has the rules of the checker, dead-code elimination and the printer for one family. The
 tables load a file for the first primitive of its family.
 
-May import `lax`, `references` and below.
+This package may import `lax`, `references` and the packages below them.
 """

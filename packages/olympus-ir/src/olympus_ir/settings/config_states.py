@@ -257,7 +257,8 @@ debug_nans = declare_state(
     False,
     truth,
     "Check each result for NaN; where one is found, find the operation that made it.",
-    # As a part of the key of compiled calls, the flag makes calls enter Python, which checks them.
+    # The flag is part of the key of compiled calls. While the flag is set, calls therefore enter
+    # Python, which checks the results.
     shapes_programs=True,
 )
 debug_infs = declare_state(
@@ -265,7 +266,8 @@ debug_infs = declare_state(
     False,
     truth,
     "Check each result for infinities; where one is found, find the operation that made it.",
-    # As a part of the key of compiled calls, the flag makes calls enter Python, which checks them.
+    # The flag is part of the key of compiled calls. While the flag is set, calls therefore enter
+    # Python, which checks the results.
     shapes_programs=True,
 )
 check_tracer_leaks = declare_state(

@@ -454,7 +454,8 @@ class Configuration:
 class Kind:
     """Type of a flag, which parses new values and the text of environment variables.
 
-    ``parse`` raises a ValueError whose message continues the flag's name.
+    ``parse`` raises ValueError for a value that the flag does not accept. The message completes a
+    sentence that begins with the flag's name.
     """
 
     def __init__(
@@ -558,7 +559,10 @@ def declare_rare_state(name: str, default: Any, kind: Kind, description: str) ->
 def declare_state(
     name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
 ) -> State:
-    """Declares a flag with thread-local overrides. ``with switch():`` turns a boolean flag on."""
+    """Declares a flag with thread-local overrides.
+
+    A boolean flag called without a value is True in the ``with`` block.
+    """
     state = State(
         PREFIX + name,
         default,

@@ -32,7 +32,14 @@ _OPERATIONS = ("floordiv", "mod", "max", "min")
 def parse_shape(
     text: str, scope: SymbolicScope, shown: Any = None, like: Sequence[Any] | None = None
 ) -> tuple[Any, ...]:
-    """Returns the dimensions of a specification. Error messages show it as ``shown``."""
+    """Returns the dimensions of a specification.
+
+    Args:
+      text: the specification.
+      scope: the scope of the variables.
+      shown: the specification as error messages show it; by default ``text``.
+      like: the shape that provides the dimensions for ``_`` and ``...``.
+    """
     return _Parser(text, scope, text if shown is None and text != "..." else shown, like).shape()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registration, flattening, paths and prefixes of pytrees, and conversion to flat functions.
 
-May import `diagnostics` and below.
+This package may import `diagnostics` and the packages below it.
 """

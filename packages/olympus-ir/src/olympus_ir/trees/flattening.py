@@ -29,7 +29,9 @@ __all__ = [
 
 
 class FlatFunction:
-    """Function of flat leaves that calls a function of pytrees. Records the result's structure.
+    """Function of flat leaves that calls a function of pytrees.
+
+    A call records the structure of the result.
 
     Args:
       fun: the function.

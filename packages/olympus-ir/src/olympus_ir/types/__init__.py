@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dtypes, promotion, abstract values, placement, layouts, memory spaces and effects.
 
-May import `trees` and below.
+This package may import `trees` and the packages below it.
 """

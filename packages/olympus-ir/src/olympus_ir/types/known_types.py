@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags that tell whether high types or mutable types are registered.
 
-Also the type of a mutable value with its state, and the error about closed-over mutable objects.
-
-Hot paths read these flags without importing `high_types` or `mutable_types`.
+Hot paths read these flags without importing `high_types` or `mutable_types`. The module also
+defines the type of a mutable value with its state, and the error for closed-over mutable objects.
 """
 
 from __future__ import annotations

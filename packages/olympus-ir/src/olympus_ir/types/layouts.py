@@ -53,7 +53,10 @@ _NO_AXES: frozenset = frozenset()
 
 
 def mesh_in_force() -> AbstractMesh:
-    """Returns the mesh of `set_mesh` or `use_abstract_mesh`, as an abstract mesh; may be empty."""
+    """Returns the mesh of `set_mesh` or `use_abstract_mesh`, as an abstract mesh.
+
+    The mesh has no axes if neither is in use.
+    """
     mesh = config_states.abstract_mesh.value
     return empty_abstract_mesh if mesh is None else mesh
 

@@ -80,7 +80,7 @@ def _strict_edges() -> dict[Node, tuple[Node, ...]]:
 
 
 class _Lattice:
-    """A finite lattice without a top. Finds least upper bounds by bit sets of upper bounds."""
+    """A finite lattice without a top, which stores the upper bounds of each node as a bit set."""
 
     def __init__(self, edges: dict[Node, tuple[Node, ...]]):
         self._position = {node: position for position, node in enumerate(edges)}

@@ -53,7 +53,7 @@ def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None)
     Args:
       value: the array.
       sharding: the new sharding, over an abstract mesh.
-      concrete_mesh: the mesh of devices; None for the mesh in force.
+      concrete_mesh: the mesh of devices, if the user gave one.
     """
     if _Installed.bind is None:
         raise ModuleNotFoundError(

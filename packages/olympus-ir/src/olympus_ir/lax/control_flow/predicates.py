@@ -92,6 +92,10 @@ class _Copy(StagingTrace):
     def copy(self, olympuspr: Olympuspr, inputs: Sequence[Var]) -> list[Any]:
         """Copies the equations of a program.
 
+        Args:
+          olympuspr: the program.
+          inputs: the variables that replace the inputs of the program.
+
         Returns:
           Tracers for the results of the copied program.
         """

@@ -42,7 +42,17 @@ def scan(
     length: int,
     **options: Any,
 ) -> Any:
-    """Runs a `scan` that reports its progress."""
+    """Runs a `scan` that reports its progress.
+
+    Args:
+      loop: the function `lax.scan`.
+      f: as in `lax.scan`.
+      init: as in `lax.scan`.
+      xs: as in `lax.scan`.
+      shown: True, the text before the bar, or a `Progress`.
+      length: the number of iterations.
+      **options: the other arguments of `lax.scan`.
+    """
     report = _report_of(shown, length)
     every = max(length // _STEPS_OF_A_BAR, 1)
 
@@ -67,7 +77,17 @@ def while_loop(
     inverse: Callable[..., Any] | None,
     **options: Any,
 ) -> Any:
-    """Runs a `while_loop` that reports the number of finished iterations."""
+    """Runs a `while_loop` that reports the number of finished iterations.
+
+    Args:
+      loop: the function `lax.while_loop`.
+      cond_fun: as in `lax.while_loop`.
+      body_fun: as in `lax.while_loop`.
+      init_val: as in `lax.while_loop`.
+      shown: True, the text before the bar, or a `Progress`.
+      inverse: as in `lax.while_loop`.
+      **options: the other arguments of `lax.while_loop`.
+    """
     report = _report_of(shown, options.get("max_steps"))
 
     def body(carry: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of the functions in control flow, and errors about wrong types of these functions."""
+"""Tracing of the functions in control flow, and errors about their types."""
 
 from __future__ import annotations
 

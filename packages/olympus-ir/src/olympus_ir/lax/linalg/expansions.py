@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
-    """Makes an expansion that applies a function of one example to each example, in a loop.
+    """Returns a decorator of expansions of one example, which runs them on a batch in a loop.
 
     Args:
       *ranks: for each operand, the number of dimensions of one example.
@@ -167,7 +167,7 @@ def _outer(x: Any, y: Any) -> Any:
 
 
 def _times(x: Any, a: Any, axis: int) -> Any:
-    """Returns the weighted sum of the rows (axis 0) or columns (axis 1) of a matrix."""
+    """Returns the sum of the rows (axis 0) or columns (axis 1) of ``a``, weighted by ``x``."""
     return lax.dot_general(x, a, (((0,), (axis,)), ((), ())), precision=lax.Precision.HIGHEST)
 
 

@@ -100,7 +100,10 @@ def _keeps_prefixes(shape: Sequence[Any], new_shape: Sequence[Any]) -> bool:
 
 
 def _next_group(left: list[Any], right: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Removes the shortest groups of leading dimensions with equal products from two shapes."""
+    """Removes the shortest groups of leading dimensions with equal products from two shapes.
+
+    Returns the groups. The lists ``left`` and ``right`` are changed in place.
+    """
     group, new_group = [left.pop(0)] if left else [], [right.pop(0)] if right else []
     while (left or right) and math.prod(group) != math.prod(new_group):
         smaller_left = right == [] or (left != [] and len(group) <= len(new_group))

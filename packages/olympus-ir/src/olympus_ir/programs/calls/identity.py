@@ -34,7 +34,7 @@ __all__ = ["UnknownIdentityError", "digest"]
 
 
 class UnknownIdentityError(Exception):
-    """Signals that a value has no digest; the message names the value and the reason."""
+    """Error for a value that has no digest; the message names the value and the reason."""
 
 
 # Packages and modules whose functions are identified by name: they depend only on their arguments.
@@ -124,7 +124,7 @@ def _is_library(module: Any) -> bool:
 
 
 class _Visitor:
-    """Computes a digest by visiting a value and all values that the value refers to."""
+    """Visitor that computes a digest of a value and of all values that the value refers to."""
 
     def __init__(self, array_contents: Callable[[Any], bytes | None]) -> None:
         self._hash = hashlib.sha256()
@@ -408,7 +408,11 @@ class _Visitor:
 
 
 def _is_of_library(value: Any) -> bool:
-    """Returns whether a value from a module of the library is defined by the library."""
+    """Returns whether the code of a value belongs to a library, and not to the user's program.
+
+    A library's decorator may wrap a function of the user's program. Such a value belongs to the
+    user's program.
+    """
     if isinstance(value, types.ModuleType):
         return False
     if isinstance(value, types.FunctionType):

@@ -190,7 +190,7 @@ def traced_function(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _chain(fun: Any) -> Iterator[Any]:
-    """Returns the function and the functions that it wraps, innermost last."""
+    """Yields the function and the functions that it wraps, innermost last."""
     for _ in range(100):  # a longer chain of wrappers must be circular
         yield fun
         if isinstance(fun, functools.partial):

@@ -3,5 +3,6 @@
 
 Each family of primitives has one file.
 
-May import the other modules of `olympus_ir.references` and below.
+This package may import the other modules of `olympus_ir.references` and everything that they may
+import.
 """
