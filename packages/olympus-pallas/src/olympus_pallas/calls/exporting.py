@@ -29,7 +29,7 @@ def lower_as_mlir(
       dynamic_shapes: whether shapes may have symbolic dimensions. Kernels need known sizes, so
         lowering refuses such a program.
       device: the device that the program is for.
-      static_argnames: the arguments that are part of the program.
+      static_argnames: the names of the static arguments.
       platforms: the platforms that the program is for, ``("tpu",)`` by default.
       **kwargs: the keyword arguments of the function.
 

@@ -51,7 +51,7 @@ class CostEstimate:
     Args:
       flops: arithmetic operations.
       transcendentals: evaluations of functions such as the exponential.
-      bytes_accessed: bytes moved between the large memory and the cores.
+      bytes_accessed: bytes moved between the device's main memory and the cores.
       remote_bytes_transferred: bytes moved between devices.
 
     Example:
@@ -94,7 +94,7 @@ def pallas_call(
         returns nothing.
       out_shape: the types of the outputs, `ShapeDtypeStruct` or anything with shape and dtype.
       grid_spec: the grid, specifications and scratch buffers, in place of the next four parameters.
-      grid: the numbers of programs along each axis; `program_id` gives the index of the running
+      grid: the number of programs along each axis; `program_id` gives the index of the running
         program.
       in_specs: for each input, the `BlockSpec` of the block that a program sees.
       out_specs: the same for each output.
@@ -413,7 +413,7 @@ class _Call:
 
 
 def _in_space(spec: Any, space: Any) -> Any:
-    """Returns a specification with the output type's memory space, if it does not name a space."""
+    """Returns a specification with a memory space ``space``, unless it names one already."""
     if space is None:
         return spec
     if isinstance(spec, NoBlockSpec):

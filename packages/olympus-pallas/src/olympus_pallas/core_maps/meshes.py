@@ -33,7 +33,7 @@ class Mesh:
         return MemorySpace.ANY
 
     def tracing_context(self) -> AbstractContextManager[None]:
-        """Binds the names of the axes while a kernel is traced."""
+        """Returns a context manager that binds the names of the axes, for tracing a kernel."""
         return extend_axes(dict(self.shape))
 
     def discharges_effect(self, effect: Any) -> bool:

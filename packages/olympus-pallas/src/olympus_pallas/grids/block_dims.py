@@ -38,8 +38,7 @@ class Element:
 
     Args:
       block_size: the number of elements of a window along the dimension.
-      padding: the numbers of elements that the array seems to have before its first element and
-        after its last one.
+      padding: the numbers of padding elements before the array's first element and after its last.
     """
 
     block_size: int

@@ -288,7 +288,7 @@ def define_place_rule(primitive: Primitive, rule: Callable[..., Any]) -> None:
 
 
 def as_index(value: Any) -> Any:
-    """Returns the size of a dimension of the grid as a 32-bit integer."""
+    """Converts an integer, a symbolic dimension or an integer array to a 32-bit integer array."""
     if isinstance(value, int):
         return np.asarray(value, INDEX_DTYPE)
     if is_symbolic(value):

@@ -67,7 +67,10 @@ def _interpreted(context: Any, *operands: Any, **params: Any) -> list[Any]:
 
 
 def _settings(params: Any) -> Any:
-    """Returns the parameters of simulated cores; None if the kernel runs as an array program."""
+    """Returns the `InterpretParams` that a kernel is simulated with.
+
+    The result is None if the kernel is to be interpreted as an array program.
+    """
     settings = params["interpret"] or interpret_modes.interpret_params()
     if settings is True:
         return InterpretParams() if needs_simulation(params["jaxpr"]) else None

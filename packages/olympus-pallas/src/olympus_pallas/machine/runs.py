@@ -39,7 +39,7 @@ class Buffer:
         self.name = name
         self.device = device
         self.core = core
-        # The earlier reads and writes of elements, if races are detected.
+        # The earlier reads and writes of elements, if race detection is on.
         self.past: Any = None
         # For each barrier, the number of arrivals since the barrier was last opened.
         self.arrivals: dict[int, int] = {}
@@ -66,7 +66,7 @@ class Site:
         return self.buffer is other.buffer and self._number() == other._number()
 
     def keeping(self, kept: Any) -> RowsOf:
-        """Returns this part for copies of the rows for which a boolean array is true."""
+        """Returns this part without the rows for which a boolean array is false, for copies."""
         return RowsOf(self.buffer, self.transforms, kept)
 
     def _number(self) -> int:
@@ -96,7 +96,7 @@ class Transfer:
       sent: the semaphore that is signalled when the source has been read.
       add: whether the copy adds to the target's elements.
       notify: function that notifies a barrier; without it, the semaphore counts bytes.
-      clock: vector clock of the copy, if races are detected.
+      clock: vector clock of the copy, if race detection is on.
     """
 
     source: Site
@@ -237,7 +237,7 @@ class Run:
 
     @contextlib.contextmanager
     def access(self, core: Any, site: Site) -> Iterator[np.ndarray]:
-        """Returns a buffer's array, for an atomic update."""
+        """Returns a context manager that yields a buffer's array, for an atomic update."""
         with self.changed:
             if self.races is not None:
                 self.races.access(core, site, is_write=True, is_atomic=True)

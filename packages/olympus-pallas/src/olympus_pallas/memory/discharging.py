@@ -20,7 +20,7 @@ from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
-    """Returns the new array for the reference, the first operand, and None for other operands."""
+    """Returns a new value for each operand: ``array`` for the first, a reference, and else None."""
     return [array, *[None] * (len(operands) - 1)]
 
 

@@ -132,7 +132,7 @@ class Mesh(meshes.Mesh):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WarpMesh(meshes.Mesh):
-    """The four warps of a thread (a warpgroup), for `core_map` in a kernel.
+    """The four warps of a warpgroup, which is one thread of a kernel; for `core_map` in a kernel.
 
     Args:
       axis_name: the name of the axis of warps.

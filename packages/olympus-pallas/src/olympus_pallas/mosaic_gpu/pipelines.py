@@ -143,11 +143,14 @@ class _Window(NamedTuple):
     buffers: Any
 
     def view(self, place: Sequence[Any], slot: Any) -> Any:
-        """Returns the reference to the block at a grid index, which the body takes."""
+        """Returns the reference that the body takes, to the block at the grid index ``place``.
+
+        It refers to the buffer ``slot``, or to global memory if the operand has no buffers.
+        """
         return self.operand.part(place) if self.buffers is None else self.buffers.at[slot]
 
     def copy_in(self, place: Sequence[Any], slot: Any, barriers: Any) -> None:
-        """Starts the copy of a block to shared memory. The copy arrives at a barrier at its end."""
+        """Starts the copy of a block to shared memory. When complete, it arrives at a barrier."""
         copy_gmem_to_smem(self.operand.part(place), self.buffers.at[slot], barriers.at[slot])
 
     def copy_out(self, place: Sequence[Any], slot: Any, **options: Any) -> None:

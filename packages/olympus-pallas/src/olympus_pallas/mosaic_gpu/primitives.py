@@ -96,7 +96,8 @@ def copy_gmem_to_smem(
       dst: destination, a reference in SMEM.
       barrier: the barrier; the copy counts as one of its arrivals.
       collective_axes: axes of the cluster along which the blocks make the same copy together.
-      leader_tracked: partition of a copy that only the first block tracks; not supported.
+      leader_tracked: a `CopyPartition`, with which the copy arrives only at the barrier of the
+        first block of the cluster; not supported.
       oob_mode: value that is written for elements outside of the array.
 
     Raises:
@@ -513,7 +514,7 @@ def multimem_load_reduce(
 
 
 def warp_map(f: Callable[[Any], Any], /) -> None:
-    """Calls a function on each of the four warps of a thread (a warpgroup), with its number.
+    """Calls a function with the number of each of the four warps of this thread, a warpgroup.
 
     Args:
       f: the function. It has side effects on references, and returns nothing.

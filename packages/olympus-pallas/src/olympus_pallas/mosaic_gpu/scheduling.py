@@ -31,7 +31,7 @@ _ANSWER_BYTES = 16
 
 
 def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
-    """Buffer for the answer to `try_cluster_cancel`.
+    """Returns the description of a buffer for the answer to `try_cluster_cancel`.
 
     Args:
       num_buffers: the number of buffers; None for one buffer, without a dimension of buffers.

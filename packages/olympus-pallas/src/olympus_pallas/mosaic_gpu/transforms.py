@@ -318,7 +318,7 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
     The view is a destination of copies to global memory.
 
     Args:
-      ref: a reference in the large memory, or a view of one.
+      ref: a reference in GMEM, or a view of one.
       collective_axes: the axes of the mesh.
 
     Returns:
@@ -334,7 +334,7 @@ def remote_ref(
     """Returns a view of the buffer that corresponds to ``ref`` on another device.
 
     Args:
-      ref: a reference in the large memory, or a view of one.
+      ref: a reference in GMEM, or a view of one.
       device_id: the device.
       device_id_type: the kind of ``device_id``.
 

@@ -342,7 +342,7 @@ class _Replicated:
 
 
 class CopyPartition:
-    """Partition of a copy among the blocks of a cluster; only the first block tracks the copy."""
+    """Partition of a copy among blocks of a cluster; it arrives only at the first one's barrier."""
 
     PARTITIONED = _Partitioned
     REPLICATED = _Replicated()

@@ -196,9 +196,9 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
 
 def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
-    """Rounds each number randomly to one of the two nearest numbers.
+    """Rounds each number randomly to one of the two adjacent numbers of the target dtype.
 
-    The nearer a number, the more probable it is.
+    The nearer of the two is the more probable.
 
     Args:
       x: numbers of type float32.

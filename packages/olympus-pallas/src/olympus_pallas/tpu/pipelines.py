@@ -102,7 +102,7 @@ class _Visit(NamedTuple):
 
     Attributes:
       step: the step.
-      number: the number of the operand's blocks that the pipeline has finished before.
+      number: the number of the operand's blocks that were finished before this block.
       slot: the buffer that holds the block.
       enters: whether the step is the first with this block, a boolean scalar.
       leaves: whether the step is the last with this block, a boolean scalar.

@@ -104,8 +104,8 @@ def roll(
 
     Args:
       x: the array.
-      shift: the number of positions by which elements move up. Elements that leave at the end come
-        back at the beginning.
+      shift: the number of positions by which elements move towards higher indices. Elements that
+        leave at the end come back at the beginning.
       axis: the axis.
       stride: the growth of the shift from one index along ``stride_axis`` to the next.
       stride_axis: the axis along which the shift grows.

@@ -77,7 +77,10 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
 
 
 def _compressed(mask: Any) -> Any:
-    """Returns the index of each element once the elements under the mask are moved to the front."""
+    """Returns each element's new position after the elements that a mask selects move to the front.
+
+    Both the selected elements and the others keep their order.
+    """
     chosen = lax.convert_element_type(mask, np.int32)
     others = lax.sub(np.int32(1), chosen)
     before = lax.sub(lax.cumsum(chosen), np.int32(1))
@@ -86,7 +89,7 @@ def _compressed(mask: Any) -> Any:
 
 
 def load_expanded(ref: Any, *, mask: Any) -> Any:
-    """Reads consecutive elements, and puts them where a mask is true.
+    """Reads consecutive elements from the first one on, and puts them where a mask is true.
 
     Args:
       ref: the reference, of one dimension.
@@ -99,7 +102,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
 
 
 def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Writes the elements under a mask consecutively, from the beginning.
+    """Writes the elements that a mask selects to consecutive positions, from the first one on.
 
     Args:
       ref: the reference, of one dimension.
@@ -110,7 +113,9 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
 
 
 def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Adds the elements under a mask consecutively, from the beginning, atomically.
+    """Adds the elements that a mask selects to consecutive positions, from the first one on.
+
+    Each addition is atomic.
 
     Args:
       ref: the reference, of one dimension.

@@ -119,7 +119,7 @@ def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
 
     Returns:
       The numbers of occurrences, which start at 1, and a mask of the last occurrence of each value.
-      Only elements under ``mask`` count.
+      Only elements that ``mask`` selects count.
 
     Example:
       >>> scan_count(np.int32([3, 3, 5, 3]))
