@@ -196,7 +196,7 @@ class _Attention:
         return dot(q, k.T) * np.float32(self.options.sm_scale * _LOG2_E)
 
     def seen(self, shape: tuple[int, int], q_start: Any, k_start: Any, segment_ref: Any) -> Any:
-        """Returns which keys of a block each query attends to."""
+        """Returns the mask of the keys of a block that each query attends to."""
         keys = lax.broadcasted_iota(np.int32, shape, 1) + k_start
         seen = keys < self.num_keys
         if self.options.causal:
@@ -456,7 +456,7 @@ def _mha(
       v: values, of the shape of ``k``.
       segment_ids: the segments, of shape ``(batch, length)``. Queries attend to the keys of their
         own segment, or to all keys if None.
-      sm_scale: a factor of the scores.
+      sm_scale: the factor by which the products of queries and keys are multiplied.
       causal: whether queries attend only to keys that do not come after them.
       block_sizes: the numbers of queries and keys that a program processes at a time.
       backward_pass_impl: whether the backward pass is made of kernels ("triton") or of array

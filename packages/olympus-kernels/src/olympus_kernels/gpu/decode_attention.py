@@ -20,9 +20,10 @@ __all__ = ["gqa", "gqa_reference", "mha_reference", "mqa", "mqa_reference"]
 
 
 class _Decoding:
-    """The kernel for queries [batch, heads, group, size] and keys [batch, heads, keys, size].
+    """The kernel of attention of one query for each example and head.
 
-    A program computes the sums of one head of keys and one part of the keys.
+    Queries are [batch, heads, group, head_dim], and keys are [batch, heads, keys, head_dim]. A
+    program computes the sums of one head of keys and one part of the keys.
     """
 
     def __init__(
@@ -130,12 +131,13 @@ def _gqa(
     """Computes attention of one query for each example and head; heads share keys in groups.
 
     Args:
-      q: queries, [batch, heads, size].
-      k: keys, [batch, keys, heads of keys, size].
+      q: queries, [batch, heads, head_dim].
+      k: keys, [batch, keys, heads of keys, head_dim].
       v: values, of the shape of keys.
       start_idx: the first key of each example, i32[batch] or one number; 0 by default.
       kv_seq_len: the end of the keys of each example; by default the number of keys.
-      sm_scale: the factor of the products; by default one over the root of the size.
+      sm_scale: the factor by which the products of queries and keys are multiplied; by default
+        ``1 / sqrt(head_dim)``.
       block_h: the smallest number of rows of a product in the kernel.
       block_k: the number of keys of a step.
       k_splits: the number of programs that share the keys of a head.
@@ -209,13 +211,13 @@ def _mqa(
     """Computes attention of one query for each example and head; all heads share the keys.
 
     Args:
-      q: queries, [batch, heads, size].
-      k: keys, [batch, keys, size].
+      q: queries, [batch, heads, head_dim].
+      k: keys, [batch, keys, head_dim].
       v: values, of the shape of keys.
-      start_idx: as in `gqa`, like the arguments that follow.
-      kv_seq_len: the end of the keys of each example.
-      sm_scale: the factor of the products.
-      block_h: the smallest number of rows of a product.
+      start_idx: the first key of each example, i32[batch] or one number; 0 by default.
+      kv_seq_len: the end of the keys of each example; by default the number of keys.
+      sm_scale: as in `gqa`.
+      block_h: the smallest number of rows of a product in the kernel.
       block_k: the number of keys of a step.
       k_splits: the number of programs that share the keys.
       num_warps: the number of warps of a program.
@@ -263,7 +265,7 @@ def gqa_reference(
       v: values.
       start_idx: the first key of each example.
       kv_seq_len: the end of the keys of each example.
-      sm_scale: the factor of the products.
+      sm_scale: the factor by which the products of queries and keys are multiplied.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
 
@@ -304,7 +306,7 @@ def mqa_reference(
       v: values.
       start_idx: the first key of each example.
       kv_seq_len: the end of the keys of each example.
-      sm_scale: the factor of the products.
+      sm_scale: the factor by which the products of queries and keys are multiplied.
       return_residuals: whether to return the sums of the softmax, too.
       normalize_output: whether to divide by the sums of the exponentials.
 
@@ -327,12 +329,12 @@ def mha_reference(
     """Computes attention by array operations, where each head has keys of its own.
 
     Args:
-      q: queries, [batch, heads, size].
-      k: keys, [batch, keys, heads, size].
+      q: queries, [batch, heads, head_dim].
+      k: keys, [batch, keys, heads, head_dim].
       v: values, of the shape of keys.
       start_idx: the first key of each example.
       kv_seq_len: the end of the keys of each example.
-      sm_scale: the factor of the products.
+      sm_scale: the factor by which the products of queries and keys are multiplied.
 
     Returns:
       An array of the shape of queries.

@@ -20,7 +20,7 @@ def _layer_norm(
     backward_pass_impl: str = "triton",
     interpret: bool = False,
 ) -> Any:
-    """Normalizes the rows of an array: subtracts their means and divides by their deviations.
+    """Normalizes the rows of an array to mean 0 and standard deviation 1.
 
     The algorithm is that of J. L. Ba et al., "Layer Normalization", 2016.
 

@@ -98,7 +98,11 @@ class Normalization:
         return jnp.where(inside, ref[...].astype(jnp.float32), 0.0)
 
     def forward(self, x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
-        """Returns the result, the means of the rows, and the reciprocals of their scales."""
+        """Returns the result, the mean of each row, and the factor that normalizes each row.
+
+        The mean is 0 for `rms_norm`. The factor is the reciprocal of the root of the mean square of
+        ``x - mean``.
+        """
 
         def kernel(x_ref, weight_ref, bias_ref, o_ref, mean_ref, scale_ref):
             x = self._read(x_ref)

@@ -39,7 +39,7 @@ def _of_pages(pages: Any) -> BlockSpec:
 
 
 def _read(ref: Any, scales_ref: Any, page: Any) -> Any:
-    """Returns the vectors of a page, [length of a page, size]."""
+    """Returns the vectors of a page, [length of a page, head_dim]."""
     if scales_ref is None:
         return ref[page]
     return ref[page].astype(np.float32) * scales_ref[page][:, None] / _MAX_INT8
@@ -67,13 +67,13 @@ def _paged_attention(
     """Computes attention of one query for each sequence and head; scores are not scaled.
 
     Args:
-      q: queries, [sequences, heads, size].
-      k_pages: pages of keys, [heads of keys, pages, length of a page, size].
+      q: queries, [sequences, heads, head_dim].
+      k_pages: pages of keys, [heads of keys, pages, length of a page, head_dim].
       v_pages: pages of values, of the shape of those of keys.
       block_tables: the pages of each sequence, i32[sequences, pages of a sequence].
       lengths: the number of keys of each sequence, i32[sequences]; None for all.
-      k_scales_pages: the scales of keys of eight bits, [heads of keys, pages, length of a page].
-      v_scales_pages: the scales of values of eight bits.
+      k_scales_pages: the scales of int8 keys, [heads of keys, pages, length of a page].
+      v_scales_pages: the scales of int8 values, of the same shape.
       block_h: the smallest number of rows of a product in the kernel.
       pages_per_compute_block: ignored: a step of a program is one page.
       k_splits: the number of programs that share the pages of a head.
@@ -175,8 +175,8 @@ def paged_attention_reference(
     """Computes attention of one query per sequence by array operations; keys are not in pages.
 
     Args:
-      q: queries, [sequences, heads, size].
-      k: keys, [sequences, keys, heads of keys, size].
+      q: queries, [sequences, heads, head_dim].
+      k: keys, [sequences, keys, heads of keys, head_dim].
       v: values, of the shape of keys.
       lengths: the number of keys of each sequence, i32[sequences]; None for all.
       mask_value: the score of keys beyond the length.

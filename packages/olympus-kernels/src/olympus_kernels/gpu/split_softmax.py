@@ -26,7 +26,7 @@ class Sums(NamedTuple):
     """Sums of the softmax over some of the keys, for each query.
 
     Attributes:
-      values: the weighted sum of the values, [..., queries, size].
+      values: the weighted sum of the values, [..., queries, value_dim].
       total: the sum of the exponentials of scores less the maximum, [..., queries].
       maximum: the largest score, [..., queries].
     """
@@ -66,7 +66,7 @@ class Sums(NamedTuple):
         Args:
           scores: products of queries and keys, [queries, keys].
           shown: whether queries attend to a key, of the shape of the scores.
-          v: values, [keys, size].
+          v: values, [keys, value_dim].
         """
         maximum = jnp.maximum(self.maximum, jnp.max(jnp.where(shown, scores, LEAST), axis=1))
         weights = jnp.where(shown, jnp.exp(scores - maximum[:, None]), 0.0)

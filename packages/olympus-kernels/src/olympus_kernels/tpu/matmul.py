@@ -17,13 +17,13 @@ __all__ = ["matmul", "matmul_kernel"]
 
 
 def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: Any) -> None:
-    """Accumulates the product of two blocks; the last program of a block writes the sum.
+    """Adds the product of two blocks to an accumulator; the last program writes the block.
 
     Args:
       x_tile_ref: a block of the left matrix.
       y_tile_ref: a block of the right matrix.
       o_tile_ref: the block of the product.
-      acc_ref: the sum.
+      acc_ref: the accumulator.
     """
 
     @when(program_id(2) == 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as integers of eight bits, with a scale for each vector of the last dimension."""
+"""Quantization of arrays to int8, with a scale for each vector along the last dimension."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_INT8 = 127.5
 
 
 class QuantizedTensor(NamedTuple):
-    """An array of integers and the scales of its vectors.
+    """A quantized array: integers, and a scale for each vector along the last dimension.
 
     Attributes:
       weight: the integers, int8[..., size].
@@ -36,7 +36,7 @@ class QuantizedTensor(NamedTuple):
 
 
 def to_int8(x: Any, h: Any) -> Any:
-    """Rounds numbers to integers of eight bits.
+    """Quantizes numbers to int8.
 
     Args:
       x: the numbers.
@@ -58,10 +58,10 @@ def from_int8(x: Any, h: Any, dtype: Any = ml_dtypes.bfloat16) -> Any:
     Args:
       x: the integers.
       h: the largest absolute values.
-      dtype: the dtype in which the integers are multiplied.
+      dtype: the dtype to which the integers are converted before they are multiplied by ``h``.
 
     Returns:
-      An array of the shape of ``x`` and of dtype ``dtype``.
+      An array of the shape of ``x``, of the common dtype of ``dtype`` and ``h``.
 
     Example:
       >>> from_int8(np.int8([-51, 102]), jnp.float32(2.5), np.float32)
@@ -83,10 +83,14 @@ def get_quantization_scales(x: Any) -> Any:
 
 
 def quantize_to_int8(x: Any) -> QuantizedTensor:
-    """Returns an array as integers with scales.
+    """Quantizes an array to int8, with a scale for each vector along the last dimension.
 
     Args:
       x: the numbers, [..., size].
+
+    Returns:
+      The integers, and the scales of shape [..., 1]. A scale is the largest absolute value of its
+      vector. The integers are the numbers divided by the scale and multiplied by 127.5, rounded.
 
     Example:
       >>> quantize_to_int8(np.float32([[1.0, -2.0]])).scales
@@ -97,10 +101,10 @@ def quantize_to_int8(x: Any) -> QuantizedTensor:
 
 
 def unquantize_from_int8(x: QuantizedTensor, dtype: Any = ml_dtypes.bfloat16) -> Any:
-    """Returns the numbers of a quantized array.
+    """Converts a quantized array back to numbers.
 
     Args:
       x: the quantized array.
-      dtype: the dtype in which the integers are multiplied by their scales.
+      dtype: the dtype to which the integers are converted before they are multiplied by the scales.
     """
     return from_int8(x.weight, x.scales, dtype)

@@ -104,8 +104,8 @@ def flash_attention(
     """Computes attention by blocks, without an array of all pairs of queries and keys.
 
     Args:
-      q: queries, [batch, heads, queries, size].
-      k: keys, [batch, heads, keys, size].
+      q: queries, [batch, heads, queries, head_dim].
+      k: keys, [batch, heads, keys, head_dim].
       v: values, of the shape of keys.
       ab: the bias that is added to the scaled products, [batch, heads, queries, keys]; or None.
       segment_ids: the segments of queries, [batch, queries], and keys, [batch, keys]; or None.

@@ -43,10 +43,10 @@ class Operands(NamedTuple):
     """Operands of attention.
 
     Attributes:
-      q: queries, [heads, queries, size].
-      k: keys, [heads of keys, keys, size]. The heads of queries are divided equally, in order,
+      q: queries, [heads, queries, head_dim].
+      k: keys, [heads of keys, keys, head_dim]. The heads of queries are divided equally, in order,
         among the heads of keys.
-      v: values, [heads of keys, keys, size of values].
+      v: values, [heads of keys, keys, value_dim].
       q_segments: segment numbers of queries, [queries, 1], or None. Queries attend to the keys of
         their own segment.
       kv_segments: segment numbers of keys, [1, keys], or None.
@@ -283,7 +283,7 @@ def forward(
         1]; or None.
 
     Returns:
-      Arrays of shape [heads, queries, size of values] and [heads, queries, 1].
+      Arrays of shape [heads, queries, value_dim] and [heads, queries, 1].
     """
     call = _Call(operands, mask, settings, by_keys=False)
     heads, queries, _ = operands.q.shape
@@ -424,7 +424,7 @@ def backward_keys(
       mean: as in `backward_queries`.
 
     Returns:
-      Arrays of shape [heads, keys, size] and [heads, keys, size of values].
+      Arrays of shape [heads, keys, head_dim] and [heads, keys, value_dim].
     """
     call = _Call(operands, mask, settings, by_keys=True)
     heads, keys = operands.q.shape[0], operands.k.shape[1]

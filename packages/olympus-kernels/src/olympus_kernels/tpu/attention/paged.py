@@ -91,8 +91,8 @@ def _paged_attention(
     """Computes attention of one query for each sequence and head; scores are not scaled.
 
     Args:
-      q: queries, [sequences, heads, size].
-      k_pages: the pages of keys, [heads of keys, pages, length of a page, size]; or a
+      q: queries, [sequences, heads, head_dim].
+      k_pages: the pages of keys, [heads of keys, pages, length of a page, head_dim]; or a
         `QuantizedTensor` of this shape.
       v_pages: the pages of values, like those of keys.
       lengths: the number of keys of each sequence, i32[sequences].
@@ -185,7 +185,12 @@ def _arrays_of(pages: Any) -> list[Any]:
 
 
 def _read(refs: Any, pages: int) -> Any:
-    """Returns the vectors of some pages, [keys, size]; ``refs`` refer to pages, then to scales."""
+    """Returns the vectors of some pages, [keys, head_dim].
+
+    Args:
+      refs: references to the pages, followed by references to their scales if they are quantized.
+      pages: the number of pages.
+    """
     weights = jnp.concatenate([ref[...] for ref in refs[:pages]], axis=0)
     if len(refs) == pages:
         return weights.astype(np.float32)

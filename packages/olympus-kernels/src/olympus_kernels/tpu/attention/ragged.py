@@ -284,7 +284,7 @@ class _Call:
         number: Any,
         vmem_limit_bytes: int | None,
     ) -> Any:
-        """Returns the attention of queries, [tokens, heads of keys, group, size]."""
+        """Returns the attention of queries, [tokens, heads of keys, group, head_dim]."""
         pages = self.pages
         of_queries = BlockSpec(
             (self.block, None, self.group, self.size),
@@ -335,9 +335,9 @@ def _ragged_paged_attention(
     """Computes causal attention of the last queries of each sequence to its keys.
 
     Args:
-      q: the queries of all sequences, one sequence after the other, [queries, heads, size].
-      kv_pages: pages of keys and values, [pages, length of a page, 2 heads of keys, size]. Keys and
-        values of a head alternate.
+      q: the queries of all sequences, one sequence after the other, [queries, heads, head_dim].
+      kv_pages: pages of keys and values, [pages, length of a page, 2 heads of keys, head_dim]. The
+        keys and the values of a head alternate along the third dimension.
       kv_lens: the number of keys of each sequence, i32[sequences].
       page_indices: the pages of each sequence, i32[sequences, pages of a sequence].
       cu_q_lens: the first query of each sequence, and the end of the last, i32[sequences + 1].
@@ -412,7 +412,7 @@ def _ragged_paged_attention(
 
 
 def _read(refs: Any) -> Any:
-    """Returns the vectors of several pages, [keys, size], in single precision."""
+    """Returns the vectors of several pages, [keys, head_dim], in single precision."""
     return jnp.concatenate([ref[...] for ref in refs], axis=0).astype(np.float32)
 
 
@@ -449,7 +449,7 @@ def ref_ragged_paged_attention(
       page_indices: pages of the sequences.
       cu_q_lens: concrete indices of the first queries of the sequences.
       num_seqs: the concrete number of sequences.
-      sm_scale: the factor of the products.
+      sm_scale: the factor of the products of queries and keys.
       sliding_window: the number of last keys that a query attends to.
       soft_cap: the bound c of scores, which become c tanh(score / c).
       mask_value: a number below all scores.
@@ -457,7 +457,7 @@ def ref_ragged_paged_attention(
       v_scale: the factor of values.
 
     Returns:
-      An array of the queries in sequences, [queries in use, heads, size].
+      An array of the queries in sequences, [queries in use, heads, head_dim].
     """
     static_validate_inputs(
         *(queries, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs),

@@ -24,7 +24,7 @@ class RunningSoftmax(NamedTuple):
     Attributes:
       maximum: the largest score of each query so far, [queries, 1].
       total: the sum of the exponentials of the scores less the maximum, [queries, 1].
-      values: the sum of the values, weighted with these exponentials, [queries, size].
+      values: the sum of the values, weighted with these exponentials, [queries, value_dim].
     """
 
     maximum: Any
@@ -52,7 +52,7 @@ class RunningSoftmax(NamedTuple):
         Args:
           scores: products of queries and keys, [queries, keys].
           shown: whether a query attends to a key, of the shape of the scores.
-          v: values, [keys, size].
+          v: values, [keys, value_dim].
         """
         before = self.maximum[...]
         least = jnp.full_like(scores, -np.inf)

@@ -187,15 +187,15 @@ class SplashAttentionKernel:
         """Computes attention.
 
         Args:
-          q: queries, [heads, queries, size]. They are not scaled.
-          k: keys, [heads of keys, keys, size], or [keys, size] if all heads share them (MQA).
-          v: values, [heads of keys, keys, size of values], or without heads if ``k`` has none.
+          q: queries, [heads, queries, head_dim]. They are not scaled.
+          k: keys, [heads of keys, keys, head_dim], or [keys, head_dim] if all heads share them.
+          v: values, [heads of keys, keys, value_dim], or without heads if ``k`` has none.
           segment_ids: `SegmentIds`, or None.
           sinks: None, or one score for each head: the score of an additional key without value, to
             which all queries of the head attend.
 
         Returns:
-          An array of shape [heads, queries, size of values]. With ``save_residuals``, a pair of
+          An array of shape [heads, queries, value_dim]. With ``save_residuals``, a pair of
           this array and ``(logarithms of sums,)``, of shape [heads, queries].
 
         Raises:
@@ -461,9 +461,9 @@ def attention_reference(
 
     Args:
       mask: booleans of shape [queries, keys].
-      q: queries, [queries, size].
-      k: keys, [keys, size].
-      v: values, [keys, size of values].
+      q: queries, [queries, head_dim].
+      k: keys, [keys, head_dim].
+      v: values, [keys, value_dim].
       segment_ids: as in `SplashAttentionKernel`.
       sinks: the score of a key without value, or None.
       mask_value: the score of masked pairs of a query and a key.
@@ -472,7 +472,7 @@ def attention_reference(
       attn_logits_soft_cap: the bound of the scores, which a hyperbolic tangent enforces; or None.
 
     Returns:
-      An array of shape [queries, size of values]; with ``save_residuals`` a pair of the array and
+      An array of shape [queries, value_dim]; with ``save_residuals`` a pair of the array and
       ``(logarithms of sums,)``.
 
     Example:
@@ -513,7 +513,7 @@ def make_attention_reference(
       **params: further arguments of `attention_reference`.
 
     Returns:
-      The function; its result has the shape [heads, queries, size of values].
+      The function; its result has the shape [heads, queries, value_dim].
 
     Example:
       >>> import numpy as np

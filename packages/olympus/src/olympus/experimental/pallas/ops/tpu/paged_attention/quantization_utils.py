@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays as integers of eight bits with scales."""
+"""Quantization of arrays to int8."""
 
 from olympus_kernels.tpu.quantization import *  # noqa: F403
 from olympus_kernels.tpu.quantization import __all__ as __all__
