@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on programs: why they are traced again, their memory, their costs, and their pictures.
+"""Reports on programs: the causes of repeated traces, memory, costs, and pictures.
 
 This module imports no report. The first use of a name loads its module.
 """

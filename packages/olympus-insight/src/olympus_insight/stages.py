@@ -65,7 +65,10 @@ def stages_of(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> S
 
 @contextlib.contextmanager
 def _keyed_by_lines() -> Iterator[None]:
-    """Makes the cache on disk distinguish programs by source lines, because reports show lines."""
+    """Context manager that includes source lines in the keys of the cache on disk.
+
+    Reports show lines, so they must not get the executable of a program with other lines.
+    """
     before = compilation_cache_include_metadata_in_key.swap_local(True)
     try:
         yield

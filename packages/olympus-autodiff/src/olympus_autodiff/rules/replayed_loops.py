@@ -275,7 +275,7 @@ def _record_tangents(
 
 @memoized
 def _without_effects(body: ClosedOlympuspr) -> ClosedOlympuspr:
-    """Removes operations such as prints, which serve only their effects, from a body.
+    """Returns a body without operations, such as prints, that serve only their effects.
 
     The effects happened when the loop first ran. They must not happen again when states are
     recomputed.

@@ -81,7 +81,7 @@ def _multiplied(left: _Side, right: _Side) -> Form | None:
 
 
 def _summed(left: _Side, right: _Side) -> Form | Solved | None:
-    """Recognises a sum over the eigenvalues."""
+    """Returns the result of a sum over the eigenvalues; None if it is not recognised."""
     function = product(left.form.function, right.form.function)
     for one, other in ((left, right), (right, left)):
         if one.form.is_diagonal:
@@ -105,7 +105,7 @@ def _summed(left: _Side, right: _Side) -> Form | Solved | None:
 
 
 def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
-    """Recognises a function of a matrix that is applied to another operand."""
+    """Returns a function of a matrix, applied to another operand; None if it is not recognised."""
     if coordinates.form.other is None:
         return None
     operand, summed = coordinates.form.other
@@ -126,7 +126,7 @@ def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
 def _coordinates(
     trace: RecognitionTrace, args: Sequence[Any], forms: Sequence[Form | None], numbers: Any
 ) -> Form | None:
-    """Recognises the coordinates of another operand in the basis of a factor."""
+    """Returns the form of an operand's coordinates in the basis of a factor; otherwise None."""
     (left_sum, right_sum), (left_batch, _) = numbers
     place = 0 if forms[1] is None else 1
     form = forms[place]

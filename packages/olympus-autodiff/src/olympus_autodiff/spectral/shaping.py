@@ -53,7 +53,7 @@ def _squeeze(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any
 
 @recognition_rules.define(lax.reshape_p)
 def _reshape(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]) -> Form | None:
-    """Recognises reshapes that only add and remove dimensions of size one."""
+    """Returns the form of a reshape that only adds and removes dimensions of size one, or None."""
     form = trace.form_of(args[0])
     if form is None or params.get("dimensions") is not None:
         return None

@@ -399,7 +399,7 @@ def _reshard_now(
     spec = dst_sharding.spec
     own = get_aval(operand).layout
     if spec.unreduced or (own is not None and own.spec.unreduced):
-        # Sums of unreduced values need a compiled program.
+        # An unreduced value is summed by a compiled program.
         with mesh_scope(dst_sharding.mesh):
             return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))
@@ -411,7 +411,7 @@ reshard_p.eager = _reshard_now
 
 @transpose_rules.define(sharding_constraint_p)
 def _constraint_transpose(cotangent: Any, operand: Any, **params: Any) -> list[Any]:
-    # The cotangent has the sharding of the value.
+    # The cotangent gets the same sharding constraint as the value.
     if cotangent.__class__ is Zero:
         return [cotangent]
     return [sharding_constraint_p.bind(cotangent, **params)]

@@ -291,10 +291,11 @@ def _with_replication(
     result_specs: Sequence[PartitionSpec],
     params: dict[str, Any],
 ) -> ClosedOlympuspr:
-    """Accounts for mesh axes that specs omit, if types do not track variation.
+    """Returns a transposed program that accounts for mesh axes that specs omit.
 
-    If the parts of a result are equal, the result is one of them; its cotangent is divided among
-    the parts. If all devices received the same operand, its cotangents are summed.
+    This is only for programs whose types do not track variation. If the parts of a result are
+    equal, the result is one of them; its cotangent is divided among the parts. If all devices
+    received the same operand, its cotangents are summed.
     """
     sizes = manual_axes(params)
 

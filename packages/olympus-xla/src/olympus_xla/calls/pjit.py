@@ -128,7 +128,7 @@ def _choice(without_mesh: Callable[..., Any], over_mesh: Callable[..., Any]) -> 
 
 @contextlib.contextmanager
 def _in_force(mesh: Any) -> Iterator[None]:
-    """Makes a mesh the current mesh, as `set_mesh` does, with axes of type `AxisType.Auto`."""
+    """Context manager that makes a mesh current, as `set_mesh` does, with `AxisType.Auto` axes."""
     mesh = with_axis_types(mesh, (AxisType.Auto,) * len(mesh.axis_names))
     around = config_states.concrete_mesh.swap_local(mesh)
     abstract_around = config_states.abstract_mesh.swap_local(mesh.abstract_mesh)

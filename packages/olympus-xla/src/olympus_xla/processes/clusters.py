@@ -74,7 +74,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
 
 
 def _environment(variables: Mapping[str, str]) -> Cluster | None:
-    """Reads OLYMPUS's environment variables."""
+    """Returns the layout in OLYMPUS's environment variables; None if none of them is set."""
     address = variables.get("OLYMPUS_COORDINATOR_ADDRESS")
     count = variables.get("OLYMPUS_NUM_PROCESSES")
     number = variables.get("OLYMPUS_PROCESS_ID")
@@ -90,7 +90,7 @@ _FIRST_PORT, _PORTS = 61440, 4096
 
 
 def _slurm(variables: Mapping[str, str]) -> Cluster | None:
-    """Reads the variables of a Slurm step, started by ``srun``."""
+    """Returns the layout of a Slurm step, started by ``srun``; None outside of a step."""
     names = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID")
     if any(name not in variables for name in names):
         return None
@@ -122,7 +122,7 @@ def _first_node(nodes: str) -> str:
 
 
 def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
-    """Reads the variables of processes started by Open MPI's ``mpirun``."""
+    """Returns the layout of processes started by Open MPI's ``mpirun``; None without it."""
     count = variables.get("OMPI_COMM_WORLD_SIZE")
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:

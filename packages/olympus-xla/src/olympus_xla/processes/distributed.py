@@ -375,8 +375,8 @@ def wait_at_barrier(name: str, timeout: float) -> None:
 def shutdown() -> None:
     """Leaves a program of several processes; does nothing in other programs.
 
-    The call waits until the other processes leave, too. It runs at exit if the program has not made
-    it.
+    The function waits until the other processes leave, too. It runs at exit unless the program has
+    called it.
 
     Example:
       >>> shutdown()  # nothing to leave

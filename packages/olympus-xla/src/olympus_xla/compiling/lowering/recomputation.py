@@ -107,7 +107,10 @@ class _Plan:
                 self._drop(block)
 
     def _add(self, block: range, next_stop: int) -> bool:
-        """Plans recomputation of a block's values that are used only after the next block."""
+        """Plans recomputation of a block's values that are used only after the next block.
+
+        Returns whether it found such values.
+        """
         kept: set[Any] = set()
         found = False
         for position in block:
