@@ -103,7 +103,7 @@ def tangent(operand: Any) -> Any:
         x = lax.convert_element_type(operand, np.float32)
         quadrant, angle = _reduced(x)
         sin, cos = _series(angle)
-        is_odd = _bit(quadrant, 1)
+        is_odd = is_set(quadrant, 1)
         value = lax.div(lax.select(is_odd, lax.neg(cos), sin), lax.select(is_odd, sin, cos))
         value = lax.convert_element_type(value, operand.dtype)
         value = lax.select(lax.is_finite(x), value, lax.full_like(value, np.nan))
@@ -275,6 +275,6 @@ def _shift_left(x: Any, count: int) -> Any:
     return lax.shift_left(x, lax.full_like(x, count))
 
 
-def _bit(quadrant: Any, mask: int) -> Any:
+def is_set(quadrant: Any, mask: int) -> Any:
     """Returns whether a bit of an integer is set."""
     return lax.ne(_and(quadrant, mask), lax.full_like(quadrant, 0))

@@ -15,7 +15,15 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
-from ..cpu import gamma, hyperbolic, inverses, logarithms, powers, trigonometry
+from ..cpu import (
+    double_trigonometry,
+    gamma,
+    hyperbolic,
+    inverses,
+    logarithms,
+    powers,
+    trigonometry,
+)
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -267,8 +275,16 @@ def _hyperbolic(y: Any) -> tuple[Any, Any]:
     return cosh, lax.mul(half, lax.sub(up, down))
 
 
-def _in_double(operation: str, in_double: Any, of_complex: Any = None) -> Any:
+def _in_double(
+    operation: str, in_double: Any, of_complex: Any = None, of_double: Any = None
+) -> Any:
     """Returns the rule of a function that CPUs compute in double precision.
+
+    Args:
+      operation: the operation of XLA.
+      in_double: the function of numbers of single precision and less on CPUs.
+      of_complex: the function of complex numbers; None for XLA's.
+      of_double: the function of doubles on CPUs; None for XLA's.
 
     The compiler's sine and cosine of complex numbers lose the signs of zeros. They return NaNs
     for infinities on the imaginary axis.
@@ -279,16 +295,29 @@ def _in_double(operation: str, in_double: Any, of_complex: Any = None) -> Any:
         aval = context.aval_out
         if of_complex is not None and dtypes.issubdtype(aval.dtype, np.complexfloating):
             return context.inline_function(of_complex, operands, {})
-        if params.get("accuracy") is None and trigonometry.is_double_arithmetic(context, aval):
-            return context.inline_function(in_double, operands, {})
+        if params.get("accuracy") is None:
+            if trigonometry.is_double_arithmetic(context, aval):
+                return context.inline_function(in_double, operands, {})
+            if of_double is not None and double_trigonometry.is_vectorised(context, aval):
+                return context.inline_function(of_double, operands, {})
         return plain(context, *operands, **params)
 
     return rule
 
 
 for _primitive, _arguments in {
-    lax.sin_p: ("stablehlo.sine", trigonometry.sine, _sine_of_complex),
-    lax.cos_p: ("stablehlo.cosine", trigonometry.cosine, _cosine_of_complex),
+    lax.sin_p: (
+        "stablehlo.sine",
+        trigonometry.sine,
+        _sine_of_complex,
+        double_trigonometry.sine,
+    ),
+    lax.cos_p: (
+        "stablehlo.cosine",
+        trigonometry.cosine,
+        _cosine_of_complex,
+        double_trigonometry.cosine,
+    ),
     lax.tan_p: ("stablehlo.tan", trigonometry.tangent),
     lax.asin_p: ("chlo.asin", inverses.arc_sine),
     lax.acos_p: ("chlo.acos", inverses.arc_cosine),
