@@ -177,7 +177,7 @@ def _check_claimed_size(file: Any) -> None:
         shape, _, dtype = read(file)
         data = file.tell()
         follow = file.seek(0, os.SEEK_END) - data
-    except Exception:  # another format or a damaged header, for which the reader raises
+    except Exception:  # another format, or a damaged header: the reader raises an error
         return
     finally:
         file.seek(start)

@@ -409,7 +409,7 @@ _PROPERTIES: dict[str, Any] = {
 
 
 def _missing(self: Any, name: str) -> Any:
-    """Raises AttributeError; Python calls it for names that an array does not have."""
+    """Raises AttributeError. Python calls this method for names that an array does not have."""
     try:
         if name.startswith("__"):  # NumPy and other libraries look up special names often
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

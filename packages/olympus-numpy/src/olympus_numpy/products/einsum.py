@@ -299,7 +299,9 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """Product of the last step. Its transposed result, the result of `einsum`, is sharded as asked.
+    """Product of the last step.
+
+    Its transpose, the result of `einsum`, has the sharding that the caller asks for.
 
     Args:
       product: the function that multiplies two operands.
@@ -417,7 +419,7 @@ def _contract_pair(
 
 
 def _convenient_term(x_term: str, y_term: str, remaining: set[str]) -> str:
-    """Returns the result's labels in the order of the operands."""
+    """Returns the labels in ``remaining`` that the operands have, in the order of the operands."""
     return "".join(letter for letter in dict.fromkeys(x_term + y_term) if letter in remaining)
 
 

@@ -180,7 +180,7 @@ _std = compiled(_deviation_of, ("axis", "dtype", "keepdims"), name="_std")
 
 
 def combined_correction(name: str, ddof: Any, correction: Any) -> Any:
-    """Returns the correction of the number of elements, from ``ddof`` or ``correction``."""
+    """Returns ``ddof`` or ``correction``, the number that is subtracted from the count."""
     if correction is None:
         return ddof
     if isinstance(ddof, int) and ddof == 0:
