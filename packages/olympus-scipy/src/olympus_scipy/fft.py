@@ -234,7 +234,10 @@ def _rotations(angles: np.ndarray) -> np.ndarray:
 
 
 def _first(x: Any, norm: str) -> Any:
-    """Computes type I, by a Fourier transform of the extension that is even about both ends."""
+    """Computes the cosine transform of type I, by a Fourier transform of an even extension.
+
+    The extension is even about both ends.
+    """
     n, root = x.shape[-1], math.sqrt(2.0)
     if norm == "ortho":
         x = _times(x, _ends(n, root, root))
@@ -244,7 +247,7 @@ def _first(x: Any, norm: str) -> Any:
 
 
 def _second(x: Any, norm: str) -> Any:
-    """Computes type II by one Fourier transform of the same length.
+    """Computes the cosine transform of type II, by one Fourier transform of the same length.
 
     Makhoul: A fast cosine transform in one and two dimensions. IEEE Trans. Acoust., Speech, Signal
     Process. 28 (1980).
@@ -261,7 +264,7 @@ def _second(x: Any, norm: str) -> Any:
 
 
 def _third(x: Any, norm: str) -> Any:
-    """Computes type III, by a Fourier transform of twice the length."""
+    """Computes the cosine transform of type III, by a Fourier transform of twice the length."""
     n = x.shape[-1]
     weights = np.full(n, 2.0)
     weights[0] = math.sqrt(2.0) if norm == "ortho" else 1.0

@@ -30,7 +30,8 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 # ---- the exponential ----
 
-# The degrees of rational approximations, and the norms up to which the approximations are exact.
+# For 8-byte and 4-byte real numbers: degrees of rational approximations, and the norms up to which
+# the errors of the approximations are at most rounding errors.
 # Source: N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
 _DEGREES = {
     8: (

@@ -126,7 +126,7 @@ def _tukey(size: int, alpha: float = 0.5) -> np.ndarray:
 
 
 def _taylor(size: int, nbar: int = 4, sll: float = 30, norm: bool = True) -> np.ndarray:
-    """Returns the window of Taylor; Carrara et al., Spotlight Synthetic Aperture Radar (1995)."""
+    """Returns the Taylor window; Carrara et al., Spotlight Synthetic Aperture Radar (1995)."""
     a = np.arccosh(10 ** (sll / 20)) / np.pi
     stretch = nbar**2 / (a**2 + (nbar - 0.5) ** 2)
     orders = np.arange(1, nbar)
@@ -146,7 +146,7 @@ def _taylor(size: int, nbar: int = 4, sll: float = 30, norm: bool = True) -> np.
 
 
 def _chebwin(size: int, attenuation: float) -> np.ndarray:
-    """Returns the window of Dolph and Chebyshev, by the discrete Fourier transform."""
+    """Returns the Dolph-Chebyshev window, by the discrete Fourier transform."""
     order = size - 1
     beta = np.cosh(np.arccosh(10 ** (abs(attenuation) / 20)) / order)
     x = beta * np.cos(np.pi * np.arange(size) / size)
