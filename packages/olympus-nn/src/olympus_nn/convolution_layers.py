@@ -160,7 +160,7 @@ ConvTranspose = functools.partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC")
 
 
 class _Geometry:
-    """Windows over the spatial dimensions of inputs with batch and features."""
+    """Windows over the spatial dimensions; the inputs also have batch and feature dimensions."""
 
     def __init__(
         self,
