@@ -17,7 +17,7 @@ __all__ = ["BCOO", "Layout", "layout_of"]
 
 
 class Layout(NamedTuple):
-    """Numbers of batch, sparse and dense dimensions, which have this order, and of entries.
+    """Numbers of the dimensions of each kind and of entries: batch, sparse, then dense dimensions.
 
     Attributes:
       n_batch: the number of batch dimensions; each batch has its own list of entries.

@@ -81,9 +81,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
 
 
 def _marked(value: Any) -> Any:
-    """Returns a copy of a sparse array that shares its mark of coordinates with no other array.
+    """Returns a copy of a sparse array with a new object ``_places``, which marks its coordinates.
 
-    Arrays that are computed from it may keep the mark: they have the same coordinates.
+    Arrays that are computed from the copy and have the same coordinates may keep the object.
     """
     if not is_sparse(value):
         return value
