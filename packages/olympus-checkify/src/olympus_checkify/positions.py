@@ -19,7 +19,10 @@ __all__ = ["IterationError", "Position"]
 
 
 class IterationError(CheckError):
-    """The iteration in which the first check of a loop's body failed; each loop has a subclass."""
+    """Kind of entry that holds the iteration in which the first check of a loop's body failed.
+
+    Each loop has a subclass.
+    """
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:

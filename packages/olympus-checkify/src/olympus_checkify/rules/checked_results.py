@@ -60,10 +60,10 @@ def with_nan_check(
 def with_value_check(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
-    """Applies an equation. Checks results only if an enabled kind of errors has an installed check.
+    """Applies an equation, and checks its results if `install_value_check` has installed a check.
 
-    `install_value_check` installs checks. The kinds in `float_checks` have none, so they ignore the
-    operations with this rule, such as matrix factorizations, as in JAX.
+    A check belongs to one kind of errors, which must be enabled. The kinds in `float_checks` have
+    no such check: as in JAX, they ignore operations with this rule, such as matrix factorizations.
     """
     for kind, rule in _value_checks.items():
         if kind in enabled:
