@@ -25,7 +25,7 @@ _DEEPEST = 2
 
 
 def scanned(draft: Draft) -> Value:
-    """Adds a scan over the rows of an array, or over nothing."""
+    """Adds a scan over the rows of an array, or a scan with a length and no array."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     rows = draft.pick(rank=lambda rank: rank > 0)
