@@ -115,7 +115,7 @@ def _derivative(
     discharged = discharge_closed(close_olympuspr(jaxpr))
     pushed, _ = jvp_olympuspr(discharged.closed, moving, moving)
     tangent_of = [aval.to_tangent_aval() for aval, flag in zip(avals, moving, strict=True) if flag]
-    # The results that are written: values of references that change, and their tangents.
+    # The results are the values of the references that the kernel writes, and their tangents.
     changed = set(discharged.written)
     tangent_places = [place for place, flag in enumerate(moving) if flag]
     wanted = [place in changed for place in discharged.refs]

@@ -83,7 +83,7 @@ def _grid_sizes(grid_mapping: GridMapping, operands: Sequence[Any]) -> list[Any]
 
 
 def _padding(block: BlockMapping) -> list[tuple[int, int]]:
-    """Returns the number of padding elements before and after each dimension."""
+    """Returns the numbers of padding elements before and after the array, for each dimension."""
     padding = []
     for dim, size in zip(block.block_shape, block.array_aval.shape, strict=True):
         if isinstance(dim, Element):

@@ -156,7 +156,7 @@ def fuse(
     debug: bool = False,
     strict_mode: bool = True,
 ) -> Any:
-    """Returns a function in which fusible functions compute the operations around them.
+    """Moves the operations around a fusible function into the fusible function.
 
     Args:
       f: a function that calls one fusible function. The operations that compute the inputs of the

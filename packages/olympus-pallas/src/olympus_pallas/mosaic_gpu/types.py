@@ -342,7 +342,10 @@ class _Replicated:
 
 
 class CopyPartition:
-    """Partition of a copy among blocks of a cluster; it arrives only at the first one's barrier."""
+    """Partition of a copy among blocks of a cluster.
+
+    The copy arrives only at the barrier of the first block.
+    """
 
     PARTITIONED = _Partitioned
     REPLICATED = _Replicated()
