@@ -107,7 +107,7 @@ def _check(group_sizes: Any, existing_out: Any, shape: tuple[int, ...]) -> None:
 
 
 def _padded(x: Any, *multiples: int) -> Any:
-    """Returns an array whose last dimensions are padded with zeros to multiples of numbers."""
+    """Pads the last dimensions of an array with zeros, to multiples of the given numbers."""
     sizes = [-size % block for size, block in zip(x.shape[-len(multiples) :], multiples)]
     return jnp.pad(x, [(0, 0)] * (x.ndim - len(multiples)) + [(0, size) for size in sizes])
 
