@@ -45,7 +45,7 @@ _MODULES = {
 }
 # Names that olympus_ir exports, and the public modules that have them.
 _OF_IR = {"ShapeDtypeStruct": "olympus", "lax": "olympus", "ShapedArray": "olympus.core"}
-# Names of the modules above that no public module has.
+# Names in the inner modules above that no public module has.
 _INNER = frozenset(("extend_axes",))
 
 _IMPORT = re.compile(
