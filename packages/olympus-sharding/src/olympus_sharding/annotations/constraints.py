@@ -156,7 +156,7 @@ def _is_format(value: Any) -> bool:
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Asserts a partition spec if all axes are explicit. Returns whether the spec was asserted.
+    """Asserts that a value has the given spec if all axes are explicit; else returns False.
 
     Raises:
       AssertionError: all axes are explicit, but the value has another sharding.

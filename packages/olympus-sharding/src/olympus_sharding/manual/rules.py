@@ -134,7 +134,7 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
 def _spread_scalars(
     program: ClosedOlympuspr, first: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """Returns the program, whose scalar results at index ``first`` and later become vectors."""
+    """Returns a program with vectors of size one for scalar results from index ``first`` on."""
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)
