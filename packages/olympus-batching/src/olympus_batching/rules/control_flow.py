@@ -154,7 +154,8 @@ def _has_refs(
 ) -> bool:
     """Returns whether an operand is a reference.
 
-    With ``dims`` and ``place``, counts only references whose batch dimension is not ``place``.
+    With ``dims`` and ``place``, counts only batched references whose batch dimension is not
+    ``place``.
     """
     return any(
         getattr(type(operand), "is_ref", False)

@@ -67,8 +67,8 @@ def from_edtype(operand: Any) -> Array:
     return from_edtype_p.bind(operand, edtype=operand.dtype)
 
 
-# The largest number of rows that one operation separates when a key array is unpacked, as in ``a, b
-# = split(key)``.
+# The largest number of rows that one operation separates when a key array is unpacked, for example
+# in ``a, b = split(key)``.
 _UNSTACKED_AT_ONCE = 32
 
 

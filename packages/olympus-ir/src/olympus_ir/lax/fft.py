@@ -45,7 +45,7 @@ fft_p.linear_in = True
 
 
 def half_length(length: int) -> int:
-    """Returns the length of the last dimension after a transform of real numbers."""
+    """Returns the length of the last dimension of an RFFT, given that of the real numbers."""
     return length // 2 + 1 if length else 0
 
 

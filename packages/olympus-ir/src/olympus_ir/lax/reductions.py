@@ -477,7 +477,11 @@ def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
 
 
 def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primitive | None:
-    """Returns the primitive for a reduction by a known operation; None if there is none."""
+    """Returns the primitive that computes a reduction, such as ``reduce_sum_p``.
+
+    Returns None unless ``computation`` is an operation with such a primitive, and ``init_value`` is
+    the neutral element of the operation.
+    """
     computation = behind_boundary(computation)
     found = _monoids.get(computation) if isinstance(computation, types.FunctionType) else None
     if found is None or isinstance(init_value, Tracer):

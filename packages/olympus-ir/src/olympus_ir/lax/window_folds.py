@@ -166,7 +166,7 @@ def fold_windows(
 ) -> list[Array]:
     """Computes `reduce_window`, one position within the windows at a time.
 
-    The reduction skips gaps and padding, as XLA does. It does not combine their initial values.
+    Gaps and padding take no part in the reduction, as in XLA.
     """
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]

@@ -230,5 +230,5 @@ def _is_selectable(leaf: Any) -> bool:
 
 
 def label_of(name: str) -> str:
-    """Returns the name of a variable for error messages."""
+    """Returns the words that stand for a variable in error messages."""
     return "The result of the function" if name.startswith("_olympus") else f"The variable `{name}`"

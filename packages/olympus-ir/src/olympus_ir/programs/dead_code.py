@@ -147,8 +147,7 @@ def has_lasting_effects(equation: Equation, live: Container[Any]) -> bool:
             if any(atom.aval.is_ref and atom in live for atom in equation.invars):
                 return True
         elif not isinstance(effect, NamedAxisEffect | RefEffect):
-            # A named-axis effect only requires that the axis is bound, so the equation may be
-            # removed.
+            # Effects of named axes do not count: they only require that the axis is bound.
             return True
     return False
 

@@ -172,7 +172,10 @@ def bind_equation(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
 
 
 def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
-    """Maps the position of each equation to the variables that are last used there."""
+    """Maps the position of each equation to the variables that are last used there.
+
+    The results of the program are left out.
+    """
     results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
     last: dict[Var, int] = {}
     for position, equation in enumerate(olympuspr.eqns):

@@ -352,7 +352,7 @@ def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None =
 
 
 def is_literalable(value: Any) -> bool:
-    """Returns whether a constant becomes a literal of the equations that use it: a scalar."""
+    """Returns whether a constant is a scalar that becomes a literal of equations that use it."""
     kind = value.__class__
     if kind in _python_scalars:
         return True

@@ -252,7 +252,10 @@ def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def _standardize(t: np.ndarray, z: np.ndarray, k: int) -> None:
-    """Rotates a block of two rows so that its diagonal elements become equal."""
+    """Makes the two diagonal elements of the block at row ``k`` of ``t`` equal by a rotation.
+
+    Applies the rotation to the Schur vectors ``z``, too.
+    """
     (a, b), (c, d) = t[k : k + 2, k : k + 2]
     angle = np.arctan2(a - d, b + c) / 2 if a != d else 0.0
     cosine, sine = np.cos(angle), np.sin(angle)

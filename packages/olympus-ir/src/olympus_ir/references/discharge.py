@@ -78,7 +78,7 @@ class Discharged:
         return len(self.closed.jaxpr.outvars) - len(self.refs)
 
     def last_value(self, position: int) -> Atom:
-        """Returns the final value of the reference at an input's position."""
+        """Returns the final value of the reference that is the input at ``position``."""
         return self.closed.jaxpr.outvars[self.num_results + self.refs.index(position)]
 
 

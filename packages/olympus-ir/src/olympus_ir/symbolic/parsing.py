@@ -44,7 +44,7 @@ def parse_shape(
 
 
 class _Parser:
-    """Parser of one specification. ``dimension`` counts the dimensions, for error messages."""
+    """Parser of one specification. ``dimensions`` holds the dimensions that it has parsed."""
 
     def __init__(self, text: str, scope: SymbolicScope, shown: Any, like: Any) -> None:
         self.text = text

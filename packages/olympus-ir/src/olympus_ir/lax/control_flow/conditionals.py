@@ -311,8 +311,8 @@ def _join(
     order: tuple[int, ...],
     names: tuple[str, ...],
 ) -> _Choice:
-    # Each function has a cache. The cache of the first function holds the joined programs. The
-    # key consists of the identities of all programs.
+    # Each function has a cache. The cache of the first function holds the joined programs, with
+    # the programs of all functions in the key.
     known = control_flow_programs.of(function)
     key = (operation, *(subprogram.closed for subprogram in subprograms), *tracing_key())
     choice = known.get(key)

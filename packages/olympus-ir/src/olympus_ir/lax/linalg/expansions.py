@@ -25,7 +25,7 @@ Expansion = Callable[..., Any]
 
 
 def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
-    """Returns a decorator of expansions of one example, which runs them on a batch in a loop.
+    """Returns a decorator that extends an expansion of one example to a batch, by a loop.
 
     Args:
       *ranks: for each operand, the number of dimensions of one example.

@@ -243,7 +243,7 @@ def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
 
 
 def _changed_subtree(name: str, now: Any, before: Any) -> Iterator[Cause]:
-    """Yields the paths below the argument ``name`` at which two structures differ."""
+    """Yields a cause for each path below the argument ``name`` at which two structures differ."""
     if now == before:
         return
     kinds = _node_type(now), _node_type(before)
