@@ -188,7 +188,7 @@ class BatchTrace(Trace):
 
 def tracer_of(trace: BatchTrace, value: Any, batch_dim: int) -> BatchTracer:
     """Returns the tracer of a batched value, an array or a reference."""
-    # `is True`: read from the class `ShapeDtypeStruct`, the attribute is a descriptor.
+    # Compare with `is True`, because the class `ShapeDtypeStruct` has a descriptor of this name.
     if getattr(type(value), "is_ref", False) is True:
         return ref_tracers.BatchRefTracer(trace, value, batch_dim)
     return BatchTracer(trace, value, batch_dim)

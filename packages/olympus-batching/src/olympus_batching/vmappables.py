@@ -187,7 +187,7 @@ class _Outputs:
         self._are_containers: list[bool] = []
 
     def separate(self, trace: BatchTrace, size: Any, result: Any, out_axes: Any) -> list[Any]:
-        """Stores the containers in a result, and returns the plain values."""
+        """Stores the containers of a result in `containers`, and returns the plain values."""
         leaves, self._tree = pytrees.tree_flatten(result, is_leaf=_is_leaf)
         plain = []
         for leaf, axis in zip(leaves, _axes_of("out_axes", out_axes, self._tree), strict=True):

@@ -147,7 +147,8 @@ def deferred(module: str, *, milliseconds: float) -> Any:
 def _full_name(module: str, package: str) -> str:
     """Returns the full name of a module.
 
-    Replaces `importlib.util.resolve_name`, because `importlib.util` is not loaded at start-up.
+    This function replaces `importlib.util.resolve_name`, because `importlib.util` is not loaded at
+    start-up.
     """
     name = module.lstrip(".")
     levels = len(module) - len(name)

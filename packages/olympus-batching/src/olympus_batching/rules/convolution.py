@@ -48,7 +48,7 @@ def _conv_general_dilated(
         )
 
     if lhs_dim is not None and rhs_dim is not None:
-        # The kernels are batched, so the examples become groups.
+        # Each example has its own kernel, so the examples become groups.
         groups_of_batch = batch_group_count > 1
         lhs = merged(lhs, lhs_dim, lhs_spec[0 if groups_of_batch else 1])
         rhs = merged(rhs, rhs_dim, rhs_spec[0])

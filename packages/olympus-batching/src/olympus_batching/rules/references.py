@@ -213,7 +213,11 @@ def _moved_to_front(dim: int, ndim: int) -> list[TransposeTransform]:
 
 
 def _indexed_alike(axis_size: int, indexer: NDIndexer, dim: int) -> tuple[list[Any], int]:
-    """Batches a gather or scatter whose indices are the same for all examples."""
+    """Batches an index that is the same for all examples.
+
+    Returns:
+      The transforms for all examples, and the batch dimension of the selected part.
+    """
     everything = Slice(0, axis_size)
     batched = NDIndexer(
         (*indexer.indices[:dim], everything, *indexer.indices[dim:]),

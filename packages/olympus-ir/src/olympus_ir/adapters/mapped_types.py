@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion between the types of one example and of the whole batch.
 
-For libraries that define batching themselves."""
+Libraries that define batching themselves use these functions."""
 
 from __future__ import annotations
 

@@ -279,7 +279,13 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
 def transformation_with_aux(
     gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: Any
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Like `transformation`, with a generator that yields a pair of result and auxiliary output."""
+    """Applies a transformation that is written as a generator with auxiliary output.
+
+    The generator is that of `transformation`, but yields a pair of result and auxiliary output.
+
+    Returns:
+      The transformed function, and a function that returns the auxiliary output of its call.
+    """
 
     def around(inner: Callable[..., Any], store: Store, *args: Any, **kwargs: Any) -> Any:
         out, found = _around_call(gen, inner, args, kwargs)
@@ -377,7 +383,10 @@ def flatten_fun(
 def flatten_fun_nokwargs(
     fun: WrappedFun, *gen_static_args: Any, use_eq_store: bool = False, unk_names: bool = False
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Like `flatten_fun`, for the structure of the positional arguments alone."""
+    """Converts a function of positional arguments to a function of flat leaves.
+
+    The arguments are those of `flatten_fun`, but the structure is that of ``args`` alone.
+    """
     return _flatten_without_keywords(
         fun, *gen_static_args, use_eq_store=use_eq_store, unk_names=unk_names
     )

@@ -12,7 +12,7 @@ from .suggestions import nearest
 
 __all__ = ["advise"]
 
-# The parameter names of other libraries, with OLYMPUS's names.
+# Maps parameter names of other libraries to OLYMPUS's names.
 _HABITS = {
     "dim": "axis",
     "dims": "axis",

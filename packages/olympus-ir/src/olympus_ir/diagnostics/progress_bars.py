@@ -28,7 +28,7 @@ class _Bar(Protocol):
 
 
 class _Line:
-    """A line of the standard error that shows the number of steps; used without tqdm."""
+    """A line on standard error that shows the number of steps; used if tqdm is not installed."""
 
     SECONDS = 0.1  # the time between two updates of the line
 

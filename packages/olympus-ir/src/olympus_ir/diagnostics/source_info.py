@@ -72,7 +72,7 @@ def is_user_file(file_name: str) -> bool:
 
 
 def user_frames(source: SourceInfo) -> Iterator[Frame]:
-    """Returns the lines of the user's program, innermost first."""
+    """Yields the frames of the user's code, innermost first."""
     if source.traceback is None:
         return
     for code, instruction in zip(*source.traceback.raw_frames(), strict=True):
@@ -82,12 +82,12 @@ def user_frames(source: SourceInfo) -> Iterator[Frame]:
 
 
 def user_frame(source: SourceInfo) -> Frame | None:
-    """Returns the innermost line of the user's program."""
+    """Returns the innermost frame of the user's code; None if there is none."""
     return next(user_frames(source), None)
 
 
 def summarize(source: SourceInfo, frames: int = 1) -> str:
-    """Returns ``file:line:column (function)`` of the user's innermost lines, or ``unknown``."""
+    """Returns ``file:line:column (function)`` of the user's innermost frames, or ``unknown``."""
     lines = [
         f"{frame.file_name}:{frame.start_line}:{frame.start_column} ({frame.function_name})"
         for frame in itertools.islice(user_frames(source), frames)

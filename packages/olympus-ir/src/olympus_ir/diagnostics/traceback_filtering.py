@@ -106,7 +106,7 @@ def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> Traceb
 
 
 def _is_helper(frame: Any) -> bool:
-    """Returns whether a frame belongs to a package that only the library calls."""
+    """Returns whether a frame belongs to a package that library code uses, such as NumPy."""
     return frame.f_globals.get("__name__", "").partition(".")[0] in _HELPERS
 
 
@@ -247,7 +247,7 @@ def is_boundary(fun: Any) -> bool:
 
 
 def behind_boundary(fun: Any) -> Any:
-    """Returns the function that a wrapper made by `api_boundary` calls, or any other object itself.
+    """Returns the function inside a wrapper made by `api_boundary`, and other objects unchanged.
 
     Example:
         >>> behind_boundary(api_boundary(len)) is behind_boundary(len) is len

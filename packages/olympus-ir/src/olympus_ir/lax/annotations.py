@@ -36,7 +36,7 @@ compute_on_p = instruction(
     "compute_on", multiple_results=True, family="annotations", cache_inference=False
 )
 
-# *outs = fused_call[jaxpr out_spaces] *operands: a call whose operations are fused into one.
+# *outs = fused_call[jaxpr out_spaces] *operands: a call that is compiled to one fused operation.
 fused_call_p = instruction(
     "fused_call", multiple_results=True, family="annotations", cache_inference=False
 )

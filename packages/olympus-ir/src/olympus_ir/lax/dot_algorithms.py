@@ -120,7 +120,7 @@ class DotAlgorithmPreset(enum.Enum):
         return _SUM_TYPES.get(self.name)
 
     def supported_output_types(self, lhs_dtype: Any, rhs_dtype: Any) -> tuple[type, ...] | None:
-        """The dtypes in which the result may be stored, given the dtypes of the operands."""
+        """Returns the dtypes in which the result may be stored; None for any."""
         if self.name.startswith("ANY_F8_ANY_F8_F32"):
             return (np.float32, np.float16, ml_dtypes.bfloat16, *_FLOAT8_TYPES)
         sums = self.accumulation_type

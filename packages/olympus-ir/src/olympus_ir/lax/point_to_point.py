@@ -30,7 +30,7 @@ def _psend_type(
 def _precv_type(
     token: AbstractValue, *, out_shape: ShapedArray, axis_name: tuple, perm: tuple
 ) -> tuple[ShapedArray, frozenset]:
-    # The received value differs between instances.
+    # The received value varies over the axes.
     varying = current.axes.varying.intersection(axis_name)
     return out_shape.update(vma=varying), named_effects(axis_name)
 

@@ -75,7 +75,7 @@ class Windows:
         return np.ndindex(*self.dimensions)
 
     def padded(self, operand: ArrayLike, fill: ArrayLike) -> Array:
-        """Returns the array with gaps and padding filled in."""
+        """Returns the array with gaps between elements and padding, both filled with ``fill``."""
         return pad(
             operand,
             fill,

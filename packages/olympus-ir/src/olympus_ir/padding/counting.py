@@ -63,7 +63,10 @@ class MappedMaskError(NotImplementedError):
 
 
 class _State(threading.local):
-    """The scope of new dimensions in this thread; None outside of `counted_sizes`."""
+    """The state of `counted_sizes` in one thread.
+
+    ``scope`` is the scope of new dimensions. It is None outside of `counted_sizes`.
+    """
 
     scope: SymbolicScope | None = None
     by_example: Callable[..., Any] | None = None
@@ -78,7 +81,7 @@ _state = _State()
 def counted_sizes(
     scope: SymbolicScope, by_example: Callable[..., Any] | None = None
 ) -> Iterator[None]:
-    """Context for tracing functions that create arrays of counted sizes.
+    """Context manager for tracing functions that create arrays of counted sizes.
 
     Args:
       scope: the scope of the new dimensions.

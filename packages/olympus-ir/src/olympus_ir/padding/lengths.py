@@ -33,7 +33,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 class _Size:
     """An int32 scalar with the operators that evaluate a symbolic size.
 
-    Stands for the value of a dimension variable.
+    The scalar is the value of a dimension variable or of an expression.
     """
 
     __slots__ = ("scalar",)

@@ -181,7 +181,7 @@ class _Rewriter(ast.NodeTransformer):
     def _read_elsewhere(self, names: list[str], conditional: ast.If) -> list[str]:
         """Returns the variables of a conditional that other statements may read after it.
 
-        In a loop, returns all variables, because the conditional reads them in the next iteration.
+        In a loop, returns all variables, because the next iteration may read them.
         """
         if self.loops:
             return names

@@ -174,7 +174,7 @@ class Olympuspr:
         self.eqns = list(eqns)
         self.effects = frozenset(effects)
         self.debug_info = debug_info
-        # The closed form is known by a weak reference, so that the two make no cycle.
+        # The reference to the closed form is weak, because the closed form refers to this program.
         self._closed: weakref.ref[ClosedOlympuspr] | None = None
         self._memo: dict[Any, Any] | None = None
 

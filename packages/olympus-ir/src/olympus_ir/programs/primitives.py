@@ -55,7 +55,7 @@ class Primitive:
     follows_memory: bool = True
     # True if operands may be references, as in calls and control flow.
     takes_refs: bool = False
-    # Whether parameters hold programs or functions. Caches must not keep many of them.
+    # Whether parameters hold programs or functions. Caches must not keep many such parameters.
     has_functions: bool = False
 
     def __init__(

@@ -103,7 +103,7 @@ def _defined(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-# Longer subprograms are printed under a name, before the enclosing program.
+# Subprograms with more equations than this are printed under a name, before the enclosing program.
 _LONGEST_IN_PLACE = 10
 
 

@@ -162,7 +162,7 @@ class RuleTable(Generic[Rule]):
         module = None
         if family and self.folder is not None:
             module = _import_if_present(f"{self.package}.{self.folder}.{family}")
-        # Marked as loaded only after the import, so that other threads wait for the import, too.
+        # The family counts as loaded only after the import, so that other threads wait for it, too.
         if not getattr(getattr(module, "__spec__", None), "_initializing", False):
             self._loaded.add(family)
 

@@ -99,7 +99,7 @@ def _clamp(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> En
 
 
 def _bitcast(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Propagation rule of bitcasts: adds or removes the last dimension."""
+    """Propagation rule of bitcasts, which may add or remove the last dimension."""
     entries, ndim = entries_of(operands[0]), results[0].ndim
     if ndim < len(entries) and entries[-1] is not None:
         raise ShardingTypeError(

@@ -23,7 +23,7 @@ def dot_general(
     preferred_element_type: Any,
     out_sharding: Any,
 ) -> np.ndarray:
-    """Sums products in double precision, or in the result's integer dtype, and rounds once."""
+    """Sums products. Floats are summed in double precision, and only the sums are rounded."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     dtype = preferred_element_type or product_dtype(lhs.dtype, rhs.dtype)
     wide = _accumulation_dtype(dtype)

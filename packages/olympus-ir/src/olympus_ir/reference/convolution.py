@@ -32,7 +32,7 @@ def _conv_general_dilated(
 ) -> np.ndarray:
     """Sums products over features, for one position in the kernel's window at a time.
 
-    Computes in double precision, or in the result's integer dtype, and rounds once.
+    Floats are multiplied and summed in double precision, and only the sums are rounded.
     """
     dtype = np.dtype(lhs.dtype if preferred_element_type is None else preferred_element_type)
     lhs_spec, rhs_spec, out_spec = dimension_numbers

@@ -284,7 +284,7 @@ def _clz(x: np.ndarray) -> np.ndarray:
 
 
 def _shift_amount(y: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the shift amounts, and for each whether it is negative or not below ``bits``.
+    """Returns the shift amounts, and for each whether it is out of range: below 0, or >= ``bits``.
 
     Amounts out of range are replaced by zero.
     """

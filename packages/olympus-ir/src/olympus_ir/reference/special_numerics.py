@@ -36,7 +36,7 @@ _elementwise: Callable[..., Callable[..., np.ndarray]] = functools.partial(
 
 # ---- incomplete gamma functions ----
 
-# Coefficients of the remainder of Stirling's approximation of log(gamma(a)); 5.11.1.
+# Coefficients of the remainder of Stirling's approximation of log(gamma(a)); DLMF 5.11.1.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 
 
@@ -58,7 +58,7 @@ def _log_density(a: float, x: float) -> float:
 
 
 def _lower_series(a: float, x: float) -> float:
-    """Computes the sum of ``x^n / ((a + 1) ... (a + n))`` in formula 8.7.1."""
+    """Computes the sum of ``x^n / ((a + 1) ... (a + n))`` over n from 0 (DLMF 8.7.1)."""
     term = total = 1.0
     n = 0
     while term > _EPSILON * total:
@@ -69,7 +69,7 @@ def _lower_series(a: float, x: float) -> float:
 
 
 def _upper_fraction(a: float, x: float) -> float:
-    """Computes the continued fraction 8.9.2 from its end, with more terms for x close to a."""
+    """Computes the continued fraction DLMF 8.9.2 from its end, with more terms for x near a."""
     terms = int(60 + 400 / (1 + abs(x - a)) + 10 * math.sqrt(a + x))
     value = 0.0
     for n in range(terms, 0, -1):
@@ -174,7 +174,7 @@ def igamma_grad_a(a: float, x: float) -> float:
 
 # ---- zeta functions ----
 
-# The coefficients B(2k) / (2k)! of the Euler-Maclaurin formula; 2.10.1.
+# The coefficients B(2k) / (2k)! of the Euler-Maclaurin formula; DLMF 2.10.1.
 _EULER_MACLAURIN = (
     1 / 12,
     -1 / 720,
@@ -190,7 +190,7 @@ _DIRECT_TERMS = 16
 
 @_elementwise
 def zeta(s: float, q: float) -> float:
-    """Computes the Hurwitz zeta function, 25.11.1, by the Euler-Maclaurin formula."""
+    """Computes the Hurwitz zeta function (DLMF 25.11.1) by the Euler-Maclaurin formula."""
     if s == 1:
         return math.inf
     if not s > 1 or math.isnan(q):
@@ -223,7 +223,7 @@ def _power(base: float, exponent: float) -> float:
 
 @_elementwise
 def polygamma(m: float, x: float) -> float:
-    """Computes the m-th derivative of digamma by 5.15.1; digamma itself if m is 0."""
+    """Computes the m-th derivative of digamma (DLMF 5.15.1); digamma itself if m is 0."""
     if m == 0:
         return float(numerics.digamma(x))
     if not m > 0 or m != math.floor(m):
@@ -236,13 +236,16 @@ def polygamma(m: float, x: float) -> float:
 
 
 def _bessel_integral(x: float, order: int) -> float:
-    """Computes 10.32.3 by the trapezoidal rule, which converges fast for periodic functions."""
+    """Computes the integral DLMF 10.32.3, divided by ``exp(x)``, by the trapezoidal rule.
+
+    The rule converges fast for periodic functions.
+    """
     angle = (np.arange(200) + 0.5) * (math.pi / 200)
     return float(np.mean(np.exp(x * (np.cos(angle) - 1)) * np.cos(order * angle)))
 
 
 def _bessel_asymptotic(x: float, order: int) -> float:
-    """Computes the asymptotic series 10.40.1."""
+    """Computes the asymptotic series DLMF 10.40.1, divided by ``exp(x)``."""
     term = total = 1.0
     for k in range(1, 30):
         term *= -(4 * order * order - (2 * k - 1) ** 2) / (8 * k * x)
@@ -263,7 +266,7 @@ def bessel_i1e(x: float) -> float:
     """Computes the modified Bessel function of order 1, divided by ``exp(abs(x))``."""
     if math.isnan(x) or math.isinf(x):
         return x if math.isnan(x) else math.copysign(0.0, x)
-    if abs(x) < 1:  # 10.25.2, because the integral loses digits for small numbers
+    if abs(x) < 1:  # DLMF 10.25.2, because the integral loses digits for small numbers
         term = total = x / 2
         for k in range(1, 12):
             term *= x * x / (4 * k * (k + 1))
@@ -278,7 +281,7 @@ def bessel_i1e(x: float) -> float:
 
 @_elementwise
 def betainc(a: float, b: float, x: float) -> float:
-    """Computes the regularized incomplete beta function by its continued fraction 8.17.22."""
+    """Computes the regularized incomplete beta function by a continued fraction (DLMF 8.17.22)."""
     if not (a >= 0 and b >= 0 and 0 <= x <= 1):
         return math.nan
     at_zero, at_one = a == 0 or b == math.inf, b == 0 or a == math.inf

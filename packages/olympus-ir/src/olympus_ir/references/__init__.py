@@ -11,7 +11,7 @@ compiled.
 This package may import `lax` and the packages below it.
 """
 
-# Registers tracers of references, and the kind of programs that take references, before any
-# reference is made.
+# These imports register tracers of references, and the kind of programs that take references,
+# before any reference is made.
 from . import traced_programs as traced_programs
 from . import values as values

@@ -64,7 +64,7 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
 
 
 def _is_window(indexer: NDIndexer) -> bool:
-    """Returns whether an index selects one block, possibly strided: it has no index arrays."""
+    """Returns whether an index has no index arrays, so that it selects one block of the array."""
     return not indexer.int_indexer_shape
 
 

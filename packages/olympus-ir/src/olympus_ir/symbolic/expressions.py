@@ -167,7 +167,7 @@ class SymbolicDim:
 
     __slots__ = ("_hash", "scope", "terms")
     _is_symbolic_dimension = True
-    # Gives the dimension's operators precedence over those of NumPy arrays.
+    # The operators of dimensions take precedence over those of NumPy arrays.
     __array_priority__ = 1000
 
     def __init__(self, polynomial: Polynomial, scope: Any) -> None:
@@ -474,7 +474,7 @@ def _divmod(dividend: Dimension, divisor: Dimension, scope: Any) -> tuple[Dimens
 def _polynomial_division(
     dividend: Dimension, divisor: Dimension, scope: Any
 ) -> tuple[Dimension, Dimension] | None:
-    """Divides by long division.
+    """Returns quotient and remainder, computed by long division.
 
     Returns None unless the remainder is zero, or both the remainder and the divisor are numbers.
     """

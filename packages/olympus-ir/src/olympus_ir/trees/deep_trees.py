@@ -17,7 +17,7 @@ def recursion_error(error: SystemError) -> Exception:
     """Returns the error to raise in place of an error that a pytree function of jaxlib raised.
 
     If a tree is nested more deeply than Python's recursion limit, jaxlib raises SystemError from
-    RecursionError.
+    RecursionError. Other errors are returned unchanged.
 
     Args:
       error: the error of jaxlib's function.

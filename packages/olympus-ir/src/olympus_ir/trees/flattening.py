@@ -90,8 +90,8 @@ def debug_info(
       fun: the user's function.
       args: the positional arguments (only their structure is kept).
       kwargs: the keyword arguments.
-      static_argnums: the positional arguments that are not traced.
-      static_argnames: the keyword arguments that are not traced.
+      static_argnums: the positions of the arguments that are not traced.
+      static_argnames: the names of the keyword arguments that are not traced.
       result_paths_thunk: a function that returns the paths of the results, or None if they are
         unknown.
       sourceinfo: the function's name and line, ``f at file.py:3``, if they cannot be read from the

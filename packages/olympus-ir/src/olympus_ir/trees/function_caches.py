@@ -31,9 +31,9 @@ class FunctionCache:
     def of(self, fun: Any) -> dict[Any, Any]:
         """Returns the dictionary of a function.
 
-        A function without weak references gets a new dictionary each time. The dictionary of a
-        bound method belongs to the object, because each look-up of a method makes a new bound
-        method.
+        A function to which no weak reference can be made gets a new dictionary each time. The
+        dictionary of a bound method belongs to the object, because each look-up of a method makes a
+        new bound method.
         """
         key: Any
         if fun.__class__ is types.MethodType:

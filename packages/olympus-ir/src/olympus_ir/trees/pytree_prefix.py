@@ -290,7 +290,7 @@ def equality_errors(
 
     Yields:
         The path; a description of the first tree there; a description of the second tree there; and
-        the difference in words, to follow "so".
+        the difference, as a clause.
 
     Example:
         >>> list(equality_errors([1, (2,)], [1, 2]))[0][1:]

@@ -403,7 +403,7 @@ def array_conversion(value: Any) -> Callable[[], Any] | None:
 
 
 def argument_aval(value: Any) -> Any:
-    """Like `get_aval`, but also accepts objects with only a shape and dtype."""
+    """Returns the abstract value of a value, or of an object that has only a shape and a dtype."""
     try:
         return get_aval(value)
     except TypeError:

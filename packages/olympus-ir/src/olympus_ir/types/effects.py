@@ -125,7 +125,7 @@ checkpoint_allowed_effects.add_type(NamedAxisEffect)
 
 
 class RefEffect(Effect):
-    """Use of a mutable reference.
+    """Effect of using a mutable reference.
 
     The effects of an equation describe its accesses to the references among its operands.
     """
@@ -146,25 +146,25 @@ class RefEffect(Effect):
 
 
 class ReadEffect(RefEffect):
-    """Reading a reference."""
+    """Effect of reading a reference."""
 
     __slots__ = ()
 
 
 class WriteEffect(RefEffect):
-    """Writing a reference."""
+    """Effect of writing a reference."""
 
     __slots__ = ()
 
 
 class AccumEffect(RefEffect):
-    """Adding to the array that a reference holds."""
+    """Effect of adding to the array that a reference holds."""
 
     __slots__ = ()
 
 
 class AllocationEffect(RefEffect):
-    """Making a reference or ending its life, possibly inside a nested program."""
+    """Effect of creating a reference or ending its life, possibly inside a nested program."""
 
     __slots__ = ()
 

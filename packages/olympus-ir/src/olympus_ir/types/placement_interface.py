@@ -26,7 +26,7 @@ class Client:
 
 
 class Device:
-    """Type of devices, such as a GPU or the processor."""
+    """Type of devices, such as a GPU or the CPU."""
 
     id: int
     process_index: int

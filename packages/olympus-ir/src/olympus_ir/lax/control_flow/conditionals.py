@@ -249,7 +249,7 @@ def choose(
       index: the position of the function to apply.
       functions: the functions, in the order of the index.
       order: the order in which they are traced.
-      names: the functions' names in that order, for error messages.
+      names: the functions' names, in the order of tracing, for error messages.
       operands: the arguments of the functions.
       **params: further parameters of the equation.
     """

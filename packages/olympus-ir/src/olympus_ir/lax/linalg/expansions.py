@@ -311,7 +311,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
 
 @expansion_rules.define(factoring.qr_p)
 def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
-    """Triangularizes a matrix by reflections and forms their product."""
+    """Computes the QR decomposition of a matrix by Householder reflections."""
     aval = array_aval(x)
     rows, columns = aval.shape[-2:]
     row_dim, column_dim = aval.ndim - 2, aval.ndim - 1

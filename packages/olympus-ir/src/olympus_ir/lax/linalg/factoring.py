@@ -228,7 +228,7 @@ def geqrf_p(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def geqrf(a: ArrayLike) -> tuple[Array, Array]:
-    """Triangularizes matrices by reflections.
+    """Computes QR factorizations ``a = q @ r`` in packed form, by Householder reflections.
 
     Args:
       a: matrices of shape ``(..., m, n)``.
@@ -265,7 +265,7 @@ def _geqp3_shape(a: ShapedArray, jpvt: ShapedArray, *, use_magma: bool | None) -
 def geqp3(
     a: ArrayLike, jpvt: ArrayLike, *, use_magma: bool | None = None
 ) -> tuple[Array, Array, Array]:
-    """Triangularizes matrices by reflections with column pivoting.
+    """Computes QR factorizations with column pivoting, in the packed form of `geqrf`.
 
     Each step chooses the largest of the remaining columns.
 

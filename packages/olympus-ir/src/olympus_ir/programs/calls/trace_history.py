@@ -41,7 +41,7 @@ _MOST_FUNCTIONS = 2048
 _MOST_RECORDS = 64
 _numbers = itertools.count()
 
-# The trace records of each function of the user's program, by its codes.
+# Maps each function of the user's program, given by its `Codes`, to its trace records.
 histories: dict[Codes, collections.deque[TraceRecord]] = {}
 
 
