@@ -409,8 +409,9 @@ class ufunc(Generic[P]):
         dtype: DTypeLike | None = None,
         out: None = None,
     ) -> Array:
-        """Reduces slices of an axis, each from one index to the next, the last to the end.
+        """Reduces slices along an axis.
 
+        Each slice runs from one index to the next, and the last slice to the end of the axis.
         If an index is not below the next one, the result is the element at that index.
 
         Args:

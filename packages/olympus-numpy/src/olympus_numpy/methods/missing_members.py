@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors about members that arrays do not have, with code to write in their place."""
+"""Errors for members that arrays do not have; the messages show the code to write instead."""
 
 from __future__ import annotations
 

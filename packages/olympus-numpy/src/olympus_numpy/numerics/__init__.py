@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical methods composed from everything below: grids, statistics, polynomials, padding.
+"""Numerical methods: grids, statistics, polynomials, padding, calculus of sampled functions.
 
 Each module is loaded when one of its names is first used. This folder imports every other folder
 and `olympus_numpy.linalg`; only `olympus_numpy` itself imports this folder.

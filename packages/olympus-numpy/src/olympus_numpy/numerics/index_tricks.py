@@ -200,7 +200,8 @@ def mask_indices(
       n: the number of rows and columns.
       mask_func: a function of the matrix and ``k`` that returns a matrix, such as `triu`.
       k: the second argument of ``mask_func``.
-      size: the number of indices to return. If it is given, the function may be traced.
+      size: the number of indices to return. If it is given, ``mask_func`` may return a traced
+        matrix.
 
     Returns:
       A tuple of two integer arrays of one dimension.

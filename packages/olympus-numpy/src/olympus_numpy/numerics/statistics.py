@@ -60,10 +60,10 @@ def bincount(
     length: int | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
-    """Returns the number of times that each number occurs among non-negative integers.
+    """Counts how often each non-negative integer occurs in a vector.
 
     Args:
-      x: a vector of integers; negative integers count as zero.
+      x: a vector of integers; a negative integer is counted as a zero.
       weights: the weight of each element.
       minlength: the least length of the result.
       length: the length of the result; larger integers are left out. If it is given, the integers

@@ -81,7 +81,7 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Returns whether all elements along axes are true, or not zero.
+    """Returns whether all elements along axes are true; numbers are true if they are not zero.
 
     Args:
       a: an array.
@@ -111,7 +111,7 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Returns whether some element along axes is true, or not zero.
+    """Returns whether some element along axes is true; numbers are true if they are not zero.
 
     Args:
       a: an array.
