@@ -36,8 +36,9 @@ def score_function(
     The draws may be integers or booleans, and ``f`` need not be differentiable. The derivative is
     the mean of ``f(draw)`` times the derivative of ``log_prob``: the score-function estimator, or
     REINFORCE (Williams 1992; Mohamed and others 2020), with the mean of the other draws as baseline
-    (Kool, van Hoof and Welling 2019). It is unbiased in both modes and for any order (Foerster and
-    others 2018). Parameters that ``f`` itself closes over are differentiated, too.
+    (Kool, van Hoof and Welling 2019). Derivatives are unbiased in forward and in reverse mode and
+    for any order (Foerster and others 2018). Parameters that ``f`` itself closes over are
+    differentiated, too.
 
     Args:
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.
@@ -87,8 +88,8 @@ def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
     This is the pathwise estimator, or the reparametrization trick (Kingma and Welling 2014; Mohamed
     and others 2020). Its variance is usually below that of `score_function`. The sampler must be
     differentiable with respect to its parameters, as ``mean + scale * normal(key)`` and
-    ``gamma(key, a)`` are, and so must ``f``. For discrete draws, use `score_function`, or relax
-    them by `gumbel_softmax`.
+    ``gamma(key, a)`` are. ``f`` must be differentiable, too. For discrete draws, use
+    `score_function`, or relax the draws by `gumbel_softmax`.
 
     Args:
       sampler: ``sampler(key, *parameters)`` gives one draw, an array or a pytree of arrays.
