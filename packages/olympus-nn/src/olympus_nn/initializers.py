@@ -222,7 +222,7 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Makes an initialiser whose variance is ``scale`` divided by a number of connections.
+    """Makes an initialiser of weights with variance ``scale`` over the number of connections.
 
     Args:
       scale: the numerator.

@@ -59,7 +59,7 @@ def _shapes(
 def get_num_params_in_lstm(
     input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> int:
-    """Returns the number of weights.
+    """Returns the number of weights of an LSTM.
 
     Args:
       input_size: the number of features of the input.
@@ -256,7 +256,7 @@ def lstm(
     bidirectional: bool,
     precision: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Runs long short-term memory over sequences: cuDNN on NVIDIA's GPUs, MIOpen on AMD's.
+    """Runs an LSTM over sequences, by cuDNN on NVIDIA's GPUs and by MIOpen on AMD's.
 
     Args:
       x: the input, of shape (batch, time, input_size).
