@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of placement."""
+"""Sample of `device_put`, which places arrays on devices."""
 
 from __future__ import annotations
 
