@@ -32,7 +32,7 @@ def _same_place(*block_indices: Any) -> tuple[Any, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class BlockIndexTransform:
-    """Maps the index of a result's block to the index of an input's block.
+    """Map from the index of a result's block to the index of an input's block.
 
     Args:
       block_shape: the shape of the input's block.

@@ -77,7 +77,7 @@ def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
 
 
 def select_ref(idx: Any, *refs: Any) -> SelectedRef:
-    """Selects one of several references by an index that is known when the kernel runs.
+    """Selects one of several references by an index that is computed while the kernel runs.
 
     Args:
       idx: the number of the reference, an integer scalar. An index out of range selects the nearest

@@ -74,7 +74,7 @@ class Transform:
 
 @register_pytree_node_class
 class TilingTransform(Transform):
-    """Lays an array out in tiles.
+    """Transform that lays an array out in tiles.
 
     Args:
       tiling: the shape of a tile.
@@ -116,7 +116,7 @@ class TilingTransform(Transform):
 
 @register_pytree_node_class
 class UntilingTransform(TilingTransform):
-    """Views an array in tiles as an array without tiles."""
+    """Transform that views an array in tiles as an array without tiles."""
 
     def __repr__(self) -> str:
         return f"UntilingTransform(tiling={self.tiling})"
@@ -138,7 +138,7 @@ class UntilingTransform(TilingTransform):
 
 @register_pytree_node_class
 class SwizzleTransform(Transform):
-    """Permutes the elements of rows so that reads of a column use different memory banks.
+    """Permutation of the elements of rows, so that reads of a column use different memory banks.
 
     Args:
       swizzle: the number of bytes within which elements are permuted: 32, 64 or 128.
