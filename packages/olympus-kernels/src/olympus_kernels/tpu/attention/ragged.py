@@ -332,7 +332,7 @@ def _ragged_paged_attention(
     num_queries_per_block: int | None = None,
     vmem_limit_bytes: int | None = None,
 ) -> Any:
-    """Computes causal attention of the last queries of each sequence to its keys.
+    """Computes causal attention of sequences; the queries are the last tokens of each sequence.
 
     Args:
       q: the queries of all sequences, one sequence after the other, [queries, heads, head_dim].
