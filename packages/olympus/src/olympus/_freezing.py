@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`olympus.freeze`: makes a program with its weights from a function."""
+"""`olympus.freeze`: makes a program from a function and its weights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing derivatives with finite differences."""
+"""Comparison of derivatives with finite differences."""
 
 from olympus_autodiff.reverse.derivative_checks import check_grads, check_jvp, check_vjp
 

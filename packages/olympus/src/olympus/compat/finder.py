@@ -23,7 +23,7 @@ _NAMED_AS_IN_JAX = ("jax.numpy",)
 
 
 def own_name(name: str) -> str:
-    """Returns the module of OLYMPUS that has the public names of a module of JAX.
+    """Returns the name of OLYMPUS's module that has the public names of a module of JAX.
 
     Example:
         >>> own_name("jax.numpy.linalg")

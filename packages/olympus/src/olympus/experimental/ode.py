@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Solving ordinary differential equations."""
+"""Solution of ordinary differential equations."""
 
 from olympus_scipy.ode.solver import odeint
 from olympus_scipy.ode.steps import (
