@@ -56,6 +56,27 @@ def test_all_bit_patterns_of_the_base_in_steps():
         assert_exact(x, np.full_like(x, y))
 
 
+@pytest.mark.parametrize("exponent", [-7.5, -2.5, -1.5, 1.5, 2.5, 3.5])
+def test_constant_exponents_between_integers(exponent):
+    special = [0.0, -0.0, 1.0, -1.0, 1e30, 1e-30, -1e30, np.inf, -np.inf, np.nan]
+    x = np.exp(RNG.normal(size=100_000) * 4).astype(np.float32)
+    x = np.concatenate([x, np.float32(special)])
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), exponent)
+    function = jit(lambda x: lax.pow(x, exponent))
+    assert "stablehlo.sqrt" in function.lower(x).as_text()
+    ours = np.asarray(function(x))
+    normal = np.abs(expected) >= np.finfo(np.float32).smallest_normal
+    normal &= np.abs(expected) <= np.finfo(np.float32).max
+    unit = np.spacing(expected[normal].astype(np.float32)).astype(np.float64)
+    assert (np.abs(ours[normal] - expected[normal]) / unit).max() < BOUND
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(np.float32)
+    last = slice(-len(special), None)
+    assert np.allclose(ours[last], rounded[last], rtol=1e-6, equal_nan=True)
+    assert not np.signbit(ours[~np.isnan(expected)]).any()
+
+
 def test_special_values_are_those_of_c():
     inf, nan = np.inf, np.nan
     odd = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, inf, -inf, nan]

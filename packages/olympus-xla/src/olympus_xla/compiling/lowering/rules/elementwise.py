@@ -356,10 +356,12 @@ _SIMPLE = frozenset((-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 @lowering_rules.define(lax.pow_p)
 def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> Any:
     aval = context.aval_out
-    if trigonometry.is_double_arithmetic(context, aval) and not _is_simple_constant(
-        context.equation.invars[1]
-    ):
+    constant = _constant_of(context.equation.invars[1])
+    if trigonometry.is_double_arithmetic(context, aval) and constant not in _SIMPLE:
         params = {"shape": aval.shape, "dtype": aval.dtype}
+        if constant is not None and powers.is_half_integer(constant):
+            params["exponent"] = constant
+            return context.inline_function(powers.half_integer_power, (base, exponent), params)
         return context.inline_function(powers.power, (base, exponent), params)
     operands = []
     for operand, aval_in in zip((base, exponent), context.avals_in, strict=True):
@@ -371,9 +373,9 @@ def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> A
     return context.create("stablehlo.power", mlir.aval_type(aval), operands)
 
 
-def _is_simple_constant(exponent: Any) -> bool:
-    """Returns whether an exponent, an operand of the equation, is a literal in `_SIMPLE`."""
-    return isinstance(exponent, Literal) and float(np.asarray(exponent.val).flat[0]) in _SIMPLE
+def _constant_of(exponent: Any) -> float | None:
+    """Returns an exponent, an operand of the equation, as a number; None if it is no literal."""
+    return float(np.asarray(exponent.val).flat[0]) if isinstance(exponent, Literal) else None
 
 
 @lowering_rules.define(lax.integer_pow_p)

@@ -17,6 +17,7 @@ from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
+from ..cpu.reductions import keeps_loops, without_library
 from ..cpu.scans import is_scanned_in_loops, scan_in_loops
 from ..tables import lowering_rules
 from .elementwise import complex_comparison, complex_extreme
@@ -93,7 +94,10 @@ def _monoid(operation: str) -> Any:
             context, [operand], [initial], [mlir.aval_type(aval)], axes, [scalar]
         )
         left, right = inner.block.arguments
-        inner.end_region([reducer(inner, operation, left, right, dtype)])
+        result = reducer(inner, operation, left, right, dtype)
+        if keeps_loops(context, operation, axes):
+            result = without_library(inner, result, dtype)
+        inner.end_region([result])
         return reduced.results[0]
 
     return rule

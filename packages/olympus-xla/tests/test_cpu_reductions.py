@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of few elements, which XLA's loops compute, beside NumPy's."""
+
+import numpy as np
+import pytest
+
+from olympus_autodiff import grad
+from olympus_batching import vmap
+from olympus_ir import lax
+from olympus_ir.settings import config_states
+from olympus_ir.settings.config_flags import cpu_lowerings
+from olympus_xla import clear_caches, jit
+
+RNG = np.random.default_rng(0)
+SUM, MAX, MIN = (lax.reduce_sum, np.sum), (lax.reduce_max, np.max), (lax.reduce_min, np.min)
+CASES = [
+    ((1000, 3), (1,)),
+    ((3, 1000), (0,)),
+    ((40, 4, 50), (1,)),
+    ((500, 2, 2), (1, 2)),
+    ((5000, 4), (0,)),
+    ((50, 60, 8), (0, 1)),
+    ((100, 32), (1,)),
+]
+
+
+def with_special_numbers(shape):
+    x = RNG.normal(size=shape).astype(np.float32)
+    places = RNG.integers(0, x.size, (4, 20))
+    x.ravel()[places] = np.float32([[np.nan], [np.inf], [-np.inf], [-0.0]])
+    return x
+
+
+@pytest.mark.parametrize(("shape", "axes"), CASES)
+@pytest.mark.parametrize("functions", [SUM, MAX, MIN])
+def test_values(functions, shape, axes):
+    ours, numpys = functions
+    for x in (RNG.normal(size=shape).astype(np.float32), with_special_numbers(shape)):
+        with np.errstate(invalid="ignore"):
+            expected = numpys(x.astype(np.float64), axis=axes)
+        tolerance = 0 if functions is not SUM else 1e-4
+        np.testing.assert_allclose(jit(ours, static_argnums=1)(x, axes), expected, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "keeps"),
+    [
+        ((1000, 3), (1,), True),
+        ((1000, 33), (1,), False),
+        ((1000, 9), (0,), False),
+        ((1000, 8), (0,), True),
+        ((1000, 1), (0,), False),
+        ((1000, 1000), (0, 1), False),
+    ],
+)
+def test_long_rows_stay_with_the_library(shape, axes, keeps):
+    x = np.zeros(shape, np.float32)
+    lower = jit(lax.reduce_sum, static_argnums=1).lower
+    assert ("reduce_precision" in lower(x, axes).as_text()) == keeps
+    cpu_lowerings.update(False)
+    try:
+        clear_caches()
+        assert "reduce_precision" not in lower(x, axes).as_text()
+    finally:
+        cpu_lowerings.update(True)
+        clear_caches()
+
+
+def test_compiled_programs_have_no_library_call():
+    x = np.zeros((100_000, 3), np.float32)
+    text = jit(lambda x: lax.reduce_sum(lax.mul(x, x), (1,))).lower(x).compile().as_text()
+    assert "ynn" not in text and "reduce(" in text
+
+
+def test_derivatives_and_batches():
+    x = RNG.normal(size=(7, 50, 3)).astype(np.float32)
+
+    def norms(x):
+        return lax.reduce_sum(lax.sqrt(lax.reduce_sum(lax.mul(x, x), (1,))), (0,))
+
+    expected = x / np.linalg.norm(x, axis=-1, keepdims=True)
+    np.testing.assert_allclose(vmap(grad(norms))(x), expected, rtol=1e-5)
+
+
+def test_doubles():
+    x = RNG.normal(size=(1000, 3))
+    with config_states.enable_x64(True):
+        sums = np.asarray(jit(lambda x: lax.reduce_sum(x, (1,)))(x))
+    np.testing.assert_allclose(sums, x.sum(1), rtol=1e-13, atol=1e-15)
