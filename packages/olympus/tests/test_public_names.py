@@ -118,6 +118,29 @@ def test_importing_leaves_out_what_few_programs_use() -> None:
     assert rare & set(loaded) == set()
 
 
+def test_a_training_step_loads_no_samplers_initializers_or_jacobians() -> None:
+    program = """
+import sys
+import numpy as np
+import olympus
+from olympus import nn, random, sharding
+import olympus.numpy as jnp
+loss = lambda w, x: jnp.sum(nn.relu(olympus.jit(jnp.dot)(x, w)))
+olympus.jit(olympus.grad(loss))(np.ones(3, np.float32), np.eye(3, dtype=np.float32))
+random.key(0)
+print(*sys.modules)
+"""
+    loaded = set(run_python(program).split())
+    late = """
+        olympus_nn.attention olympus_nn.initializers olympus_nn.scaled_products
+        olympus_random.samplers.gamma olympus_random.samplers.counts
+        olympus_autodiff.custom.solves olympus_autodiff.rematerialization.checkpoint
+        olympus_autodiff.reverse.jacobian olympus_xla.foreign.buffer_callbacks
+        dataclasses json importlib.resources
+    """
+    assert loaded & set(late.split()) == set()
+
+
 def test_importing_starts_no_device() -> None:
     # The first computation makes the clients; before it, platforms can be chosen.
     program = "import olympus.numpy as jnp\nimport olympus\n"

@@ -162,7 +162,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns ``__getattr__`` and ``__dir__`` for a package that loads some modules late.
 
-    The first use of a name loads its module and keeps all names that the module exports.
+    The first use of a name loads its module and keeps all names that the package takes from it.
 
     Args:
       package: the package's ``__name__``.
@@ -195,7 +195,11 @@ def lazy_exports(
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(f"{package}.{module_of[name]}")
-        namespace.update((each, getattr(module, each)) for each in module.__all__)
+        namespace.update(
+            (each, getattr(module, each))
+            for each in module.__all__
+            if module_of.get(each) == module_of[name]
+        )
         return namespace[name]
 
     return __getattr__, __dir__

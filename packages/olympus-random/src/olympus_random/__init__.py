@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from olympus_ir.diagnostics.source_info import register_library_folder
+from olympus_ir.loading import lazy_exports
 
 from .__about__ import __version__
 from .generators.implementations import KeyType, PRNGImpl, register_prng
@@ -19,33 +22,35 @@ from .keys.functions import (
     split,
     wrap_key_data,
 )
-from .samplers.continuous import (
-    cauchy,
-    exponential,
-    gumbel,
-    laplace,
-    logistic,
-    lognormal,
-    normal,
-    truncated_normal,
-)
-from .samplers.counts import binomial, multinomial, poisson
-from .samplers.discrete import bernoulli, categorical, rademacher
-from .samplers.gamma import gamma, loggamma, random_gamma_p
-from .samplers.gamma_family import ball, beta, chisquare, dirichlet, f, generalized_normal, t
-from .samplers.matrices import multivariate_normal, orthogonal
-from .samplers.shuffling import choice, permutation
-from .samplers.transformed import (
-    double_sided_maxwell,
-    geometric,
-    maxwell,
-    pareto,
-    rayleigh,
-    triangular,
-    wald,
-    weibull_min,
-)
-from .samplers.uniform import bits, randint, uniform
+
+if TYPE_CHECKING:
+    from .samplers.continuous import (
+        cauchy,
+        exponential,
+        gumbel,
+        laplace,
+        logistic,
+        lognormal,
+        normal,
+        truncated_normal,
+    )
+    from .samplers.counts import binomial, multinomial, poisson
+    from .samplers.discrete import bernoulli, categorical, rademacher
+    from .samplers.gamma import gamma, loggamma, random_gamma_p
+    from .samplers.gamma_family import ball, beta, chisquare, dirichlet, f, generalized_normal, t
+    from .samplers.matrices import multivariate_normal, orthogonal
+    from .samplers.shuffling import choice, permutation
+    from .samplers.transformed import (
+        double_sided_maxwell,
+        geometric,
+        maxwell,
+        pareto,
+        rayleigh,
+        triangular,
+        wald,
+        weibull_min,
+    )
+    from .samplers.uniform import bits, randint, uniform
 
 __all__ = [
     "KeyType",
@@ -101,5 +106,27 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+# Samplers are loaded when first used.
+_MODULES = {
+    "samplers.continuous": (
+        "cauchy exponential gumbel laplace logistic lognormal normal truncated_normal"
+    ),
+    "samplers.counts": "binomial multinomial poisson",
+    "samplers.discrete": "bernoulli categorical rademacher",
+    "samplers.gamma": "gamma loggamma random_gamma_p",
+    "samplers.gamma_family": "ball beta chisquare dirichlet f generalized_normal t",
+    "samplers.matrices": "multivariate_normal orthogonal",
+    "samplers.shuffling": "choice permutation",
+    "samplers.transformed": (
+        "double_sided_maxwell geometric maxwell pareto rayleigh triangular wald weibull_min"
+    ),
+    "samplers.uniform": "bits randint uniform",
+}
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_exports(
+        __name__, {name: module for module, names in _MODULES.items() for name in names.split()}
+    )
 
 register_library_folder(__path__[0])

@@ -8,7 +8,6 @@ change the other's arrays.
 from __future__ import annotations
 
 import sys
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, NoReturn
 
@@ -37,7 +36,8 @@ def refuse_later_import() -> None:
         sys.meta_path.insert(0, _JaxFinder())
 
 
-class _JaxFinder(MetaPathFinder):
+# The base classes of `importlib.abc` would import `tempfile` and modules for resources.
+class _JaxFinder:
     """Finder that finds JAX but refuses to load it.
 
     Programs can still ask whether JAX is installed.
@@ -54,7 +54,7 @@ class _JaxFinder(MetaPathFinder):
         return spec
 
 
-class _RefusingLoader(Loader):
+class _RefusingLoader:
     def create_module(self, spec: ModuleSpec) -> None:
         return None
 

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reproducible random numbers from explicit keys."""
 
-from olympus_random import *  # noqa: F403
+import functools as _functools
+import typing as _typing
+
+import olympus_random as _random
 
 from . import _lazy
+
+if _typing.TYPE_CHECKING:
+    from olympus_random import *  # noqa: F403
 
 _SOURCES = {
     **_lazy.names_from("olympus_random.estimators.expectations", "pathwise", "score_function"),
@@ -12,4 +18,11 @@ _SOURCES = {
     ),
 }
 
-__getattr__, __dir__ = _lazy.lazy_attributes(__name__, _SOURCES)
+# The names of olympus-random are found through this module, which keeps them.
+__getattr__, _names = _lazy.lazy_attributes(
+    __name__, _SOURCES, fallback=_functools.partial(getattr, _random)
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_random.__all__, *_names()} - {"__version__"})

@@ -55,4 +55,3 @@ from olympus_random.samplers.transformed import weibull_min as weibull_min
 from olympus_random.samplers.uniform import bits as bits
 from olympus_random.samplers.uniform import randint as randint
 from olympus_random.samplers.uniform import uniform as uniform
-__version__: str

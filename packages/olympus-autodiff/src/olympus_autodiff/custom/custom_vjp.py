@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types import dtypes
+from olympus_ir.types.records import Record
 from olympus_ir.types.references import check_aliases
 from olympus_ir.types.typed_scalars import typed
 
@@ -40,8 +40,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class CustomVJPPrimal:
+class CustomVJPPrimal(Record):
     """A leaf of the arguments that a forward pass takes under ``symbolic_zeros=True``.
 
     Attributes:
@@ -51,6 +50,9 @@ class CustomVJPPrimal:
 
     value: Any
     perturbed: bool
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        super().__init__(value=value, perturbed=perturbed)
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:

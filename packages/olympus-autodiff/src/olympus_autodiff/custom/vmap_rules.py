@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from olympus_batching.custom_batching import called_rule
 from olympus_batching.dimensions import materialize
 from olympus_ir.diagnostics.source_info import function_name
 from olympus_ir.trees import pytrees
+from olympus_ir.types.records import Record
 
 from ..forward.jvp import jvp_flat
 from ..zeros import Zero, instantiate
@@ -18,8 +18,7 @@ from ..zeros import Zero, instantiate
 __all__ = ["JvpOfVmapRule"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class JvpOfVmapRule:
+class JvpOfVmapRule(Record):
     """Batching rule of the forward derivative of a `custom_vmap` function.
 
     It calls the function's own batching rule on batched primals and tangents.
@@ -37,6 +36,22 @@ class JvpOfVmapRule:
     out_tree: Any
     moving_in: Sequence[bool]
     moving_out: Sequence[bool]
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        in_tree: Any,
+        out_tree: Any,
+        moving_in: Sequence[bool],
+        moving_out: Sequence[bool],
+    ) -> None:
+        super().__init__(
+            rule=rule,
+            in_tree=in_tree,
+            out_tree=out_tree,
+            moving_in=moving_in,
+            moving_out=moving_out,
+        )
 
     @property
     def __name__(self) -> str:

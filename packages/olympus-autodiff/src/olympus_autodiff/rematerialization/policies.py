@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from olympus_batching.tables import batching_rules
@@ -21,6 +20,7 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractValue
+from olympus_ir.types.records import Record
 
 from ..tables import jvp_rules, linear, transpose_rules
 
@@ -52,8 +52,7 @@ Saveable = _Saveable()
 Recompute = _Recompute()
 
 
-@dataclass(frozen=True, slots=True)
-class Offloadable:
+class Offloadable(Record):
     """The decision to offload a value to another memory space until the backward pass.
 
     Attributes:
@@ -63,6 +62,9 @@ class Offloadable:
 
     src: str
     dst: str
+
+    def __init__(self, src: str, dst: str) -> None:
+        super().__init__(src=src, dst=dst)
 
 
 def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
@@ -143,15 +145,17 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class DotsSaveable:
+class DotsSaveable(Record):
     """Policy that saves the results of products of arrays, which are expensive to recompute.
 
     Attributes:
       only_if_no_batch_dims: whether to recompute batched products, which are cheaper.
     """
 
-    only_if_no_batch_dims: bool = False
+    only_if_no_batch_dims: bool
+
+    def __init__(self, only_if_no_batch_dims: bool = False) -> None:
+        super().__init__(only_if_no_batch_dims=only_if_no_batch_dims)
 
     def __call__(self, prim: Primitive, *args: Any, **params: Any) -> bool:
         if prim is not lax.dot_general_p:
@@ -160,42 +164,50 @@ class DotsSaveable:
         return not self.only_if_no_batch_dims or not (x_batch or y_batch)
 
 
-@dataclass(frozen=True)
-class SaveOnlyTheseNames:
+class SaveOnlyTheseNames(Record):
     """Policy that saves the values that `checkpoint_name` has given one of these names."""
 
     saveable_names: frozenset[str]
+
+    def __init__(self, saveable_names: frozenset[str]) -> None:
+        super().__init__(saveable_names=saveable_names)
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
         return primitive is name_p and params["name"] in self.saveable_names
 
 
-@dataclass(frozen=True)
-class SaveAnyNamesButThese:
+class SaveAnyNamesButThese(Record):
     """Policy that saves the values that have a name other than these."""
 
     names: frozenset[str]
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(names=names)
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
         return primitive is name_p and params["name"] not in self.names
 
 
-@dataclass(frozen=True)
-class SaveAnythingExceptTheseNames:
+class SaveAnythingExceptTheseNames(Record):
     """Policy that saves all values except those with one of these names."""
 
     names: frozenset[str]
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(names=names)
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> bool:
         return not (primitive is name_p and params["name"] in self.names)
 
 
-@dataclass(frozen=True)
-class SaveFromBothPolicies:
+class SaveFromBothPolicies(Record):
     """Policy that saves a value if at least one of two policies saves it."""
 
     policy_1: Callable[..., Any]
     policy_2: Callable[..., Any]
+
+    def __init__(self, policy_1: Callable[..., Any], policy_2: Callable[..., Any]) -> None:
+        super().__init__(policy_1=policy_1, policy_2=policy_2)
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
         first = self.policy_1(primitive, *avals, **params)
@@ -204,12 +216,14 @@ class SaveFromBothPolicies:
         return self.policy_2(primitive, *avals, **params)
 
 
-@dataclass(frozen=True)
-class OffloadDots:
+class OffloadDots(Record):
     """Policy that offloads the results of unbatched products of arrays to another memory."""
 
     offload_src: str
     offload_dst: str
+
+    def __init__(self, offload_src: str, offload_dst: str) -> None:
+        super().__init__(offload_src=offload_src, offload_dst=offload_dst)
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
         if DotsSaveable(only_if_no_batch_dims=True)(primitive, *avals, **params):
@@ -217,14 +231,27 @@ class OffloadDots:
         return Recompute
 
 
-@dataclass(frozen=True)
-class SaveAndOffloadOnlyTheseNames:
+class SaveAndOffloadOnlyTheseNames(Record):
     """Policy that saves the values with some names in place, and offloads those with others."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]
     offload_src: str
     offload_dst: str
+
+    def __init__(
+        self,
+        names_which_can_be_saved: frozenset[str],
+        names_which_can_be_offloaded: frozenset[str],
+        offload_src: str,
+        offload_dst: str,
+    ) -> None:
+        super().__init__(
+            names_which_can_be_saved=names_which_can_be_saved,
+            names_which_can_be_offloaded=names_which_can_be_offloaded,
+            offload_src=offload_src,
+            offload_dst=offload_dst,
+        )
 
     def __call__(self, primitive: Primitive, *avals: Any, **params: Any) -> Any:
         if primitive is not name_p:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,7 +86,6 @@ _REAL_DTYPES = frozenset(dtypes.floats)
 _DIFFERENTIABLE_DTYPES = frozenset((*dtypes.floats, *dtypes.complexes))
 
 
-@dataclass(slots=True)
 class Inputs:
     """The arguments of a differentiating transformation, as error messages describe them.
 
@@ -98,10 +96,19 @@ class Inputs:
       args: all positional arguments.
     """
 
-    transformation: str
-    fun: Callable[..., Any]
-    numbers: Sequence[int]
-    args: Sequence[Any]
+    __slots__ = ("args", "fun", "numbers", "transformation")
+
+    def __init__(
+        self,
+        transformation: str,
+        fun: Callable[..., Any],
+        numbers: Sequence[int],
+        args: Sequence[Any],
+    ) -> None:
+        self.transformation = transformation
+        self.fun = fun
+        self.numbers = numbers
+        self.args = args
 
     def path(self, leaf: Any) -> str:
         """Returns the parameter name and key path of a leaf, such as ``params['w']``."""

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_batching.custom_batching import custom_vmap_call_p
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr, constants_as_inputs
 from olympus_ir.programs.primitives import Primitive
@@ -18,10 +19,14 @@ from ..custom.vmap_rules import JvpOfVmapRule
 from ..forward.jvp import jvp_flat, jvp_olympuspr
 from ..forward.linearize import LinearizeTrace
 from ..forward.linearized_programs import linearize_olympuspr
-from ..rematerialization.checkpoint import checkpoint_linearization
 from ..reverse.transpose import transpose_olympuspr
 from ..tables import jvp_rules, linearize_rules, transpose_rules
 from ..zeros import Zero, aval_of, can_move, instantiate, is_undefined_primal
+
+if TYPE_CHECKING:
+    from ..rematerialization import checkpoint
+else:
+    checkpoint = deferred("..rematerialization.checkpoint", milliseconds=1.5)
 
 # For each operand and result of a derived call, its origin in the original call. The origin is i
 # for operand number i, ~i for result number i, or None. The placement parameters of a derived call
@@ -284,7 +289,7 @@ def _checkpoint_linearize(
     differentiated: bool,
 ) -> Any:
     nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
-    plan = checkpoint_linearization(close_olympuspr(jaxpr), nonzero_in, policy)
+    plan = checkpoint.checkpoint_linearization(close_olympuspr(jaxpr), nonzero_in, policy)
     with set_current_trace(trace.parent):
         results, saved = plan.run_forward(primals)
     if not any(plan.nonzero_out):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +12,12 @@ import numpy as np
 from olympus_ir.settings import config
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.extended_dtypes import ExtendedDType, prng_key
+from olympus_ir.types.records import Record
 
 __all__ = ["KeyType", "PRNGImpl", "default_implementation", "find_implementation", "register_prng"]
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class PRNGImpl:
+class PRNGImpl(Record):
     """Counter-based bit generator, given as functions of the data of one key.
 
     Attributes:
@@ -38,6 +37,30 @@ class PRNGImpl:
     fold_in: Callable[[Any, Any], Any]
     name: str
     tag: str
+
+    def __init__(
+        self,
+        key_shape: tuple[int, ...],
+        seed: Callable[[Any], Any],
+        split: Callable[[Any, tuple[int, ...]], Any],
+        random_bits: Callable[[Any, int, tuple[int, ...]], Any],
+        fold_in: Callable[[Any, Any], Any],
+        name: str,
+        tag: str,
+    ) -> None:
+        super().__init__(
+            key_shape=key_shape,
+            seed=seed,
+            split=split,
+            random_bits=random_bits,
+            fold_in=fold_in,
+            name=name,
+            tag=tag,
+        )
+
+    # Generators are compared by identity.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return self.tag

@@ -1,9 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of neural networks: activations, normalisation, attention."""
 
-from olympus_nn import *  # noqa: F403
+import functools as _functools
+import typing as _typing
 
-from .._faces import present as _present
-from . import initializers as initializers
+import olympus_nn as _nn
 
-_present(__name__)
+from .. import _lazy
+
+if _typing.TYPE_CHECKING:
+    from olympus_nn import *  # noqa: F403
+
+    from . import initializers as initializers
+
+# The names of olympus-nn are found through this module, which keeps them.
+__getattr__, _names = _lazy.lazy_attributes(
+    __name__, {}, ("initializers",), fallback=_functools.partial(getattr, _nn)
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_nn.__all__, *_names()})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from . import initializers as initializers
 from olympus_nn.activations import celu as celu
 from olympus_nn.activations import elu as elu
 from olympus_nn.activations import gelu as gelu
@@ -35,6 +36,5 @@ from olympus_nn.scaled_products import scaled_dot_general as scaled_dot_general
 from olympus_nn.scaled_products import scaled_matmul as scaled_matmul
 from olympus_numpy.elementwise.trigonometry import tanh as tanh
 from olympus_numpy.numerics.log_sums import logsumexp as logsumexp
-import olympus_nn.initializers as initializers
 hard_swish = _hard_silu
 swish = _silu

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.loading import deferred
 from olympus_ir.types.placement import PartitionSpec
 
 from . import mlir
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = deferred("json", milliseconds=0.8)
 
 
 def mesh_attribute(mesh: Any) -> Any:

@@ -215,7 +215,6 @@ from olympus_ir.references.primitives import freeze_p as freeze_p
 from olympus_ir.references.primitives import get_p as get_p
 from olympus_ir.references.primitives import new_ref_p as new_ref_p
 from olympus_ir.references.primitives import swap_p as swap_p
-from olympus_random import random_gamma_p as random_gamma_p
 from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
 from olympus_random.keys.primitives import random_bits_p as random_bits_p
 from olympus_random.keys.primitives import random_clone_p as random_clone_p

@@ -15,17 +15,22 @@ The group ``extremes`` of the benchmarks covers this module.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.types.avals import ShapedArray
 
-from ....foreign.buffer_callbacks import buffer_callback
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
+
+if TYPE_CHECKING:
+    from ....foreign import buffer_callbacks
+else:
+    buffer_callbacks = deferred("....foreign.buffer_callbacks", milliseconds=1.5)
 
 # With at least this many elements, and an axis of at least this length, two passes are faster than
 # XLA's reduction of pairs.
@@ -76,7 +81,8 @@ def position_in_passes(operand: Any, *, axis: int, dtype: Any, largest: bool) ->
 
 def _position_by_numpy(operand: Any, dtype: Any, largest: bool) -> Any:
     kind = ShapedArray(operand.shape[:-1], dtype)
-    return buffer_callback(_write_largest if largest else _write_least, kind)(operand)
+    write = _write_largest if largest else _write_least
+    return buffer_callbacks.buffer_callback(write, kind)(operand)
 
 
 def _write_largest(context: Any, result: Any, operand: Any) -> None:
