@@ -8,6 +8,7 @@ import traceback
 
 import numpy as np
 import pytest
+import scipy.special as scipy_special
 
 import olympus
 import olympus.numpy as jnp
@@ -215,6 +216,67 @@ REFUSED = {
         lambda: jnp.reshape(M, -1, order="F", out_sharding=jnp.float32),
     ),
     "sizes beyond all memory": (MemoryError, lambda: scipy.linalg.invpascal(2**40)),
+    "fractions as diagonals": (TypeError, lambda: jnp.eye(3, k=2.5)),
+    "fractions as diagonals of triangles": (TypeError, lambda: jnp.tri(3, k=np.float32(2))),
+    "fractions of rows": (TypeError, lambda: sparse.eye(2.5)),
+    "fractions of restarts": (
+        TypeError,
+        lambda: scipy.sparse.linalg.gmres(jnp.eye(4), X, restart=2.5),
+    ),
+    "fractions as windows": (
+        TypeError,
+        lambda: olympus.nn.dot_product_attention(
+            *[np.ones((1, 2, 1, 2))] * 3, local_window_size=1.5
+        ),
+    ),
+    "fractions as breakpoints": (TypeError, lambda: scipy.signal.detrend(X, bp=[1.5, 2.5])),
+    "matrices as breakpoints": (ValueError, lambda: scipy.signal.detrend(X, bp=[[1, 2]])),
+    "arrays as lengths": (TypeError, lambda: scipy.linalg.convolution_matrix(int, M)),
+    "arrays as ways to batch loops": (
+        ValueError,
+        lambda: lax.while_loop(lambda n: n < 3, lambda n: n + 1, 0, batch=np.ones((2, 0))),
+    ),
+    "arrays as ways to batch conditionals": (
+        ValueError,
+        lambda: lax.cond(True, jnp.sin, jnp.cos, X, batch=np.ones((2, 0))),
+    ),
+    "arrays as plans of checkpoints": (
+        ValueError,
+        lambda: lax.scan(lambda c, x: (c, x), 0, X, checkpoints=np.ones((2, 0))),
+    ),
+    "arrays as descriptions": (
+        TypeError,
+        lambda: lax.scan(lambda c, x: (c, x), 0, X, progress=np.ones((2, 0))),
+    ),
+    "dictionaries as descriptions": (
+        TypeError,
+        lambda: lax.while_loop(lambda n: n < 3, lambda n: n + 1, 0, progress={}),
+    ),
+    "rows as axes of transforms": (TypeError, lambda: jnp.fft.fftn(M, axes=np.ones((1, 1)))),
+    "too few axes of transforms": (
+        ValueError,
+        lambda: jnp.fft.fftn(M, s=(3, 5), axes=np.ones((1, 1))),
+    ),
+    "numbers as axes of transforms": (TypeError, lambda: jnp.fft.fft2(M, axes=1)),
+    "an axis twice": (ValueError, lambda: jnp.fft.fftn(M, axes=(0, -2))),
+    "functions as starts": (
+        TypeError,
+        lambda: sparse.bcoo_dynamic_slice(sparse.BCOO.fromdense(M), lambda r: r, (1, 2)),
+    ),
+    "row pointers of another array": (
+        ValueError,
+        lambda: sparse.bcsr_extract(np.array([0, 1]), np.array([0, 1, 2]), np.ones((3, 2))),
+    ),
+    "lists as indices to fill up with": (ValueError, lambda: jnp.argwhere(M, fill_value=[1, 2])),
+    "shapes that are dictionaries": (TypeError, lambda: jnp.full({}, 1.0)),
+    "dictionaries among shapes": (TypeError, lambda: jnp.broadcast_shapes({}, (1, 3))),
+    "matrices as polynomials": (ValueError, lambda: jnp.polyder(M)),
+    "no samples": (ValueError, lambda: scipy.signal.welch(np.ones((2, 0)), nperseg=8)),
+    "no elements": (ValueError, lambda: jnp.median(np.ones((2, 0)))),
+    "negative degrees": (
+        ValueError,
+        lambda: scipy.special.sph_harm_y(np.array([2]), np.array([1]), X, X, n_max=-1),
+    ),
     "matrices as flags": (
         ValueError,
         lambda: scipy.spatial.transform.Rotation.from_quat(X).as_quat(np.ones((1, 1))),
@@ -327,6 +389,42 @@ def test_errors_of_specs_and_structs_show_no_frames_of_the_library():
             call()
         frames = traceback.extract_tb(error.value.__traceback__)
         assert {frame.filename for frame in frames} == {__file__}
+
+
+@pytest.mark.parametrize("transform", [jnp.fft.irfft, jnp.fft.hfft, jnp.fft.irfftn])
+def test_real_transforms_of_one_element_are_empty(transform):
+    x = np.ones((3, 1), np.float32)
+    assert transform(x).shape == olympus.jit(transform)(x).shape == (3, 0)
+    gradient = olympus.grad(lambda x: transform(x).sum())(x)
+    np.testing.assert_array_equal(gradient, np.zeros((3, 1)))
+
+
+def test_frequencies_of_integer_dtypes_are_truncated():
+    expected = np.fft.fftfreq(8, 0.5).astype(int)
+    result = jnp.fft.fftfreq(8, 0.5, dtype=int)
+    assert result.dtype == np.int32
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(jnp.fft.rfftfreq(8, 0.5, dtype=int), [0, 0, 0, 0, 1])
+
+
+def test_numpy_arrays_are_filled_and_extended():
+    np.testing.assert_array_equal(jnp.fill_diagonal(M[:, :2], 3, inplace=False), 1 + 2 * np.eye(2))
+    np.testing.assert_array_equal(jnp.insert(M, 1, X, axis=0), np.insert(M, 1, X, axis=0))
+
+
+def test_breakpoints_count_for_lines_only():
+    mean = scipy.signal.detrend(X, type="constant", bp=object())
+    np.testing.assert_allclose(mean, X - X.mean())
+    pairs = scipy.signal.detrend(X**2, bp=np.array([2]))
+    np.testing.assert_allclose(pairs, np.zeros(4), atol=1e-5)
+
+
+def test_harmonics_above_the_largest_degree_are_not_numbers():
+    degrees, orders = np.array([2, 1]), np.array([1, 1])
+    expected = scipy_special.sph_harm_y(degrees, orders, X[:2], X[2:])
+    result = scipy.special.sph_harm_y(degrees, orders, X[:2], X[2:], n_max=1)
+    assert np.isnan(result[0])
+    np.testing.assert_allclose(result[1], expected[1], rtol=1e-5)
 
 
 def test_flags_of_triangular_solutions_are_truth_values():

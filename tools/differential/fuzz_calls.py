@@ -87,6 +87,7 @@ def parameters(name: str) -> list[str]:
             each.name
             for each in inspect.signature(function).parameters.values()
             if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+            and not each.name.startswith("_")
         ]
     except Exception:
         return []

@@ -13,6 +13,7 @@ from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.checker import check_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.programs.staging import StagingTracer
 from olympus_ir.programs.tracing import extend_axes
 from olympus_ir.settings.config import disable_jit, enable_x64
 from olympus_ir.trees.function_caches import clear_function_caches
@@ -94,9 +95,9 @@ class TestTracingCache:
 
     def test_clear(self):
         fun = Counted()
-        jit(fun)(1.0)
+        trace_call(fun, NO_OPTIONS, (1.0,), {})
         clear_function_caches()
-        jit(fun)(1.0)
+        trace_call(fun, NO_OPTIONS, (1.0,), {})
         assert fun.count == 2
 
     def test_without_jit_the_function_runs_each_time(self):
@@ -138,8 +139,13 @@ class TestStaticArguments:
         assert [type(value) for value in seen] == [int, float, bool]
 
     def test_must_be_hashable(self):
-        with pytest.raises(ValueError, match=r"Non-hashable static arguments.*argument 1 is \[1\]"):
-            jit(lambda x, y: x, static_argnums=1)(1.0, [1])
+        def fun(x, y):
+            return x
+
+        with pytest.raises(ValueError, match="Non-hashable static arguments"):
+            jit(fun, static_argnums=1)(1.0, [1])
+        with pytest.raises(ValueError, match=r"argument 1 is \[1\]"):
+            trace_call(fun, jit_options(fun, static_argnums=1), (1.0, [1]), {})
 
     def test_options_are_checked(self):
         def fun(x, y):
@@ -250,6 +256,18 @@ class TestEquations:
         fun = jit(lambda table, x: lax.mul(x, table.astype(x.dtype)), inline=True)
         closed = make_olympuspr(lambda x: fun(np.arange(3), x))(x)
         assert closed.eqns[-1].primitive is lax.mul_p
+
+    def test_inlined_functions_see_numbers_where_they_say_so(self):
+        seen = []
+
+        def halved(x):
+            seen.append(type(x))
+            return lax.mul(x, 0.5)
+
+        for plain, expected in ((True, float), (False, StagingTracer)):
+            fun = jit(halved, inline=True, plain_arguments=plain)
+            make_olympuspr(lambda x, fun=fun: lax.mul(fun(3.0), x))(1.0)
+            assert issubclass(seen.pop(), expected)
 
     def test_results_keep_their_structure(self):
         fun = jit(lambda x: {"a": (x, None), "b": [x]})

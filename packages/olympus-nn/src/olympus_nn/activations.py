@@ -16,6 +16,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
+from olympus_numpy.core.compilation import inlined
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 __all__ = [
@@ -200,7 +201,7 @@ def selu(x: ArrayLike) -> Array:
 # ---- sigmoids ----
 
 
-@functools.partial(jit, inline=True)
+@inlined()
 def sigmoid(x: ArrayLike) -> Array:
     """Logistic function: ``1 / (1 + exp(-x))``.
 
@@ -450,14 +451,14 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _gelu_by_erfc(x)
 
 
-@functools.partial(jit, inline=True)
+@inlined()
 def _gelu_by_tanh(x: Any) -> Any:
     slope = np.asarray(math.sqrt(2 / math.pi), x.dtype)
     cubic = onp.add(x, onp.multiply(0.044715, onp.power(x, 3)))
     return onp.multiply(x, onp.multiply(0.5, onp.add(1.0, onp.tanh(onp.multiply(slope, cubic)))))
 
 
-@functools.partial(jit, inline=True)
+@inlined()
 def _gelu_by_erfc(x: Any) -> Any:
     root = np.asarray(math.sqrt(0.5), x.dtype)
     half = onp.multiply(0.5, x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -177,6 +178,7 @@ def _window(size: int | Sequence[int] | None) -> tuple[int, int] | None:
     if size is None:
         return None
     if not isinstance(size, Sequence):
+        size = operator.index(size)
         return size, size
     if len(size) != 2:
         raise ValueError(

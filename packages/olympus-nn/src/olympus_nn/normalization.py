@@ -20,6 +20,7 @@ from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
+from olympus_numpy.core.compilation import inlined
 from olympus_numpy.core.promotion import check_arraylike, convert, ensure_array
 from olympus_numpy.numerics.log_sums import logsumexp, reduced_axes
 
@@ -97,7 +98,7 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
     return _softmax(x, where, axis)
 
 
-@functools.partial(jit, static_argnames=("axis",), inline=True)
+@inlined("axis")
 def _softmax(x: Any, where: Any, axis: Any) -> Any:
     exponentials = onp.exp(_shifted(x, where, axis))
     total = onp.sum(exponentials, axis=axis, where=where, keepdims=True)

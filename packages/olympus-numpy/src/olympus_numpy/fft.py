@@ -20,7 +20,7 @@ from olympus_ir.types.arrays import Array
 from .arrays.creation import placed
 from .arrays.flipping import roll
 from .arrays.shaping import moveaxis
-from .core.axes import canonical_axes, canonical_axis
+from .core.axes import canonical_axis
 from .core.compilation import compiled
 from .core.options import is_among
 from .core.promotion import check_arraylike, ensure_array
@@ -122,6 +122,8 @@ def _transformed(
         sizes: tuple[int, ...] = a.shape[-len(axes) :]
         if kind is FftType.IRFFT:
             sizes = (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
+            if sizes[-1] == 0:  # one element is half of a transform of none
+                a = lax.slice_in_dim(a, 0, 0, axis=-1)
     else:
         sizes = lengths
         kept = (*sizes[:-1], sizes[-1] // 2 + 1) if kind is FftType.IRFFT else sizes
@@ -138,7 +140,17 @@ _transform = compiled(
 )
 
 
-def _checked_lengths(lengths: Any) -> tuple[int, ...]:
+def _sequence(function: str, argument: str, value: Any) -> tuple:
+    try:
+        return tuple(value)
+    except TypeError:
+        raise TypeError(
+            f"fft.{function} takes a sequence of integers as `{argument}`, got "
+            f"{argument}={value!r}."
+        ) from None
+
+
+def _checked_lengths(lengths: tuple) -> tuple[int, ...]:
     lengths = tuple(map(operator.index, lengths))
     if any(length < 1 for length in lengths):
         raise ValueError(f"Shape should be positive, got {lengths}.")
@@ -172,22 +184,24 @@ def _along_several(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm
     check_arraylike(f"fft.{function}", a)
     norm = _checked_norm(norm)
     ndim = len(shape_of(a))
-    lengths = None if s is None else _checked_lengths(s)
+    lengths = None if s is None else _checked_lengths(_sequence(function, "s", s))
     _check_real(function, a, kind)
     if axes is None:
         axes = range(ndim) if lengths is None else range(ndim - len(lengths), ndim)
-    axes = tuple(axes)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"fft.{function} does not support repeated axes. Got axes {axes}.")
-    if lengths is not None and len(lengths) != len(axes):
+    given = _sequence(function, "axes", axes)
+    if lengths is not None and len(lengths) != len(given):
         raise ValueError(
-            f"Shape and axes have different lengths: s={lengths} and axes={axes} of fft.{function}."
+            f"Shape and axes have different lengths: s={lengths} and axes={given} of "
+            f"fft.{function}."
         )
-    axes = canonical_axes(axes, ndim)
+    axes = tuple(canonical_axis(axis, ndim) for axis in given)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"fft.{function} does not support repeated axes. Got axes {given}.")
     return _transform(a, kind=kind, lengths=lengths, axes=axes, norm=norm)
 
 
 def _along_two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    axes = _sequence(function, "axes", axes)
     if len(axes) != 2:
         raise ValueError(f"fft.{function} only supports 2 axes. Got axes = {axes!r}.")
     return _along_several(function, kind, a, s, axes, norm)
@@ -547,9 +561,10 @@ def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any,
         dtype = dtypes.default_float_dtype()
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
-    step = lax.mul(lax.convert_element_type(d, dtype), np.asarray(n, dtype))
-    result = lax.div(ensure_array(numbers.astype(dtype)), step)
-    return placed(result, device)
+    inexact = dtypes.to_inexact_dtype(dtype)
+    step = lax.mul(lax.convert_element_type(d, inexact), np.asarray(n, inexact))
+    result = lax.div(ensure_array(numbers.astype(inexact)), step)
+    return placed(lax.convert_element_type(result, dtype), device)
 
 
 def _length(function: str, n: Any) -> int:
@@ -573,7 +588,7 @@ def fftfreq(
       device: where to put the result.
 
     Returns:
-      An array of shape ``(n,)`` and of a floating dtype.
+      An array of shape ``(n,)`` and of the dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -598,7 +613,7 @@ def rfftfreq(
       device: where to put the result.
 
     Returns:
-      An array of shape ``(n // 2 + 1,)`` and of a floating dtype.
+      An array of shape ``(n // 2 + 1,)`` and of the dtype.
 
     Example:
       >>> import olympus_numpy as jnp

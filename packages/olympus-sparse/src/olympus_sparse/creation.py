@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -207,11 +208,13 @@ def eye(
             "csc": CSC._eye,
         },
     )
-    N = int(N)
-    M = N if M is None else int(M)
+    N = operator.index(N)
+    M = N if M is None else operator.index(M)
     if N < 0 or M < 0:
         raise ValueError(f"eye: numbers of rows and columns must not be negative, got {N=}, {M=}")
-    return make_eye(N, M, int(k), dtype=dtype, index_dtype=_index_dtype(index_dtype), **kwds)
+    return make_eye(
+        N, M, operator.index(k), dtype=dtype, index_dtype=_index_dtype(index_dtype), **kwds
+    )
 
 
 def _eye_bcoo(

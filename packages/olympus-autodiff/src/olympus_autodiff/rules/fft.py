@@ -68,7 +68,7 @@ def _irfft_transpose_of(cotangent: Any, fft_lengths: tuple[int, ...]) -> Any:
     transformed = lax.fft(cotangent, FftType.RFFT, fft_lengths)
     aval = aval_of(transformed)
     weights = _multiplicities(aval.shape, fft_lengths[-1], aval.dtype)
-    scale = np.asarray(1 / math.prod(fft_lengths), aval.dtype)
+    scale = np.asarray(0 if 0 in fft_lengths else 1 / math.prod(fft_lengths), aval.dtype)
     return lax.conj(lax.mul(lax.mul(scale, weights), transformed))
 
 

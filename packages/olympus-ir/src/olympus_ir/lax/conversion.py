@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._jaxlib import Sharding
+from ..programs.jit import number_rules
 from ..programs.primitives import instruction
 from ..programs.staging import StagingTrace, staging_rules
 from ..programs.tracing import Tracer, current, evaluation_trace, is_constant_dim
@@ -126,6 +127,12 @@ def _convert_unless_alike(trace: StagingTrace, args: Sequence[Any], params: dict
     ):
         return trace.tracer(args[0])
     return trace.record(convert_element_type_p, args, params)
+
+
+@number_rules.define(convert_element_type_p)
+def _converted_number(number: Any, *, new_dtype: Any, weak_type: bool, sharding: Any) -> Any:
+    value = np.asarray(number).astype(new_dtype)
+    return value.item() if weak_type else value[()]
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

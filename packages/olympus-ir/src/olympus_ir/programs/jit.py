@@ -21,16 +21,21 @@ from .calls.tracing import trace_call
 from .evaluation import eval_olympuspr, evaluator
 from .olympuspr import ClosedOlympuspr
 from .primitives import instruction
+from .rules import RuleTable
 from .staging import StagingTrace
 from .tracing import current
 
-__all__ = ["call_under_trace", "jit", "jit_p"]
+__all__ = ["call_under_trace", "jit", "jit_p", "number_rules"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Primitive that calls a compiled function. `olympus_ir.lax.calls` has related primitives.
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 jit_p.spreads_varying = False  # the program determines the types of the results
+
+# Rules `rule(number, **params)` of primitives that an inlined call applies to Python numbers at
+# once. The result is a Python number if its type is weak.
+number_rules: RuleTable[Callable[..., Any]] = RuleTable("number", package="olympus_ir", folder=None)
 
 
 @jit_p.def_effectful_abstract_eval
@@ -44,16 +49,16 @@ def call_under_trace(
     """Calls a jitted function during tracing by recording a `jit` equation.
 
     With the option `inline`, the equations of the function are recorded one by one instead. For
-    this, the function is called directly. The exception is a user's function with numbers or NumPy
-    arrays among the arguments. It is traced first, because a user's jitted function must receive
-    traced arrays. The library's own functions also accept plain arguments.
+    this, the function is called directly. The exception is a call with numbers or NumPy arrays
+    among the arguments. The function is then traced first, because a jitted function must receive
+    traced arrays. With the option `plain_arguments` it accepts these arguments as they are.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
     # Array sizes may depend on elements here, so no program of an earlier call can be reused.
     if current.counts_sizes:
         return fun(*args, **kwargs)
-    if options.inline and not (_is_of_user(fun) and _are_some_plain(options, args, kwargs)):
+    if options.inline and (options.plain_arguments or not _are_some_plain(options, args, kwargs)):
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
     operands = [*program.hoisted, *leaves]
@@ -65,7 +70,7 @@ def call_under_trace(
 
 
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
-    """Records the equations of a program, but converts plain numbers without an equation."""
+    """Records the equations of a program, but applies rules for numbers without an equation."""
     olympuspr = closed.jaxpr
     numbers: dict[Any, Any] = {
         var: operand
@@ -76,19 +81,13 @@ def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
     rest = []
     for equation in olympuspr.eqns:
         number = numbers.get(equation.invars[0]) if len(equation.invars) == 1 else None
-        if number is None or equation.primitive.name != "convert_element_type":
+        rule = None if number is None else number_rules.rules.get(equation.primitive)
+        if rule is None:
             rest.append(equation)
         else:
-            value = np.asarray(number).astype(equation.params["new_dtype"])
-            is_weak = equation.params["weak_type"]
-            converted[equation.outvars[0]] = value.item() if is_weak else value[()]
+            converted[equation.outvars[0]] = rule(number, **equation.params)
     reduced = olympuspr.replace(invars=[*olympuspr.invars, *converted], eqns=rest)
     return eval_olympuspr(reduced, closed.consts, *operands, *converted.values())
-
-
-def _is_of_user(fun: Callable[..., Any]) -> bool:
-    code = getattr(fun, "__code__", None)
-    return code is None or source_info.is_user_file(code.co_filename)
 
 
 def _are_some_plain(options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> bool:

@@ -322,7 +322,7 @@ def canonicalize_shape(shape: Any, context: str = "") -> Shape:
     """
     if type(shape) is tuple and all(type(size) is int and size >= 0 for size in shape):
         return shape
-    if isinstance(shape, str | bytes):
+    if isinstance(shape, str | bytes | dict | set):
         raise TypeError(
             "Shapes must be 1D sequences of concrete values of integer type, got "
             f"{shape!r} of type {type(shape).__name__}."

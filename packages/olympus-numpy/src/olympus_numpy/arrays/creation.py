@@ -433,8 +433,8 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
     """Returns a shape, given as an integer or a sequence, as a tuple of integers."""
-    if shape.__class__ is not tuple:
-        shape = (shape,) if not hasattr(shape, "__iter__") or _is_scalar(shape) else tuple(shape)
+    if shape.__class__ is not tuple and (not hasattr(shape, "__iter__") or _is_scalar(shape)):
+        shape = (shape,)
     return canonicalize_shape(shape, context)
 
 

@@ -65,6 +65,11 @@ def nonzero(
             "Calling nonzero on 0d arrays is not allowed. Use olympus.numpy.atleast_1d(scalar)"
             ".nonzero() instead."
         )
+    given: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(given) != a.ndim or any(np.ndim(fill) for fill in given):
+        raise ValueError(
+            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
+        )
     index_dtype = dtypes.default_int_dtype()
     if size is None and counts_size_of(a):
         return _counted(a)
@@ -77,11 +82,6 @@ def nonzero(
         )
         return tuple(asarray(places.astype(index_dtype)) for places in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
-    given: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
-    if len(given) != a.ndim or any(np.ndim(fill) for fill in given):
-        raise ValueError(
-            f"fill_value must be a scalar or a tuple of length {a.ndim}; got {given!r}"
-        )
     fills = tuple(0 if fill is None else fill for fill in given)
     return tuple(_nonzero(a, fills, size))
 

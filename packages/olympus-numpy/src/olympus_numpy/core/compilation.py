@@ -3,7 +3,8 @@
 
 Each function is written once, over the operations of `olympus_ir.lax`. The evaluator in use runs
 it. With olympus-xla an eager call is one call of a compiled program. A call under a trace runs the
-Python function (``inline``) or records one ``jit`` equation.
+Python function (``inline``), which takes numbers and NumPy arrays as they are, or records one
+``jit`` equation.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def compiled(
       inline: whether the equations of the function replace the ``jit`` equation.
       name: the name of the equation; the function's name if it is None.
     """
-    options: dict[str, Any] = {"inline": inline}
+    options: dict[str, Any] = {"inline": inline, "plain_arguments": True}
     if static_argnames:
         options["static_argnames"] = tuple(static_argnames)
     if name is not None:

@@ -406,7 +406,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
         if isinstance(shape, int | np.integer) or getattr(shape, "shape", None) == ():
             normal.append(canonicalize_shape((shape,)))
         elif hasattr(shape, "__iter__"):
-            normal.append(canonicalize_shape(tuple(shape)))
+            normal.append(canonicalize_shape(shape))
         else:
             raise TypeError(
                 "broadcast_shapes takes shapes, which are integers or sequences of integers, got "

@@ -13,6 +13,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
+from ..arrays.creation import asarray
 from ..arrays.selection import clip
 from ..arrays.shaping import ravel
 from ..core.axes import canonical_axis
@@ -119,7 +120,7 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
       Array([1, 2, 3], dtype=int32)
     """
     check_arraylike("insert", arr, 0 if isinstance(obj, slice) else obj, values)
-    arr = ensure_array(arr)
+    arr = asarray(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, arr.ndim)

@@ -161,7 +161,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       An array of one dimension, ``m`` elements shorter than ``p``.
 
     Raises:
-      ValueError: if ``m`` is negative.
+      ValueError: if ``m`` is negative, or ``p`` has several dimensions.
 
     Example:
       >>> from olympus_numpy import array
@@ -172,7 +172,9 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     m = concrete_or_error(operator.index, m, "'m' argument of olympus.numpy.polyder")
     if m < 0:
         raise ValueError("Order of derivative must be positive")
-    return _polyder(atleast_1d(p), m)
+    p = atleast_1d(p)
+    _at_most_vectors("polyder", p)
+    return _polyder(p, m)
 
 
 def _integral(p: Any, k: Any, m: int) -> Any:

@@ -95,7 +95,9 @@ def _quantile_of(
     last = lines.ndim - 1
     length = lines.shape[last]
     if length == 0:
-        raise ValueError("quantile of an empty array is not defined")
+        raise ValueError(
+            f"quantiles take arrays with elements, got an array of shape {np.shape(a)}"
+        )
     is_nan = lax.ne(lines, lines)
     if skip_nan:
         counts = lax.reduce_sum(convert(lax.bitwise_not(is_nan), a.dtype), (last,))

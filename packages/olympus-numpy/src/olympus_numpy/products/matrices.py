@@ -17,7 +17,7 @@ from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 
-from ..arrays.creation import placed
+from ..arrays.creation import asarray, placed
 from ..arrays.selection import where
 from ..arrays.shaping import moveaxis, ravel
 from ..core.axes import canonical_axis, hashable_axis, refuse_out, requested_dtype
@@ -71,6 +71,11 @@ _eye = compiled(unit, ("shape", "dtype"), inline=True, name="_eye")
 _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 
+def _check_diagonal(function: str, k: Any) -> None:
+    if isinstance(k, float) or dtypes.issubdtype(getattr(k, "dtype", np.int32), np.inexact):
+        raise TypeError(f"The diagonal `k` of {function} must be an integer, got {k!r}.")
+
+
 def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
     (rows,) = canonicalize_shape((N,), f"argument of 'N' {function}().")
     if M is None:
@@ -111,6 +116,7 @@ def eye(
     for size in (N, M):
         if isinstance(size, int) and size < 0:
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
+    _check_diagonal("eye", k)
     return placed(_eye(_matrix_shape("eye", N, M), dtype, k), device)
 
 
@@ -150,6 +156,7 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None
              [1., 1., 0.]], dtype=float32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(np.float32 if dtype is None else dtype, "tri")
+    _check_diagonal("tri", k)
     return _tri(_matrix_shape("tri", N, M), dtype, k)
 
 
@@ -411,7 +418,7 @@ def fill_diagonal(
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use wrap=False")
     check_arraylike("fill_diagonal", a, val)
-    a, val = ensure_array(a), ensure_array(val)
+    a, val = asarray(a), ensure_array(val)
     if a.ndim < 2:
         raise ValueError("array must be at least 2-d")
     if a.ndim > 2 and len(set(a.shape)) > 1:

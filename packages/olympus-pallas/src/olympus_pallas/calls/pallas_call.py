@@ -170,7 +170,7 @@ def pallas_call(
         )
         return pytrees.tree_unflatten(out_tree, results)
 
-    return jit(wrapped, inline=True)
+    return jit(wrapped, inline=True, plain_arguments=True)
 
 
 class _Metadata(dict):

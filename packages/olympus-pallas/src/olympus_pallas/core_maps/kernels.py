@@ -175,7 +175,7 @@ def kernel(
         )
         return pytrees.tree_unflatten(out_tree, results)
 
-    return jit(wrapped, inline=True)
+    return jit(wrapped, inline=True, plain_arguments=True)
 
 
 def _trace(

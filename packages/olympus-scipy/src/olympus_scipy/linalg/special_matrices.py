@@ -180,6 +180,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Raises:
       ValueError: ``n`` is not positive, or the mode is unknown.
+      TypeError: ``n`` is not an integer.
 
     Example:
       >>> convolution_matrix(np.array([1, 2]), 2)
@@ -187,9 +188,10 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
              [2, 1],
              [0, 2]], dtype=int32)
     """
+    check_arraylike("convolution_matrix", a)
+    n = operator.index(n)
     if n <= 0:
         raise ValueError(f"n must be a positive integer; got {n}.")
-    check_arraylike("convolution_matrix", a)
     if np.ndim(a) == 0:
         raise ValueError("convolution_matrix: a must have one dimension at least, got a scalar")
     (a,) = _vector("convolution_matrix", a)

@@ -29,6 +29,8 @@ __all__ = ["csd", "istft", "stft", "welch"]
 
 def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
     """Returns the window, and the number of samples of a segment."""
+    if not length:
+        raise ValueError("Spectra take signals of at least one sample, got an empty signal.")
     named = isinstance(window, str | tuple)
     if named:
         nperseg = 256 if nperseg is None else int(nperseg)

@@ -33,7 +33,8 @@ def detrend(
       data: an array of numbers.
       axis: the axis along which to remove the trend.
       type: ``"linear"`` or ``"constant"``.
-      bp: the breakpoints. Each part between two breakpoints has a trend of its own.
+      bp: the breakpoints, indices along the axis. Each part between two breakpoints has a linear
+        trend of its own; the mean is that of the whole.
       overwrite_data: must be None, since arrays are immutable.
 
     Returns:
@@ -41,6 +42,7 @@ def detrend(
 
     Raises:
       ValueError: the type is unknown, or a breakpoint is out of range.
+      TypeError: a breakpoint is not an integer.
       NotImplementedError: ``overwrite_data`` is given.
 
     Example:
@@ -56,15 +58,26 @@ def detrend(
     if type not in ("linear", "constant"):
         raise ValueError(f"Trend type must be 'linear' or 'constant', got {type!r}.")
     axis = canonical_axis(axis, onp.ndim(data))
-    size = onp.shape(data)[axis]
-    points = np.unique(np.r_[0, np.atleast_1d(np.asarray(bp)), size]).astype(int)
-    if type == "linear" and (points[0] < 0 or points[-1] > size):
+    bounds = _bounds(bp, onp.shape(data)[axis]) if type == "linear" else ()
+    return _detrend(data, axis, type, bounds)
+
+
+def _bounds(bp: Any, size: int) -> tuple[int, ...]:
+    """Returns the places where parts with trends of their own begin, and the end of the last."""
+    points = np.atleast_1d(np.asarray(bp))
+    if points.size and points.dtype.kind not in "biu":
+        raise TypeError(f"The breakpoints `bp` of detrend must be integers, got {bp!r}.")
+    if points.ndim > 1:
+        raise ValueError(
+            f"The breakpoints `bp` of detrend must be an integer or a vector, got {bp!r}."
+        )
+    bounds = sorted({0, size, *map(int, points)})
+    if bounds[0] < 0 or bounds[-1] > size:
         raise ValueError(
             "Breakpoints must be non-negative and less than length of data along given axis, got "
             f"{bp} for the length {size}."
         )
-    bounds = (0, size) if type == "constant" else tuple(points.tolist())
-    return _detrend(data, axis, type, bounds)
+    return tuple(bounds)
 
 
 @outlined("axis", "type", "bounds")

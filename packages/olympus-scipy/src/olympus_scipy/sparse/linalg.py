@@ -8,6 +8,7 @@ takes one more solve.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -373,6 +374,6 @@ def gmres(
         raise ValueError(
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
         )
-    x = _solve(_minimal_residuals(int(restart)), A, b, x0, tol, atol, maxiter, M)
+    x = _solve(_minimal_residuals(operator.index(restart)), A, b, x0, tol, atol, maxiter, M)
     broken = jnp.isnan(_norm(ravel_pytree(x)[0]))
     return x, jnp.where(broken, -1, 0)

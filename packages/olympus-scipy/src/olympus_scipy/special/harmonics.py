@@ -40,9 +40,10 @@ def sph_harm_y(
       n_max: the largest degree, a known integer; computed from ``n`` if None.
 
     Returns:
-      A complex array of the shape of the operands.
+      A complex array of the shape of the operands, NaN for degrees above ``n_max``.
 
     Raises:
+      ValueError: ``n_max`` is negative.
       TypeError: ``n`` or ``m`` does not have an integer dtype.
       NotImplementedError: ``diff_n`` is given.
 
@@ -73,6 +74,8 @@ def sph_harm_y(
             "transformations.",
         )
     largest: Any = concrete_or_error(operator.index, n_max, "The `n_max` argument of sph_harm_y.")
+    if largest < 0:
+        raise ValueError(f"The largest degree `n_max` of sph_harm_y must not be negative: {n_max}.")
     return _harmonics(n, m, theta, phi, largest)
 
 
@@ -90,7 +93,8 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     # alternating sign.
     sign = onp.where(order % 2 == 0, 1.0, -1.0).astype(dtype)
     harmonic = onp.where(m < 0, sign * lax.conj(harmonic), harmonic)
-    return onp.where(order > n, 0.0, harmonic)
+    harmonic = onp.where(order > n, 0.0, harmonic)
+    return onp.where(n > n_max, np.nan, harmonic)
 
 
 def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:

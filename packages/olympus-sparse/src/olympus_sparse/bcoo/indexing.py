@@ -140,7 +140,13 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
       [0, 2]
     """
     sizes = tuple(map(operator.index, slice_sizes))
-    starts = [jnp.asarray(start) for start in start_indices]
+    try:
+        starts = [jnp.asarray(start) for start in start_indices]
+    except TypeError:
+        raise TypeError(
+            "bcoo_dynamic_slice: start_indices must be a sequence of scalars, got "
+            f"{start_indices!r}"
+        ) from None
     if any(start.ndim != 0 for start in starts):
         raise ValueError("bcoo_dynamic_slice: start_indices must be scalars")
     if not len(sizes) == len(starts) == mat.ndim:

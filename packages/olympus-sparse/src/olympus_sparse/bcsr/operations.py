@@ -177,13 +177,23 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
     Returns:
       The values, of shape (*batch, nse, *dense).
 
+    Raises:
+      ValueError: the array does not have as many rows as there are row pointers.
+
     Example:
       >>> import numpy as np
       >>> mat = np.array([[5, 6], [7, 8]])
       >>> np.asarray(bcsr_extract(np.array([0, 1]), np.array([0, 1, 2]), mat)).tolist()
       [5, 8]
     """
-    return bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
+    indices, indptr, mat = map(jnp.asarray, (indices, indptr, mat))
+    rows = indptr.ndim - 1
+    if mat.ndim < rows + 2 or mat.shape[rows] + 1 != indptr.shape[rows]:
+        raise ValueError(
+            f"bcsr_extract: the row pointers of shape {indptr.shape} do not fit the rows of an "
+            f"array of shape {mat.shape}."
+        )
+    return bcsr_extract_p.bind(indices, indptr, mat)
 
 
 # ---- bcsr_dot_general ----

@@ -76,20 +76,21 @@ def checkpoints_of_scan(checkpoints: Any, length: Any) -> Checkpoints | None:
     """
     if checkpoints is None or isinstance(checkpoints, Checkpoints):
         return checkpoints
-    if isinstance(checkpoints, str) and checkpoints == "offload":
+    name = checkpoints if isinstance(checkpoints, str) else None
+    if name == "offload":
         return Checkpoints(0, 0, offloads=True)
     if not isinstance(length, int):
         raise ValueError(
             f"scan got checkpoints={checkpoints!r} with the symbolic length {length}: the plan of "
             'checkpoints needs a known length. Use checkpoints="offload", or fix the length.'
         )
-    if checkpoints == "sqrt":
+    if name == "sqrt":
         number = math.isqrt(max(length - 1, 0)) + 1
         return Checkpoints(_even(number), number)
-    if checkpoints == "binomial":
+    if name == "binomial":
         number = max(length - 1, 1).bit_length()
         return Checkpoints(_even(number), number)
-    if isinstance(checkpoints, str):
+    if name is not None:
         raise ValueError(
             f"scan got checkpoints={checkpoints!r}; it accepts 'sqrt', 'binomial', 'offload' or "
             "a number of checkpoints."

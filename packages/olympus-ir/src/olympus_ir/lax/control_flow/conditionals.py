@@ -87,7 +87,7 @@ def cond(
                 f"operand={operand} and positional operands {operands}"
             )
         operands = (operand,)
-    if batch not in (None, "select", "split"):
+    if batch is not None and not (isinstance(batch, str) and batch in ("select", "split")):
         raise ValueError(f"cond got batch={batch!r}; it must be 'select' or 'split'.")
     predicate = _predicate(pred)
     if config_states.disable_jit.value and not isinstance(predicate, Tracer):

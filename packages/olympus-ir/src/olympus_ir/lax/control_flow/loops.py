@@ -112,7 +112,7 @@ def while_loop(
     if not callable(body_fun) or not callable(cond_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
     batch = _checked_batch(batch)
-    if progress:
+    if progress is not None and progress is not False:
         options = {"checkpoints": checkpoints, "max_steps": max_steps, "batch": batch}
         return with_progress.while_loop(
             while_loop, cond_fun, body_fun, init_val, progress, inverse, **options
@@ -130,9 +130,9 @@ def _checked_batch(batch: Any) -> str | tuple[int, ...] | None:
     Raises:
       ValueError: ``batch`` is neither a known word nor a sequence of positive integers.
     """
-    if batch is None or batch == "select":
+    if batch is None or (isinstance(batch, str) and batch == "select"):
         return None
-    if batch == "compact":
+    if isinstance(batch, str) and batch == "compact":
         return batch
     sizes = tuple(batch) if isinstance(batch, list | tuple) else ()
     if not sizes or not all(isinstance(each, int) and each > 0 for each in sizes):

@@ -123,7 +123,7 @@ def scan(
     length = _scan_length(xs_leaves, xs_avals, length)
     unroll = _checked_unroll(unroll, length)
     plan = checkpoints_of_scan(checkpoints, length)
-    if progress:
+    if progress is not None and progress is not False:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
     # Without iterations there are no results, so only tracing gives their types.

@@ -27,6 +27,8 @@ class JitOptions:
       donate_argnames: names of keyword arguments whose memory the results may reuse.
       inline: whether a call under another trace records the function's equations instead of a `jit`
           equation.
+      plain_arguments: whether an inlined call hands numbers and NumPy arrays to the function
+          as they are. Functions of the library take them; a user's function sees traced arrays.
       keep_unused: whether the program also takes operands that it does not use.
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
@@ -52,6 +54,7 @@ class JitOptions:
         "max_traces",
         "name",
         "placement",
+        "plain_arguments",
         "static_argnames",
         "static_argnums",
         "tiers",
@@ -72,6 +75,7 @@ class JitOptions:
         compile_budget: float | None = None,
         cache: bool | None = None,
         tiers: bool | None = None,
+        plain_arguments: bool = False,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -86,6 +90,7 @@ class JitOptions:
         self.compile_budget = compile_budget
         self.cache = cache
         self.tiers = tiers
+        self.plain_arguments = plain_arguments
         self._key = (
             static_argnums,
             static_argnames,
@@ -98,6 +103,7 @@ class JitOptions:
             compiler_options,
             compile_budget,
             max_traces,
+            plain_arguments,
         )
 
     @property
@@ -136,6 +142,7 @@ def jit_options(
     compile_budget: float | str = "auto",
     cache: bool | None = None,
     tiers: bool | None = None,
+    plain_arguments: bool = False,
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -186,6 +193,7 @@ def jit_options(
         None if compile_budget == "auto" else _seconds(compile_budget),
         cache if cache is None else bool(cache),
         tiers if tiers is None else bool(tiers),
+        plain_arguments,
     )
 
 
