@@ -189,7 +189,10 @@ def _window(size: int | Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def _split_heads(x: Any, groups: int, group_size: int) -> Any:
-    """Reshapes an operand from (B, N, T, S) to (B, K, N // K, T, S)."""
+    """Reshapes an operand from (B, N, T, S) to (B, K, N // K, T, S).
+
+    An operand with one head gets the shape (B, 1, N // K, T, S).
+    """
     batches, heads, rows, columns = x.shape
     if heads == 1:
         return onp.broadcast_to(onp.expand_dims(x, 2), (batches, 1, group_size, rows, columns))

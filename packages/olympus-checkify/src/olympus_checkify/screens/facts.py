@@ -42,7 +42,7 @@ def joined(facts: Iterable[Fact]) -> Fact:
 
 
 def is_inexact(aval: AbstractValue) -> bool:
-    """Returns whether values of a type are arrays of floats or complex numbers."""
+    """Returns whether values of a type are nonempty arrays of floats or complex numbers."""
     return (
         isinstance(aval, ShapedArray)
         and dtypes.issubdtype(aval.dtype, np.inexact)

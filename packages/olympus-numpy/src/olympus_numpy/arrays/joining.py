@@ -76,7 +76,7 @@ def concatenate(
 
 
 def _sequence(name: str, arrays: Any) -> Any:
-    """Returns the operands of a joining function as a list; converts an array to its slices."""
+    """Checks the operands of a joining function; returns a list, a tuple, or an array of slices."""
     if isinstance(arrays, np.ndarray | Array):
         if arrays.ndim and arrays.shape[0] == 0:
             raise ValueError(f"Need at least one array to {name}, got an array of {arrays.shape}.")

@@ -237,7 +237,7 @@ def _static_slice(x: Any, layout: Layout) -> Any:
 
 
 def _are_slices(shape: tuple, layout: Layout) -> bool:
-    """Returns whether all symbolic slices are known to be within the array."""
+    """Returns whether all symbolic slices are known to be within the array and not empty."""
     entries = [entry for entry in layout if entry[0] not in (NEW, GAP)]
     for entry, size in zip(entries, shape, strict=True):
         if entry[0] == SLICE and not all(type(part) is int for part in (size, *entry[1:])):

@@ -53,7 +53,7 @@ def _is_shape(value: Any) -> bool:
 
 
 def _transpose(self: Any, *args: Any) -> Any:
-    """Permutes the dimensions, given as one argument or several; see `transpose`."""
+    """Permutes the dimensions; the axes are one argument or several. See `transpose`."""
     if not args:
         return shaping.transpose(self)
     axes = args[0] if len(args) == 1 and not _is_integer(args[0]) else args

@@ -24,7 +24,7 @@ def as_torch_kernel(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
       A function that takes pytrees of tensors and returns tensors, on the device of the first
-      tensor. Tensors on the CPU are not copied.
+      tensor. Contiguous tensors on the CPU are not copied.
 
     Raises:
       TypeError: an argument is no tensor.
