@@ -12,6 +12,9 @@ from olympus_checkify.errors import NonFiniteError
 from olympus_checkify.screens.carrying import carrying_rules
 from olympus_checkify.screens.facts import Fact
 from olympus_checkify.screens.programs import Screen
+from olympus_checkify.screens.screening import screened
+from olympus_checkify.screens.tables import Case
+from olympus_checkify.transform import checkify
 from olympus_ir import ShapedArray, lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
@@ -26,6 +29,7 @@ UNARY = (
     "log1p logistic neg round rsqrt sign sin sinh sqrt square tan tanh cumsum cumprod"
 ).split()
 BINARY = "add sub mul div rem max min atan2".split()
+WHICH = RNG.uniform(size=(3, 4)) < 0.5
 IMAGE, KERNEL = RNG.normal(size=(1, 2, 7)), RNG.normal(size=(3, 2, 3))
 
 
@@ -57,6 +61,8 @@ CASES = {
     "concatenate": (lambda x, y: lax.concatenate([x, y], 0), PAIR),
     "sort": (lambda x, y: lax.sort((x, y), num_keys=1), PAIR),
     "optimization_barrier": (lambda x, y: lax.optimization_barrier((x, y)), PAIR),
+    "slice": (lambda x: lax.slice(x, (0, 1), (3, 4), (2, 1)), (MATRIX,)),
+    "select": (lambda x, y: lax.select(WHICH, x, y), PAIR),
     "split": (lambda x: lax.split(x, (1, 3), 1), (MATRIX,)),
     "pad": (lambda x: lax.pad(x, np.float32(0), ((1, 2, 1), (0, 0, 0))), (MATRIX,)),
     "crop": (lambda x: lax.pad(x, np.float32(0), ((-1, 2, 0), (0, 0, 0))), (MATRIX,)),
@@ -95,12 +101,21 @@ def test_carried_elements_are_bad_in_the_results(name):
         entry = entries[place] if place < len(entries) else None
         if entry is None or equation.invars[place] is not closed.invars[place]:
             continue
-        for index in np.ndindex(operand.shape):
+        for index in zip(*np.nonzero(_in_part(entry.part, operand.shape)), strict=True):
             for bad in (np.nan, np.inf, -np.inf) if entry.infinities else (np.nan,):
                 values = [x.copy() for x in operands]
                 values[place][index] = bad
                 results = [np.asarray(x, np.complex64) for x in run(*values)]
                 assert not all(np.isfinite(results[at]).all() for at in entry.results)
+
+
+def _in_part(part, shape):
+    """Returns a mask of the elements in a part of a value."""
+    if isinstance(part, Case):
+        return part.number == WHICH
+    mask = np.zeros(shape, bool)
+    mask[... if part is None else part] = True
+    return mask
 
 
 def _leaves(result):
@@ -237,4 +252,118 @@ def test_looks_are_few():
     )
     screen = Screen(closed, [Fact()], frozenset({NonFiniteError}))
     assert screen.cover([False]) == [True]
-    assert [step.checked for step in screen.steps] == [[], [], [0], []]
+    assert [step.checked for step in screen.steps] == [[], [], [], [0]]
+
+
+# Functions of a vector of four numbers. Each value that may be bad is detected in the result.
+COVERED = {
+    "slices": lambda x: _of_halves(lax.square(x), 0, 2, 4),
+    "strided slices": lambda x: _of_alternate_elements(lax.square(x)),
+    "both cases": lambda x: _selected(lax.square(x), lambda y: y, lax.neg),
+    "both cases of a cotangent": lambda x: _split_and_added(lax.square(x)),
+    "bounded factor": lambda x: lax.tanh(lax.mul(lax.sin(x), x)),
+    "positive square root": lambda x: lax.tanh(lax.sqrt(lax.abs(x))),
+    "bounded denominator": lambda x: lax.tanh(lax.div(x, lax.add(lax.logistic(x), _of_ones(x)))),
+    "exponential of what is not positive": lambda x: lax.exp(lax.neg(lax.abs(x))),
+}
+
+
+def _of_halves(x, first, middle, last):
+    return lax.add(lax.slice(x, (first,), (middle,)), lax.slice(x, (middle,), (last,)))
+
+
+def _of_alternate_elements(x):
+    return lax.add(lax.slice(x, (0,), (4,), (2,)), lax.slice(x, (1,), (4,), (2,)))
+
+
+def _split_and_added(x):
+    which, zeros = lax.gt(x, lax.full_like(x, 2)), lax.full_like(x, 0)
+    return lax.add(lax.select(which, x, zeros), lax.select(which, zeros, x))
+
+
+def _selected(x, first, second):
+    return lax.select(lax.gt(x, lax.full_like(x, 2)), first(x), second(x))
+
+
+def _of_ones(x):
+    return lax.full_like(x, 1)
+
+
+def _screen_of(fun):
+    closed = trace_to_closed(lambda x: [fun(x)], [ShapedArray((4,), np.dtype(np.float32))])
+    screen = Screen(closed, [Fact()], frozenset({NonFiniteError}))
+    screen.cover([False])
+    return screen
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_screens_check_nothing_but_the_result(name):
+    screen = _screen_of(COVERED[name])
+    assert not any(step.guarded for step in screen.steps)
+    assert not any(step.checked for step in screen.steps[:-1])
+
+
+# Functions of which a part of a bad value is not detected without a guard or a check inside.
+NOT_COVERED = {
+    "a slice is missing": lambda x: _of_halves(lax.square(x), 0, 1, 2),
+    "one case": lambda x: _selected(lax.square(x), lambda y: y, _of_ones),
+    "factor above one": lambda x: lax.tanh(lax.mul(lax.add(lax.sin(x), lax.sin(x)), x)),
+    "square root": lambda x: lax.is_finite(lax.sqrt(x)),
+    "denominator at zero": lambda x: lax.tanh(lax.div(x, lax.logistic(x))),
+    "exponential": lambda x: lax.tanh(lax.exp(x)),
+}
+
+
+@pytest.mark.parametrize("name", NOT_COVERED)
+def test_screens_check_what_the_result_does_not_show(name):
+    screen = _screen_of(NOT_COVERED[name])
+    assert any(step.guarded for step in screen.steps) or any(
+        step.checked for step in screen.steps[:-1]
+    )
+
+
+# ---- random programs ----
+
+ANY_UNARY = (
+    "abs acosh asin asinh atan cbrt ceil cos cosh erf erfc exp exp2 expm1 floor log log1p logistic "
+    "neg rsqrt sign sin sinh sqrt square tan tanh"
+).split()
+ANY_BINARY = "add add sub mul mul div max min atan2 pow".split()
+HARD = np.array([0, 0.5, -1, 3, 40, -90, 1e20, -3e38, 1e-30, 2], np.float32)
+
+
+def _random_function(rng):
+    """Returns a function of two vectors, a chain of operations with a choice and parts."""
+    plan = [(rng.integers(5), rng.integers(1 << 20, size=4)) for _ in range(10)]
+
+    def function(x, y):
+        values = [x, y, lax.mul(x, y)]
+        for kind, numbers in plan:
+            a, b, c = (values[-1 - number % min(4, len(values))] for number in numbers[:3])
+            if kind <= 1:
+                result = getattr(lax, ANY_UNARY[numbers[3] % len(ANY_UNARY)])(a)
+            elif kind <= 2:
+                result = getattr(lax, ANY_BINARY[numbers[3] % len(ANY_BINARY)])(a, b)
+            elif kind == 3:
+                result = lax.select(lax.gt(c, lax.full_like(c, 1)), a, b)
+            else:
+                halves = [lax.slice(a, (0,), (5,)), lax.slice(b, (5,), (10,))]
+                result = lax.concatenate(halves[:: 1 if numbers[3] % 2 else -1], 0)
+            values.append(result)
+        return values[-1], lax.reduce_sum(values[-3], (0,))
+
+    return function
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_screens_find_what_each_check_finds(seed):
+    rng = np.random.default_rng(seed)
+    fun = _random_function(rng)
+    kinds = frozenset({NonFiniteError})
+    screen, checks = jit(screened(fun, kinds)), jit(checkify(fun, errors=kinds))
+    for size in (0.5, 3.0, 1e10, 1e30):
+        x, y = (rng.normal(size=10).astype(np.float32) * np.float32(size) for _ in range(2))
+        for operands in ((x, y), (x, rng.permutation(HARD)), (rng.permutation(HARD), y)):
+            error, _ = checks(*operands)
+            found, _ = screen(*operands)
+            assert bool(np.asarray(found)) or error.get() is None

@@ -216,12 +216,14 @@ for _primitive in (
     lax.reduce_precision_p,
     lax.copy_p,
     lax.stage_p,
+    lax.stored_p,
 ):
     jvp_rules.define(_primitive, linear)
 
 transpose_rules.define(lax.neg_p, unary_transpose(lambda ct, x: neg(ct)))
 transpose_rules.define(lax.copy_p, unary_transpose(lambda ct, x: lax.copy_p.bind(ct)))
 transpose_rules.define(lax.stage_p, unary_transpose(lambda ct, x: ct))
+transpose_rules.define(lax.stored_p, unary_transpose(lambda ct, x: ct))
 transpose_rules.define(
     lax.reduce_precision_p,
     unary_transpose(lambda ct, x, **params: lax.reduce_precision_p.bind(ct, **params)),

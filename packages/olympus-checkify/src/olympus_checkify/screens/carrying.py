@@ -19,7 +19,7 @@ from olympus_ir.lax.shaping import stack_p, unstack_p
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 
-from .tables import Carried, carrying_rules
+from .tables import Carried, Case, carrying_rules
 
 __all__: list[str] = []
 
@@ -141,6 +141,21 @@ def _pad(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
 def _scatter_add(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
     # An update out of bounds is dropped. If bounds are checked, its index is reported instead.
     return [_ALL, None, _ALL if bounds_checked else None]
+
+
+@carrying_rules.define(lax.slice_p)
+def _slice(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
+    params = equation.params
+    strides = params["strides"] or [1] * len(params["start_indices"])
+    bounds = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
+    return [Carried(part=tuple(slice(*each) for each in bounds))]
+
+
+@carrying_rules.define(lax.select_n_p)
+def _select(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
+    which, *cases = equation.invars
+    count = len(cases)
+    return [None, *(Carried(part=Case(which, number, count)) for number in range(count))]
 
 
 # ---- sums and products ----

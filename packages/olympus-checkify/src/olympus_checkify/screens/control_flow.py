@@ -18,7 +18,7 @@ from olympus_ir.programs.olympuspr import Equation, close_olympuspr
 from olympus_sharding.manual.primitive import shard_map_p
 
 from ..tables import Enabled
-from .facts import Fact, NotScreenedError, joined
+from .facts import Fact, NotScreenedError, joined, widened
 from .programs import Screen
 from .steps import Step, Way, step_rules, union
 
@@ -89,7 +89,7 @@ class _Loop(Step):
         self.carry = first
         while True:
             screen = body(self.carry)
-            after = [joined(each) for each in zip(self.carry, screen.results, strict=False)]
+            after = [widened(*each) for each in zip(self.carry, screen.results, strict=False)]
             if after == list(self.carry):
                 return screen
             self.carry = after

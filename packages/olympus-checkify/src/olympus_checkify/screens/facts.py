@@ -13,7 +13,18 @@ from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import AbstractValue, ShapedArray
 
-__all__ = ["Fact", "NotScreenedError", "bad_elements", "fact_of_constant", "is_inexact", "joined"]
+from .bounds import Interval, bounds_of_array, united
+
+__all__ = [
+    "Fact",
+    "NotScreenedError",
+    "bad_elements",
+    "fact_of_constant",
+    "is_inexact",
+    "is_real",
+    "joined",
+    "widened",
+]
 
 
 class NotScreenedError(Exception):
@@ -28,17 +39,35 @@ class Fact(NamedTuple):
 
     Attributes:
       doubtful: whether an element may be bad.
+      overflows: whether a bad element may be infinite. Otherwise all bad elements are NaNs.
       infinite: whether elements may be infinite without an error, as in a mask.
+      bounds: the bounds of the elements that are not bad, if the value is real.
     """
 
     doubtful: bool = False
     infinite: bool = False
+    overflows: bool = False
+    bounds: Interval = Interval()
+
+    @property
+    def has_only_nans(self) -> bool:
+        """Returns whether all bad elements are NaNs."""
+        return self.infinite or not self.overflows
 
 
 def joined(facts: Iterable[Fact]) -> Fact:
     """Returns the fact about a value that is one of several values with the given facts."""
-    doubts, infinities = zip(*facts, strict=True)
-    return Fact(any(doubts), any(infinities))
+    doubts, infinities, overflows, bounds = zip(*facts, strict=True)
+    return Fact(any(doubts), any(infinities), any(overflows), united(bounds))
+
+
+def widened(before: Fact, after: Fact) -> Fact:
+    """Returns the fact about a carry before and after an iteration.
+
+    Bounds that an iteration widens are dropped, because each iteration may widen them again.
+    """
+    both = joined([before, after])
+    return both if both.bounds == before.bounds else both._replace(bounds=Interval())
 
 
 def is_inexact(aval: AbstractValue) -> bool:
@@ -48,6 +77,11 @@ def is_inexact(aval: AbstractValue) -> bool:
         and dtypes.issubdtype(aval.dtype, np.inexact)
         and 0 not in aval.shape
     )
+
+
+def is_real(aval: AbstractValue) -> bool:
+    """Returns whether a type is that of an array of real floating-point numbers."""
+    return isinstance(aval, ShapedArray) and dtypes.issubdtype(aval.dtype, np.floating)
 
 
 def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
@@ -60,12 +94,15 @@ def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
         return Fact()
     known = np.asarray(value)
     known = known if known.dtype.kind in "fc" else known.astype(np.float32)
-    return Fact(infinite=bool(np.isinf(known).any()))
+    if known.dtype.kind == "c":
+        return Fact(infinite=bool(np.isinf(known).any()))
+    bounds = bounds_of_array(known)
+    return Fact(infinite=bool(np.isinf(known).any()), bounds=bounds)
 
 
 def bad_elements(value: Any, fact: Fact) -> Any:
     """Returns a mask of the bad elements of a value."""
-    if fact.infinite:
+    if fact.has_only_nans:
         return lax.ne(value, value)
     if dtypes.issubdtype(dtypes.dtype(value), np.complexfloating):
         parts = (lax.is_finite(lax.real(value)), lax.is_finite(lax.imag(value)))

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax import calls
+from olympus_ir.lax.conversion import stored_p
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.rules import RuleTable
@@ -15,8 +17,10 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 
 from ..tables import Enabled
+from .checks import Checked, failures
+from .detection import Detected
 from .facts import Fact, NotScreenedError, fact_of_constant
-from .steps import Operation, Step, Way, step_rules
+from .steps import Operation, Step, step_rules
 
 __all__ = ["Screen"]
 
@@ -34,6 +38,8 @@ class Screen:
 
     Attributes:
       results: the facts of the results.
+      stores: whether checked values are stored in memory. Otherwise compilers may fuse a value into
+        its check, and compute it again there. In programs with loops, storing costs more.
 
     Raises:
       NotScreenedError: the program has effects, or a part that runs on each device separately.
@@ -56,6 +62,8 @@ class Screen:
             self._facts.update(zip(equation.outvars, step.facts, strict=True))
             self.steps.append(step)
         self.results = [self._fact(atom) for atom in program.outvars]
+        self._used = {atom for equation in program.eqns for atom in equation.invars}
+        self.stores = False
 
     def _fact(self, atom: Atom) -> Fact:
         if isinstance(atom, Literal):
@@ -73,55 +81,54 @@ class Screen:
         """
         program = self.program.jaxpr
         shown = {atom for atom, yes in zip(program.outvars, results, strict=True) if yes}
-        guards: dict[Atom, tuple[Step, int]] = {}
+        detected = Detected(shown)
         for step in reversed(self.steps):
             step.guarded, step.checked = [], []
+            if detected.pass_on(step):
+                continue
             noticed = [
-                self._is_noticed(var, step, place, shown, guards)
+                self._is_noticed(var, step, place, detected)
                 for place, var in enumerate(step.equation.outvars)
             ]
-            for place, way in enumerate(step.ways(noticed)):
-                atom = step.equation.invars[place]
-                if way is Way.ITSELF:
-                    shown.add(atom)
-                elif way is Way.GUARDED:
-                    guards.setdefault(atom, (step, place))
-        return [self._is_noticed(var, None, 0, shown, guards) for var in program.invars]
+            detected.add(step, step.ways(noticed))
+        return [self._is_noticed(var, None, 0, detected) for var in program.invars]
 
-    def _is_noticed(
-        self,
-        var: Var,
-        step: Step | None,
-        place: int,
-        shown: set[Atom],
-        guards: dict[Atom, tuple[Step, int]],
-    ) -> bool:
+    def _is_noticed(self, var: Var, step: Step | None, place: int, detected: Detected) -> bool:
         """Returns whether a value's bad elements are detected, after adding a check if necessary.
 
         Args:
           var: the value.
           step: the step that computes the value; None for an operand of the program.
           place: the position of the value in the results of the step.
-          shown: the values whose bad elements propagate to a checked value.
-          guards: for a value, a later step that can guard it, and its position among the operands.
+          detected: the values whose bad elements later steps detect.
         """
-        if var in shown:
+        if var in detected.values:
             return True
         if not self._facts[var].doubtful:
             return False
-        if var in guards:
-            user, operand = guards[var]
+        if var in detected.guards:
+            user, operand = detected.guards[var]
             user.guarded.append(operand)
             return True
-        if step is not None and step.makes:
+        if step is not None and (step.makes or self._is_last(var, step.equation)):
             step.checked.append(place)
             return True
         return False
 
+    def _is_last(self, var: Var, equation: Equation) -> bool:
+        """Returns whether no step uses a value, and it is not larger than the operands.
+
+        One check of such a value takes the place of checks of several values that it depends on.
+        """
+        if var in self._used:
+            return False
+        sizes = [math.prod(operand.aval.shape) for operand in equation.invars]
+        return math.prod(var.aval.shape) <= max(sizes, default=0)
+
     @property
     def has_flags(self) -> bool:
         """Returns whether `run` returns flags."""
-        return any(step.has_flags for step in self.steps)
+        return any(step.checked or step.runs_with_flags for step in self.steps)
 
     def run(self, *operands: Any) -> tuple[list[Any], list[Any]]:
         """Runs the program.
@@ -130,15 +137,21 @@ class Screen:
           Flags, scalars of dtype bool, and the results. If an operation failed, a flag is set.
         """
         flags: list[Any] = []
+        checked: list[Checked] = []
         steps = iter(self.steps)
 
         def apply(equation: Equation, values: Sequence[Any]) -> Sequence[Any]:
             step = next(steps)
             found, results = step.run(values)
-            flags.extend([*found, *step.looks(results)])
+            flags.extend(found)
+            for place in step.checked:
+                if self.stores:
+                    results[place] = stored_p.bind(results[place])
+                checked.append(Checked(results[place], step.facts[place]))
             return results
 
-        return flags, _evaluated(self.program, operands, apply)
+        results = _evaluated(self.program, operands, apply)
+        return [*flags, *failures(checked)], results
 
 
 def _evaluated(closed: ClosedOlympuspr, operands: Sequence[Any], apply: Any) -> list[Any]:

@@ -10,6 +10,8 @@ import numpy as np
 
 from olympus_ir.debugger.key_reuse import has_keys
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.lax.control_flow.primitives import scan_p, while_p
+from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
@@ -63,8 +65,17 @@ def screened(
         if stops_at_keys and has_keys(closed.jaxpr):
             raise KeysFoundError
         screen = Screen(closed, (), enabled)
+        screen.stores = not _has_loops(closed.jaxpr)
         screen.cover([False] * len(screen.results))
         flags, results = screen.run()
         return union([np.asarray(False), *flags]), pytrees.tree_unflatten(out_tree, results)
 
     return screened_fun
+
+
+def _has_loops(program: Olympuspr) -> bool:
+    return any(
+        equation.primitive in (scan_p, while_p)
+        or any(map(_has_loops, olympusprs_in_params(equation.params)))
+        for equation in program.eqns
+    )

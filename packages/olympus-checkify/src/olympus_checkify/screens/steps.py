@@ -15,15 +15,15 @@ from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Equation, Literal
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.types import dtypes
-from olympus_ir.types.avals import get_aval
 
 from ..errors import NonFiniteError, OOBError
 from ..rules.checked_results import any_of, with_nan_check, with_value_check
 from ..rules.indexing import may_leave_bounds, out_of_bounds
 from ..tables import Enabled, error_rules
 from . import carrying  # noqa: F401 - fills the table
-from .facts import Fact, bad_elements, is_inexact
-from .tables import Carried, carrying_rules
+from .bounds import Interval, bounds_of_result, finite_part, is_finite
+from .facts import Fact, bad_elements, is_inexact, is_real
+from .tables import Carried, Part, carrying_rules
 
 __all__ = ["Operation", "Step", "Way", "step_rules", "union"]
 
@@ -67,11 +67,20 @@ class Step:
         """
         raise NotImplementedError
 
+    def part(self, operand: int) -> Part | None:
+        """Returns the part of an operand whose bad elements propagate; None for all elements."""
+        return None
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Returns whether an element of the result depends on one element of each operand."""
+        return False
+
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Applies the equation.
 
         Returns:
-          The flags of failures inside the step, without the flags of `looks`, and the results.
+          The flags of failures inside the step, and the results.
         """
         raise NotImplementedError
 
@@ -80,15 +89,6 @@ class Step:
         """Returns whether `run` returns flags."""
         return False
 
-    @property
-    def has_flags(self) -> bool:
-        """Returns whether `run` or `looks` returns flags."""
-        return bool(self.checked) or self.runs_with_flags
-
-    def looks(self, results: Sequence[Any]) -> list[Any]:
-        """Returns for each checked result whether it has a bad element."""
-        return [_is_bad(results[place], self.facts[place]) for place in self.checked]
-
 
 StepRule: TypeAlias = Callable[[Equation, Sequence[Fact], Enabled], Step]
 
@@ -96,21 +96,6 @@ StepRule: TypeAlias = Callable[[Equation, Sequence[Fact], Enabled], Step]
 step_rules: RuleTable[StepRule] = RuleTable("step", package="olympus_checkify", folder=None)
 
 
-# Results of these operations are finite if their operands are.
-_BOUNDED = frozenset(
-    {
-        lax.atan2_p,
-        lax.atan_p,
-        lax.cos_p,
-        lax.erf_p,
-        lax.erfc_p,
-        lax.logistic_p,
-        lax.sign_p,
-        lax.sin_p,
-        lax.tanh_p,
-    }
-)
-_KEEP_FINITE = _BOUNDED | {lax.asinh_p, lax.cbrt_p, lax.bessel_i0e_p, lax.bessel_i1e_p}
 _MAKE_VALUES = frozenset({lax.div_p, lax.scatter_add_p, lax.scatter_mul_p})
 # If an operand of these operations is infinite, the result is usually infinite. Results of other
 # operations that can make bad elements are seldom infinite.
@@ -128,14 +113,30 @@ class Operation(Step):
         rule = error_rules.find(primitive) if NonFiniteError in enabled else None
         makes = rule in (with_nan_check, with_value_check)
         makes = makes or (rule is not None and primitive in _MAKE_VALUES)
-        self.makes = makes and primitive not in _KEEP_FINITE
+        bounds = bounds_of_result(equation, self._finite_bounds())
+        self.makes = makes and not self._is_finite(bounds)
         self.divides = rule is not None and primitive in (lax.div_p, lax.rem_p)
         doubtful = self.makes or any(fact.doubtful for fact in operands)
-        infinite = any(fact.infinite for fact in operands) and primitive not in _BOUNDED
+        infinite = any(fact.infinite for fact in operands)
+        overflows = any(fact.overflows for fact in operands)
+        if infinite or overflows:
+            unbounded = [Interval() if fact.overflows else fact.bounds for fact in operands]
+            is_finite = self._is_finite(bounds_of_result(equation, unbounded))
+            infinite, overflows = infinite and not is_finite, overflows and not is_finite
         if self.makes:
             infinite = infinite and primitive in _KEEP_INFINITIES
-        avals = [var.aval for var in equation.outvars]
-        self.facts = [Fact(doubtful, infinite) if is_inexact(aval) else Fact() for aval in avals]
+        fact = Fact(doubtful, infinite, overflows or self.makes, Interval() if infinite else bounds)
+        self.facts = [fact if is_inexact(var.aval) else Fact() for var in equation.outvars]
+
+    def _finite_bounds(self) -> list[Interval]:
+        return [
+            finite_part(fact.bounds, atom.aval.dtype) if is_real(atom.aval) else fact.bounds
+            for fact, atom in zip(self.operands, self.equation.invars, strict=True)
+        ]
+
+    def _is_finite(self, bounds: Interval) -> bool:
+        aval = self.equation.outvars[0].aval
+        return is_real(aval) and is_finite(bounds, aval.dtype)
 
     def _entries(self) -> Sequence[Carried | None]:
         rule = carrying_rules.find(self.equation.primitive)
@@ -144,6 +145,14 @@ class Operation(Step):
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
         entries = enumerate(self._entries())
         return [self._way(place, entry, shown) for place, entry in entries]
+
+    @property
+    def is_elementwise(self) -> bool:
+        return self.equation.primitive.family in ("elementwise", "special")
+
+    def part(self, operand: int) -> Part | None:
+        entry = self._entries()[operand]
+        return None if entry is None else entry.part
 
     def _way(self, place: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
         if entry is not None and all(shown[result] for result in entry.results):
@@ -196,7 +205,8 @@ class Operation(Step):
         entries = self._entries() if self.guarded else ()
         for place in self.guarded:
             bad = bad_elements(operands[place], self.operands[place])
-            if entries[place] is None:
+            entry = entries[place]
+            if entry is None or entry.part is not None:
                 hidden.append(bad)
             else:
                 operands[place] = _with_nans(operands[place], bad)
@@ -218,21 +228,11 @@ def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
       result: the fact about the result. The operation propagates NaNs of the operand to it.
       infinities: whether the operation also propagates infinities.
     """
-    return operand.infinite if result.infinite else infinities or operand.infinite
+    return operand.has_only_nans or (infinities and not result.infinite)
 
 
 def _with_nans(value: Any, where: Any) -> Any:
     return lax.select_n(where, value, lax.full_like(value, np.nan))
-
-
-def _is_bad(value: Any, fact: Fact) -> Any:
-    """Returns whether any element of a value is NaN, or infinite unless ``fact`` allows that."""
-    if fact.infinite:
-        return any_of(bad_elements(value, fact))
-    # One maximum is cheaper than a conjunction of flags, and is NaN if an element is NaN. A sum of
-    # the elements times zero would not do, because compilers simplify it to zero.
-    largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
-    return lax.bitwise_not(lax.is_finite(largest))
 
 
 def union(flags: Sequence[Any]) -> Any:

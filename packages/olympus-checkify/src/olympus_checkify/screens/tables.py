@@ -11,10 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from olympus_ir.programs.olympuspr import Equation
+from olympus_ir.programs.olympuspr import Atom, Equation
 from olympus_ir.programs.rules import RuleTable
 
-__all__ = ["Carried", "CarryingRule", "carrying_rules"]
+__all__ = ["Carried", "CarryingRule", "Case", "Part", "carrying_rules"]
+
+
+class Case(NamedTuple):
+    """The part of a value that a selection takes.
+
+    Attributes:
+      which: the variable that selects a case for each element.
+      number: the case in which elements of the value are taken.
+      count: the number of cases.
+    """
+
+    which: Atom
+    number: int
+    count: int
+
+
+#: A part of a value: a range of each dimension, or the elements that a selection takes.
+Part: TypeAlias = tuple[slice, ...] | Case
 
 
 class Carried(NamedTuple):
@@ -24,10 +42,12 @@ class Carried(NamedTuple):
       results: the positions of results. For each bad element of the operand, at least one of these
         results has a bad element.
       infinities: whether infinities propagate. NaNs always propagate.
+      part: the part of the operand whose elements propagate; None for all elements.
     """
 
     results: tuple[int, ...] = (0,)
     infinities: bool = True
+    part: Part | None = None
 
 
 CarryingRule: TypeAlias = Callable[[Equation, bool], Sequence[Carried | None]]

@@ -38,6 +38,7 @@ __all__ = [
     "stage_p",
     "stop_gradient",
     "stop_gradient_p",
+    "stored_p",
 ]
 
 convert_element_type_p = instruction("convert_element_type", family="elementwise")
@@ -49,6 +50,8 @@ reduce_precision_p.elementwise = True
 reduce_precision_p.linear_in = True
 copy_p = unary("copy", AnythingExtended, linear_in=True)
 stage_p = unary("stage", AnythingExtended, linear_in=True)
+# The result is the operand, stored in memory. Compilers do not compute it again for each use.
+stored_p = unary("stored", AnythingExtended, linear_in=True)
 stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 

@@ -315,6 +315,7 @@ sample(
 samples.exempt(
     lax.stage_p, reason="no program contains it: tracing leaves the operand in its place"
 )
+sample(lax.stored_p, Operation("matrix", (Operand((2, 3)),), dtypes=NUMBERS + BOOLS))
 sample(lax.copy_p, Operation("matrix", (Operand((2, 3)),), dtypes=NUMBERS + BOOLS))
 # The derivative of `stop_gradient` is defined as zero, so it is not compared.
 sample(

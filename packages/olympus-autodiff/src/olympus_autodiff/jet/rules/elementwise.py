@@ -56,6 +56,7 @@ for _primitive in (
     lax.reduce_precision_p,
     lax.copy_p,
     lax.stage_p,
+    lax.stored_p,
 ):
     jet_rules.define(_primitive, bound(linear_prop, _primitive))
 

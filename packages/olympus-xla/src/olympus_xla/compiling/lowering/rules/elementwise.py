@@ -24,6 +24,7 @@ from ..cpu import (
     powers,
     trigonometry,
 )
+from ..fusion_cuts import Cuts
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {
@@ -460,6 +461,16 @@ def _convert_element_type(context: LoweringContext, operand: Any, **params: Any)
         zero = context.full(0, aval.shape, old)
         return context.compare("NE", operand, zero, aval.shape, old)
     return context.create("stablehlo.convert", mlir.aval_type(aval), (operand,))
+
+
+@lowering_rules.define(lax.stored_p)
+def _stored(context: LoweringContext, operand: Any) -> Any:
+    if context.platforms != ("cpu",):
+        return operand
+    # In modules with cuts, XLA keeps barriers until it has fused operations.
+    context.module.cuts.append(Cuts([], 0, 0))
+    types = context.result_types
+    return context.operation("stablehlo.optimization_barrier", types, [operand]).results[0]
 
 
 @lowering_rules.define(lax.bitcast_convert_type_p)

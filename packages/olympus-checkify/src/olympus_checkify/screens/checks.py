@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the values that a screen selects."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
+
+from ..rules.checked_results import any_of
+from .facts import Fact, bad_elements
+
+__all__ = ["Checked", "failures"]
+
+# Values up to this number of elements are checked together.
+_SMALL = 4096
+
+
+class Checked(NamedTuple):
+    """A value to check, and the fact about it."""
+
+    value: Any
+    fact: Fact
+
+
+def failures(checked: Iterable[Checked]) -> list[Any]:
+    """Returns flags, one of which is set if a value has a bad element.
+
+    Small values of one type are checked together, because each reduction of a compiled program
+    takes a few microseconds.
+    """
+    flags = []
+    small: dict[np.dtype, list[Any]] = defaultdict(list)
+    for value, fact in checked:
+        aval = get_aval(value)
+        if fact.infinite:
+            flags.append(any_of(bad_elements(value, fact)))
+        elif aval.size <= _SMALL and dtypes.issubdtype(aval.dtype, np.floating):
+            small[aval.dtype].append(value)
+        else:
+            flags.append(_has_bad_element(value))
+    return flags + [_has_bad_element(_joined(values)) for values in small.values()]
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    return lax.concatenate([lax.reshape(each, (get_aval(each).size,)) for each in values], 0)
+
+
+def _has_bad_element(value: Any) -> Any:
+    # One maximum is cheaper than a conjunction of flags, and is NaN if an element is NaN. A sum of
+    # the elements times zero would not do, because compilers simplify it to zero.
+    largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
+    return lax.bitwise_not(lax.is_finite(largest))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Detected`: the values whose bad elements a screen detects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir.programs.olympuspr import Atom
+
+from .steps import Step, Way
+from .tables import Case, Part
+
+__all__ = ["Detected"]
+
+# The parts of larger values are not combined.
+_LARGEST = 1 << 16
+
+
+class Detected:
+    """The values whose bad elements are detected by the later steps of a program.
+
+    Args:
+      values: the results of the program whose bad elements are detected after it.
+
+    Attributes:
+      values: the values whose bad elements are all detected.
+      guards: for other values, a step that detects all bad elements if it guards an operand.
+    """
+
+    def __init__(self, values: set[Atom]) -> None:
+        self.values = values
+        self.guards: dict[Atom, tuple[Step, int]] = {}
+        self._ranges: dict[Atom, Any] = {}
+        self._cases: dict[Atom, set[Case]] = {}
+
+    def add(self, step: Step, ways: Sequence[Way]) -> None:
+        """Adds the operands of a step.
+
+        Args:
+          step: the step.
+          ways: for each operand, the way in which its bad elements propagate. Operands without
+            an entry at the end propagate nothing.
+        """
+        for place, (atom, way) in enumerate(zip(step.equation.invars, ways, strict=False)):
+            if way is Way.NONE:
+                continue
+            part = step.part(place)
+            if way is Way.ITSELF:
+                self._add(atom, part)
+            if isinstance(part, Case) or (part is None and way is Way.GUARDED):
+                self.guards.setdefault(atom, (step, place))
+
+    def pass_on(self, step: Step) -> bool:
+        """Adds the operands of a step whose result is detected in part.
+
+        Bad elements that an elementwise step propagates are detected in the same part. The other
+        part of an operand may be detected elsewhere, as in ``where(x > 0, x, -x)``.
+
+        Returns:
+          Whether the operands were added. Otherwise the step needs its result to be detected.
+        """
+        if step.makes or not step.is_elementwise:
+            return False
+        (var,) = step.equation.outvars
+        cases = self._cases.get(var)
+        if var in self.values or not cases:
+            return False
+        operands = zip(step.equation.invars, step.ways([True]), strict=False)
+        for place, (atom, way) in enumerate(operands):
+            is_whole = step.part(place) is None and atom.aval.shape == var.aval.shape
+            if way is Way.ITSELF and is_whole:
+                for case in cases:
+                    self._add(atom, case)
+                self.guards.setdefault(atom, self.guards[var])
+        return True
+
+    def _add(self, atom: Atom, part: Part | None) -> None:
+        if part is None:
+            complete = True
+        elif isinstance(part, Case):
+            complete = self._has_all_cases(atom, part)
+        else:
+            complete = self._has_all_ranges(atom, part)
+        if complete:
+            self.values.add(atom)
+
+    def _has_all_cases(self, atom: Atom, case: Case) -> bool:
+        cases = self._cases.setdefault(atom, set())
+        cases.add(case)
+        return all(case._replace(number=number) in cases for number in range(case.count))
+
+    def _has_all_ranges(self, atom: Atom, ranges: tuple[slice, ...]) -> bool:
+        shape = atom.aval.shape
+        if math.prod(shape) > _LARGEST:
+            return False
+        covered = self._ranges.setdefault(atom, np.zeros(shape, bool))
+        covered[ranges] = True
+        return bool(covered.all())
