@@ -13,6 +13,7 @@ from olympus_ir.lax.window_folds import neutral_element
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.pooling import is_scattered_by_views, scatter_to_extremes
 from ..tables import lowering_rules
 from .reductions import identity_value, reducer
 
@@ -149,6 +150,9 @@ def _select_and_scatter_add(
 ) -> Any:
     if not window["window_dimensions"]:
         return source  # the compiler aborts for windows without dimensions
+    if is_scattered_by_views(context, **window):
+        params = {"select_prim": select_prim, **window}
+        return context.inline_function(scatter_to_extremes, (source, operand), params)
     dtype = context.aval_out.dtype
     initial = context.scalar(0, dtype)
     operation, select, scatter = _scatter_operation(context, operand, source, initial, **window)
