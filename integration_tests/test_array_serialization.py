@@ -171,6 +171,12 @@ def some_array():
     return olympus.device_put(np.arange(2.0 * size, dtype=np.float32).reshape(size, 2), split)
 
 
+def test_arrays_of_one_of_several_processes_are_refused(monkeypatch):
+    monkeypatch.setattr("olympus_xla.platforms.backends.process_count", lambda: 2)
+    with pytest.raises(ValueError, match="Replicate it over all devices"):
+        asyncio.run(async_serialize(some_array(), get_tensorstore_spec("/tmp/a")))
+
+
 def test_without_tensorstore(monkeypatch):
     """The error says what to install, when something is to be written."""
     monkeypatch.setitem(sys.modules, "tensorstore", None)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several CPU devices for all tests, and a way to run code in a process of its own."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 
 import olympus_xla
 from olympus_ir.settings.config import config
+from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_sharding import AxisType, make_mesh
 from olympus_xla.platforms import backends
 
@@ -28,6 +30,35 @@ def devices():
 @pytest.fixture
 def mesh(devices):
     return make_mesh((2, 2), ("x", "y"), (AxisType.Auto,) * 2, devices=devices)
+
+
+@pytest.fixture
+def cpu_limits(monkeypatch):
+    """Sets sizes above which a lowering for CPUs applies; all programs are lowered anew."""
+
+    def set_limits(module, **limits):
+        for name, value in limits.items():
+            monkeypatch.setattr(module, name, value)
+        olympus_xla.clear_caches()
+
+    yield set_limits
+    monkeypatch.undo()
+    olympus_xla.clear_caches()
+
+
+@pytest.fixture
+def operations_of_xla():
+    """Returns a context in which programs have no lowerings of their own for CPUs."""
+
+    @contextlib.contextmanager
+    def context():
+        cpu_lowerings.update(False)
+        try:
+            yield
+        finally:
+            cpu_lowerings.update(True)
+
+    return context
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, device_put, jit
+from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import convolutions
 
@@ -103,7 +102,7 @@ def test_groups_are_convolved_by_themselves(numbers):
     np.testing.assert_allclose(run(*operands), expected, atol=1e-4)
 
 
-def test_derivatives_and_batches():
+def test_derivatives_and_batches(operations_of_xla):
     def loss(windows, matrix, images):
         hidden = lax.conv_general_dilated(
             lax.sin(depthwise(images, windows)), matrix, (1, 1), "VALID"
@@ -113,22 +112,15 @@ def test_derivatives_and_batches():
     images = np.stack([IMAGES, 2 * IMAGES])
     slopes = jit(vmap(grad(loss, argnums=(0, 1, 2)), (None, None, 0)))
     ours = slopes(WINDOWS, MATRIX, images)
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         theirs = jit(vmap(grad(loss, argnums=(0, 1, 2)), (None, None, 0)))(WINDOWS, MATRIX, images)
-    finally:
-        cpu_lowerings.update(True)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
 
 
 @pytest.fixture
-def every_size(monkeypatch):
-    monkeypatch.setattr(convolutions, "SMALLEST", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+def every_size(cpu_limits):
+    cpu_limits(convolutions, SMALLEST=0)
 
 
 @pytest.mark.parametrize(

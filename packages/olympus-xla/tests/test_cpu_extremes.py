@@ -70,15 +70,9 @@ def test_vectors_and_rows(length):
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """Passes find positions in arrays of all sizes."""
-    monkeypatch.setattr(extremes, "SMALLEST_SIZE", 0)
-    monkeypatch.setattr(extremes, "SMALLEST_LENGTH", 0)
-    monkeypatch.setattr(extremes, "_SMALLEST_BLOCK", 2)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(extremes, SMALLEST_SIZE=0, SMALLEST_LENGTH=0, _SMALLEST_BLOCK=2)
 
 
 @pytest.mark.parametrize(

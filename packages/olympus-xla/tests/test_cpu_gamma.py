@@ -11,9 +11,8 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, jit
+from olympus_xla import jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import trigonometry
 
@@ -43,18 +42,15 @@ def operands():
     return x[(x > 0) | (x != np.floor(x))]
 
 
-def test_errors_of_the_logarithm():
+def test_errors_of_the_logarithm(operations_of_xla):
     x = operands()
     expected = exact_lgamma(x.astype(np.float64))
     errors = np.abs(np.asarray(jit(lax.lgamma)(x)) - expected)
     away = np.abs(expected) > 1e-3
     assert np.max((errors / unit(expected))[away]) <= 0.51
     assert np.max(errors[~away]) <= 2.0**-34
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         theirs = np.abs(np.asarray(jit(lax.lgamma)(x)) - expected)
-    finally:
-        cpu_lowerings.update(True)
     assert np.max(errors / unit(expected)) <= np.max(theirs / unit(expected))
 
 
@@ -108,15 +104,12 @@ def test_half_precision(dtype):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_special_values_are_those_of_xla(name):
+def test_special_values_are_those_of_xla(name, operations_of_xla):
     values = [0.0, -0.0, -1, -2, -7, np.inf, -np.inf, np.nan, 1e-30, -1e-30, 3e38, -3e38, 1e37]
     x = np.resize(np.float32(values), 13 * 400)
     ours = np.asarray(jit(FUNCTIONS[name])(x))
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         theirs = np.asarray(jit(FUNCTIONS[name])(x))
-    finally:
-        cpu_lowerings.update(True)
     np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
@@ -150,13 +143,9 @@ def test_small_arrays_and_other_platforms_keep_the_operation(name):
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """Arrays of all sizes are computed in double precision."""
-    monkeypatch.setattr(trigonometry, "SMALLEST", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(trigonometry, SMALLEST=0)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, jit
+from olympus_xla import jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import trigonometry
 
@@ -62,15 +61,12 @@ def samples():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_single_precision(name):
+def test_single_precision(name, operations_of_xla):
     x = samples()
     ours = largest_error(name, x)
     assert ours <= FUNCTIONS[name][2]
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         assert ours <= largest_error(name, x)
-    finally:
-        cpu_lowerings.update(True)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
@@ -122,13 +118,9 @@ def test_small_arrays_and_other_platforms_keep_the_operation(name):
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """Arrays of all sizes are computed in this way."""
-    monkeypatch.setattr(trigonometry, "SMALLEST", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(trigonometry, SMALLEST=0)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_ir.settings.config_states import enable_x64
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, device_put, jit
+from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import scans
 
@@ -78,7 +77,7 @@ def test_sums_of_halves_are_rounded_once(dtype):
 
 
 @pytest.mark.parametrize("function", SCANS, ids=lambda function: function.__name__)
-def test_special_values_are_those_of_the_operation_of_xla(function):
+def test_special_values_are_those_of_the_operation_of_xla(function, operations_of_xla):
     x = RNG.choice([0.0, -0.0, 1.0, 0.5, 2.0], (8, 4096)).astype(np.float32)
     for row, value in enumerate([np.inf, -np.inf, np.nan, -np.nan]):
         x[row, 100 * (row + 1)] = value
@@ -89,11 +88,8 @@ def test_special_values_are_those_of_the_operation_of_xla(function):
         return [function(x, 1), function(x, 0, True)]
 
     ours = jit(scanned)(x)
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         theirs = jit(lambda x: scanned(x))(x)
-    finally:
-        cpu_lowerings.update(True)
     for one, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5)
         zero = np.asarray(other) == 0
@@ -120,14 +116,9 @@ def test_derivatives_and_batches():
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """Loops scan arrays of all sizes, in short blocks."""
-    monkeypatch.setattr(scans, "SMALLEST", 0)
-    monkeypatch.setattr(scans, "_LONGEST", 4)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(scans, SMALLEST=0, _LONGEST=4)
 
 
 PRIMITIVES = [lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlogsumexp_p]

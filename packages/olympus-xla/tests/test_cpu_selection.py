@@ -13,7 +13,7 @@ from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_ir.settings.config_states import enable_x64
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, device_put, jit
+from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import selection
 
@@ -90,13 +90,9 @@ def test_wrong_bounds_are_noticed(monkeypatch):
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """NumPy selects from arrays of all sizes."""
-    monkeypatch.setattr(selection, "SMALLEST_SORT", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(selection, SMALLEST_SORT=0)
 
 
 @pytest.mark.parametrize(

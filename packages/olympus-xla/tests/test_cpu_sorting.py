@@ -17,7 +17,7 @@ from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.trees import pytrees
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, device_put, jit
+from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import sorting
 
@@ -108,13 +108,9 @@ def test_keys_with_digits_that_are_all_the_same():
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """NumPy sorts arrays of all sizes."""
-    monkeypatch.setattr(sorting, "SMALLEST_SORT", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(sorting, SMALLEST_SORT=0)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.reference import reference_evaluator
-from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_testing import assert_close, cases
-from olympus_xla import clear_caches, jit
+from olympus_xla import jit
 from olympus_xla.calls import eager
 from olympus_xla.compiling.lowering.cpu import trigonometry
 
@@ -108,14 +107,11 @@ def test_angles_of_points():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_not_less_exact_than_the_operation_of_xla(name):
+def test_not_less_exact_than_the_operation_of_xla(name, operations_of_xla):
     x = RNG.normal(0, 100, 50_000).astype(np.float32)
     ours = largest_error(name, x)
-    cpu_lowerings.update(False)
-    try:
+    with operations_of_xla():
         assert ours <= largest_error(name, x)
-    finally:
-        cpu_lowerings.update(True)
 
 
 def test_derivatives_and_batches():
@@ -146,13 +142,9 @@ def test_small_arrays_and_other_platforms_keep_the_operation():
 
 
 @pytest.fixture
-def every_size(monkeypatch):
+def every_size(cpu_limits):
     """Arrays of all sizes are computed in double precision."""
-    monkeypatch.setattr(trigonometry, "SMALLEST", 0)
-    clear_caches()
-    yield
-    monkeypatch.undo()
-    clear_caches()
+    cpu_limits(trigonometry, SMALLEST=0)
 
 
 @pytest.mark.parametrize(

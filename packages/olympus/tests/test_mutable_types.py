@@ -11,8 +11,9 @@ import pytest
 
 import olympus
 import olympus.numpy as jnp
-from olympus.experimental import cur_qdd
+from olympus.experimental import cur_qdd, pallas
 from olympus.experimental.hijax import AvalQDD, HiPrimitive, MutableHiType, register_hitype
+from olympus.experimental.pallas import tpu as pallas_tpu
 from olympus.interpreters import ad, partial_eval
 
 
@@ -304,6 +305,22 @@ def test_cotangents_are_kept():
 def test_examples():
     found = olympus.vmap(lambda x: new_cell(x + 1).get())(jnp.arange(3.0))
     np.testing.assert_array_equal(found, [1, 2, 3])
+
+
+def test_kernels_beside_mutable_types():
+    """Programs are searched for high types once there is one, also those that kernels hold."""
+
+    def numbers():
+        ref = olympus.new_ref(jnp.zeros(2, jnp.int32))
+
+        @pallas.core_map(pallas_tpu.create_tensorcore_mesh("core", num_cores=2), interpret=True)
+        def write():
+            core = olympus.lax.axis_index("core")
+            ref[core] = core + 1
+
+        return ref[...]
+
+    np.testing.assert_array_equal(olympus.jit(numbers)(), [1, 2])
 
 
 def test_types_of_results():

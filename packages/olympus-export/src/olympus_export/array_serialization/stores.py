@@ -111,6 +111,19 @@ def _is_metadata_known(spec: Any) -> bool:
     return isinstance(spec, dict) and "metadata" in spec
 
 
+def _check_shared(array: Any, spec: Any) -> None:
+    """Raises ValueError if several processes have arrays of their own for the same file."""
+    if backends.process_count() == 1 or not getattr(array, "is_fully_addressable", False):
+        return
+    place = spec.get("kvstore") if isinstance(spec, dict) else spec
+    raise ValueError(
+        "async_serialize: with several processes, arrays must be spread over the devices of all of "
+        f"them, because all processes write to one file. Got an array over {array.sharding}, which "
+        f"this process holds as a whole, for {place}. Replicate it over all devices first: "
+        "olympus.device_put(array, NamedSharding(mesh, PartitionSpec()))."
+    )
+
+
 async def async_serialize(
     arr_inp: Any,
     tensorstore_spec: Any,
@@ -136,9 +149,11 @@ async def async_serialize(
       transaction: the transaction of the writes.
 
     Raises:
-      ValueError: TensorStore cannot open or create the array with this spec.
+      ValueError: TensorStore cannot open or create the array with this spec, or there are several
+        processes, and this one holds the whole array, so that each would write its own.
     """
     array = arr_inp
+    _check_shared(array, tensorstore_spec)
     if not isinstance(tensorstore_spec, dict):
         tensorstore_spec = tensorstore_spec.to_json()
     if not _is_metadata_known(tensorstore_spec):

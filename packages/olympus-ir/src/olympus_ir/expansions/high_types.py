@@ -64,20 +64,28 @@ def _has_high_types(olympuspr: Olympuspr) -> bool:
     for equation in olympuspr.eqns:
         if any(is_high(var.aval) for var in equation.outvars):
             return True
-        if any(map(has_high_types, _programs_in(equation.params))):
+        if _nests_high_types(equation.params):
             return True
     return False
 
 
-def _programs_in(params: dict[str, Any]) -> list[ClosedOlympuspr]:
-    programs = []
+def _nests_high_types(params: dict[str, Any]) -> bool:
+    """Returns whether a program among an equation's parameters has values of high types."""
     for value in params.values():
         for each in value if isinstance(value, tuple) else (value,):
             if isinstance(each, ClosedOlympuspr):
-                programs.append(each)
+                found = has_high_types(each)
             elif isinstance(each, Olympuspr):
-                programs.append(close_olympuspr(each))
-    return programs
+                # A kernel's constants are references, which are operands of its equation.
+                is_closed = not each.constvars
+                found = (
+                    has_high_types(close_olympuspr(each)) if is_closed else _has_high_types(each)
+                )
+            else:
+                continue
+            if found:
+                return True
+    return False
 
 
 # ---- values and arrays ----
@@ -184,7 +192,7 @@ def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:
     for equation in olympuspr.eqns:
         operands = [value_of(atom) for atom in equation.invars]
         rule = _rules.get(equation.primitive)
-        if rule is not None and any(map(has_high_types, _programs_in(equation.params))):
+        if rule is not None and _nests_high_types(equation.params):
             results = rule(operands, **equation.params)
         elif any(is_high(atom.aval) for atom in (*equation.invars, *equation.outvars)):
             results = _expanded(equation.primitive, operands, equation.params)

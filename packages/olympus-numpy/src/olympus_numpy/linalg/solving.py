@@ -14,6 +14,7 @@ from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.families import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, permute_rows
+from olympus_ir.lax.sizes import max_dim
 from olympus_ir.loading import deferred
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -213,8 +214,8 @@ def _pinv_of(a: Any, *rtols: Any, hermitian: bool) -> Any:
     if rtols:
         rtol = ensure_array(rtols[0]).astype(real)
     else:
-        largest_size = np.array(10 * max(a.shape[-2:]), real)
-        rtol = lax.mul(largest_size, np.array(_precision(a.dtype), real))
+        count = lax.mul(lax.size_array(max_dim(*a.shape[-2:]), real), np.array(10, real))
+        rtol = lax.mul(count, np.array(_precision(a.dtype), real))
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     cutoff = lax.expand_dims(rtol, (np.ndim(rtol),)) * s[..., :1]
     s = selection.where(s > cutoff, s, np.inf)
@@ -302,7 +303,8 @@ def _lstsq_of(a: Any, b: Any, rcond: Any, numpy_resid: bool) -> Any:
         x = lax.full((columns, b.shape[1]), 0, a.dtype)
     else:
         if rcond is None:
-            rcond = np.array(_precision(a.dtype) * max(rows, columns), real)
+            count = lax.size_array(max_dim(rows, columns), real)
+            rcond = lax.mul(count, np.array(_precision(a.dtype), real))
         else:
             rcond = selection.where(rcond < 0, _precision(a.dtype), rcond).astype(real)
         u, s, vh = svd(a, full_matrices=False)
@@ -361,7 +363,8 @@ def _matrix_rank_of(M: Any, rtol: Any, hermitian: bool) -> Any:
         return (M != 0).any().astype(np.int32)
     s = svd(M, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if rtol is None:
-        bound = largest(s, (s.ndim - 1,), False) * max(M.shape[-2:]) * _precision(s.dtype)
+        count = lax.size_array(max_dim(*M.shape[-2:]), s.dtype)
+        bound = largest(s, (s.ndim - 1,), False) * count * _precision(s.dtype)
     else:
         bound = ensure_array(rtol)
     above = s > bound[..., None]
