@@ -34,7 +34,7 @@ class Position:
 
     Attributes:
       site: the entry's site, whose kind belongs to the loop.
-      code: the number of the entry.
+      code: the number that identifies the entry.
     """
 
     def __init__(self, equation: Equation) -> None:
@@ -59,12 +59,12 @@ class Position:
         return ErrorEffect(self.site.kind, (((), "int32", False),))
 
     def noted(self, before: Any, error: Error, step: Any, effects: Sequence[ErrorEffect]) -> Error:
-        """Returns the error with the number of the iteration, if a check failed in it.
+        """Returns the error with the index of the iteration, if a check failed in it.
 
         Args:
           before: whether a check had failed before the iteration.
           error: the error after the iteration.
-          step: the number of the iteration.
+          step: the index of the iteration.
           effects: the entries of the body's checks.
         """
         failed = lax.bitwise_and(lax.bitwise_not(before), any_failed(error, effects))

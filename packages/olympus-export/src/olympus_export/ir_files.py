@@ -195,7 +195,7 @@ def tf_wrap_with_input_names(
 
 
 def set_up_flags() -> argparse.ArgumentParser:
-    """Returns the options of the command."""
+    """Returns the parser of the command's options."""
     parser = argparse.ArgumentParser(
         prog="python -m olympus.tools.olympus_to_ir", description="Writes a function as a program."
     )

@@ -24,8 +24,8 @@ class Buffer(NamedTuple):
     """A part of an allocation that holds one value.
 
     Attributes:
-      id: the number of the buffer.
-      instruction: the number of the instruction that defines the buffer.
+      id: the number that identifies the buffer.
+      instruction: the id of the instruction that defines the buffer.
       part: the index of the value in the tuple that the instruction returns; empty for arrays.
       offset: the offset in the allocation, in bytes.
       size: the size in bytes.
@@ -106,7 +106,7 @@ class Lifetimes(NamedTuple):
 # Instructions that return their operands unchanged.
 _PASSING = frozenset({"bitcast", "optimization-barrier", "add-dependency", "domain", "copy-done"})
 
-# Maps the index of each part of an instruction's result to the numbers of the part's buffers.
+# Maps the index of each part of an instruction's result to the ids of the part's buffers.
 Contents = dict[Index, set[int]]
 
 

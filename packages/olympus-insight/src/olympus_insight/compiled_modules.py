@@ -78,15 +78,15 @@ class Instruction(NamedTuple):
     """One instruction.
 
     Attributes:
-      id: the number, unique in the module.
+      id: the number that identifies the instruction in the module.
       name: the name, unique in the module.
       opcode: the operation, such as ``"fusion"``.
       shape: the type of the result.
       origin: the path of the equation that the instruction computes, such as
         ``jit(step)/jvp()/dot_general``.
       stack: the user's lines, innermost first.
-      operands: the numbers of its operands.
-      called: the numbers of the computations that it calls.
+      operands: the ids of its operands.
+      called: the ids of the computations that it calls.
       tuple_index: the part that a ``get-tuple-element`` takes.
       parameter: the position of a parameter.
       contracted: the dimensions of the first factor over which a product of matrices sums.
@@ -130,9 +130,9 @@ class Module(NamedTuple):
 
     Attributes:
       name: the name.
-      computations: the computations, by number.
-      entry: the number of the computation that a call runs.
-      instructions: all instructions, by number.
+      computations: the computations, by id.
+      entry: the id of the computation that a call runs.
+      instructions: all instructions, by id.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`CSR` and `CSC`: sparse matrices as compressed rows and as compressed columns."""
+"""`CSR` and `CSC`: sparse matrices in compressed sparse row or compressed sparse column format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Matrix = TypeVar("Matrix", bound="_Compressed")
 
 
 class _Compressed(OLYMPUSSparse):
-    """Base class of compressed rows and compressed columns; a line is a row or a column."""
+    """Base class of `CSR` and `CSC`. A line is a row of a `CSR` or a column of a `CSC`."""
 
     indices: Any
     indptr: Any
@@ -123,7 +123,7 @@ def _check_axes(name: str, axes: Sequence[int] | None) -> None:
 
 @boundary_class
 class CSR(_Compressed):
-    """Sparse matrix in compressed rows.
+    """Sparse matrix in compressed sparse row (CSR) format.
 
     `BCSR` is more general.
 
@@ -151,7 +151,7 @@ class CSR(_Compressed):
         return csr_todense(self)
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSC:
-        """Returns the transposed matrix, in compressed columns."""
+        """Returns the transposed matrix, as a `CSC`."""
         _check_axes("CSR", axes)
         return CSC(self._bufs, shape=self.shape[::-1])
 
@@ -161,7 +161,7 @@ class CSR(_Compressed):
 
 @boundary_class
 class CSC(_Compressed):
-    """Sparse matrix in compressed columns.
+    """Sparse matrix in compressed sparse column (CSC) format.
 
     Args:
       args: the values and the rows, each of shape ``(nse,)``; the column pointers, of shape
@@ -191,7 +191,7 @@ class CSC(_Compressed):
         return csr_todense(self.T).T
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR:
-        """Returns the transposed matrix, in compressed rows."""
+        """Returns the transposed matrix, as a `CSR`."""
         _check_axes("CSC", axes)
         return CSR(self._bufs, shape=self.shape[::-1])
 

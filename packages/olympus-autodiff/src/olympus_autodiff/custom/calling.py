@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of user functions in normal form, for custom rules and `checkpoint`."""
+"""Base of functions with custom derivative rules, which take all arguments by position."""
 
 from __future__ import annotations
 

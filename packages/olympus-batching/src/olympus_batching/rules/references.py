@@ -135,7 +135,7 @@ def _batched_transforms(
     batched = references.transforms_of([dim is not None for dim in dims[first:]], tree)
     dim = dims[0]
     aval = get_aval(args[0]).inner_aval  # type: ignore[attr-defined]
-    if dim is not None:  # the type is that of one example
+    if dim is not None:  # the transforms apply to one example, without the batch dimension
         aval = ShapedArray((*aval.shape[:dim], *aval.shape[dim + 1 :]), aval.dtype)
     chain: list[Any] = []
     for transform, flags in zip(transforms, batched, strict=True):
@@ -249,10 +249,9 @@ def _indexed_each(
     arrays.
     """
     own = indexer.int_indexer_shape
-    steps: dict[
-        int, int
-        # maps the position of a slice that becomes an index array to a dimension of index arrays
-    ] = {}
+    # Maps the position of each slice that becomes an index array to the dimension that it adds to
+    # the index arrays.
+    steps: dict[int, int] = {}
     shape = [axis_size, *own]
     for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:

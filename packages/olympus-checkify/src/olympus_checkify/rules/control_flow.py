@@ -73,7 +73,7 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
 
 
 class _Noted:
-    """Adds the number of the iteration to the entries of an error that a loop carries."""
+    """Adds the index of the iteration to the entries of an error that a loop carries."""
 
     def __init__(
         self, error: Error, effects: Sequence[ErrorEffect], position: Position | None
@@ -83,7 +83,7 @@ class _Noted:
         self.position = position
         self.effects = [*effects] if position is None else [*effects, position.effect]
         self.count = len(error.leaves(effects))
-        # Without a position the loop carries no number.
+        # Without a position, the loop does not carry the index of the iteration.
         self.first_step: Any = () if position is None else np.int32(0)
 
     def next(self, step: Any) -> Any:

@@ -65,7 +65,7 @@ def get_tensorstore_spec(
       ckpt_path: where to store the array: an absolute path, or the address of an object in the
         cloud.
       ocdbt: whether to store the arrays of one folder in a single database, at the parent path.
-      process_idx: the number of the process, if each process writes its own database.
+      process_idx: the index of the process, if each process writes its own database.
       arr: the array, which determines the chunks.
       driver: ``"zarr"`` or ``"zarr3"``.
 

@@ -133,7 +133,7 @@ class Exported:
         return f"Exported(fun_name={self.fun_name}, ...)"
 
     def solution(self) -> Any:
-        """Returns the solution that computes dimension variables from argument shapes."""
+        """Returns the equations that determine the dimension variables from the argument shapes."""
         if self._solution is None:
             shapes = [aval.shape for aval in self.in_avals]
             self._solution = solve(shapes, functools.partial(path_of, self.in_tree))

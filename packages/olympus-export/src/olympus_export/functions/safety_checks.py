@@ -16,12 +16,12 @@ class DisabledSafetyCheck:
 
     @classmethod
     def platform(cls) -> DisabledSafetyCheck:
-        """Returns the check that a call is on a platform for which the function was exported."""
+        """Returns an object that allows calls on platforms other than those of the export."""
         return cls("platform")
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Returns the check that a custom call's target has a guarantee of stability.
+        """Returns an object that allows custom calls of a target without stability guarantee.
 
         Args:
           target_name: the name of the foreign function.

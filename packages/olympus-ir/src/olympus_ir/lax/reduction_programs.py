@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracing of the functions of two elements that reduce arrays."""
+"""Tracing of the binary functions that reductions apply to elements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def traced_function(
 def traced_reduction(
     name: str, computation: Callable[..., Any], operands: Any, init_values: Sequence[Any]
 ) -> ClosedOlympuspr:
-    """Traces a function of two elements, or of two pytrees of elements.
+    """Traces the binary function of a reduction, on elements or pytrees of elements.
 
     Args:
       name: the operation, for error messages.

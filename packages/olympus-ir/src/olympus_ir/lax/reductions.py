@@ -413,7 +413,7 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: ShardingLike = None,
 ) -> PyTree:
-    """Reduces arrays over dimensions by a function of two elements.
+    """Reduces arrays over dimensions by a binary function.
 
     Args:
       operands: an array, or a pytree of arrays of one shape.

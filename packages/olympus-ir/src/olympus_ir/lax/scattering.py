@@ -142,7 +142,7 @@ scatter_max_p = _scatter_primitive("scatter-max")
 
 
 def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympuspr, tuple]:
-    """Returns the program of a function of two elements, and its constants."""
+    """Returns the program of a binary function of scalars, and its constants."""
     aval = ShapedArray((), dtype)
     program, constants = trace_to_olympuspr(
         lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)

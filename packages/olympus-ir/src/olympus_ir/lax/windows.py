@@ -268,7 +268,7 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> PyTree:
-    """Reduces each window of one or more arrays by a function of two elements.
+    """Reduces each window of one or more arrays by a binary function.
 
     Args:
       operand: an array, or a pytree of arrays of one shape.

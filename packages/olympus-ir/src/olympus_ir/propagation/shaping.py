@@ -63,7 +63,7 @@ def _reshape(
     if shape == new_sizes or not any(entries):
         return entries if shape == new_sizes else reshaped
     sizes = layout_of(operands).mesh.shape
-    # Symbolic sizes cannot be factored; dimensions of size zero have no order.
+    # `_groups` compares products of sizes, so all sizes must be known and positive.
     fixed = all(type(size) is int and size for size in (*shape, *new_sizes))
     for sources, targets in _groups(shape, new_sizes) if fixed else [((), ())]:
         merged = _merged([entries[source] for source in sources]) if fixed else None

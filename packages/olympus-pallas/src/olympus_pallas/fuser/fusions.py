@@ -432,8 +432,8 @@ def get_stateful_output_fusion_values(
       Four things: a function ``new(values, *args, **kwargs)``; the values, a tuple of arrays and
       references; an empty tuple, which holds prefetched scalars in JAX; and a dictionary. The
       function returns the fusion's result or, if the fusion writes references, the pair of this
-      result and a tuple of the new contents. The dictionary maps the number of each new content
-      among the function's flat results to the number of the reference among the values.
+      result and a tuple of the new contents. The dictionary maps the position of each new content
+      among the function's flat results to the position of the reference among the values.
 
     Example:
       >>> import numpy as np

@@ -31,9 +31,10 @@ __all__ = ["place_of", "remote"]
 
 
 def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
-    """Returns the numbers of a device and of a core.
+    """Returns the id of a device and the index of a core.
 
-    The number of the core is None if ``device_id`` names no core; this core is then meant.
+    The index of the core is None if ``device_id`` names no core. `remote` then keeps the index of
+    the core that has the buffer.
     """
     sizes = dict(core.mesh_axes)
     on_core: Any = None
@@ -130,7 +131,7 @@ def _kept_rows(source: Site, target: Site) -> tuple[Site, Site]:
 
 def _rows(site: Site, rows: np.ndarray) -> Site:
     transforms = site.transforms
-    if isinstance(site, RowsOf):  # the last index has the numbers of all rows
+    if isinstance(site, RowsOf):  # the last transform has the indices of all rows
         *transforms, last = transforms
         numbers, *rest = last.indices
         index = NDIndexer((numbers[rows], *rest), last.shape, rows.shape)

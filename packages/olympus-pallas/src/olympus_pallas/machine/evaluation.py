@@ -45,8 +45,8 @@ class Core:
 
     Attributes:
       run: the run of the program.
-      device: the number of the core's device in the run.
-      number: the number of the core among the device's cores.
+      device: the id of the core's device in the run.
+      number: the index of the core among the device's cores.
       settings: the parameters of interpretation: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
       places: the index along each named axis, of devices and of cores.

@@ -28,8 +28,8 @@ class Buffer:
       array: the elements; of semaphores, their values.
       name: name by which other cores find the buffer; cores that run one program give it the same
         name.
-      device: the number of the device.
-      core: the number of the core, or None where the device's cores share the buffer.
+      device: the id of the device.
+      core: the index of the core, or None where the device's cores share the buffer.
     """
 
     __slots__ = ("array", "arrivals", "core", "device", "name", "needed", "past")

@@ -107,7 +107,7 @@ def planar_snake(
     and through every other strip backwards.
 
     Args:
-      lin_idx: the number of the step.
+      lin_idx: the index of the step.
       shape: the sizes of the plane.
       minor_dim: the dimension that is cut.
       tile_width: the width of a strip.

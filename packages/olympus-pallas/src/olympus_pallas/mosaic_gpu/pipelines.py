@@ -232,7 +232,7 @@ class _Warpgroups:
     Attributes:
       axis: the axis of the threads.
       num_compute: the number of threads that compute.
-      memory_thread: the number of the thread that copies.
+      memory_thread: the index of the thread that copies.
       memory_registers: the number of registers that the copying thread keeps.
       manual_consumed_barriers: whether the body itself arrives at the barriers ``consumed``.
       compute_context: the function around the loop of the computing threads, or None.

@@ -126,7 +126,7 @@ def copy_smem_to_gmem(
       src: source, a reference in SMEM; call `commit_smem` after writing it.
       dst: destination, a reference in GMEM.
       predicate: a boolean scalar, whether to make the copy.
-      commit_group: whether the copy ends its group; waits count groups of copies.
+      commit_group: whether the copy ends a group, as `commit_smem_to_gmem_group` does.
       reduction_op: the combination of old and new elements: ``"add"``, ``"min"``, ``"max"``,
         ``"and"``, ``"or"``, ``"xor"``; None to replace the old elements.
 
@@ -143,7 +143,7 @@ def copy_smem_to_gmem(
 
 
 def commit_smem_to_gmem_group() -> None:
-    """Ends a group of copies to global memory; a wait counts groups."""
+    """Ends a group of copies to global memory, for which `wait_smem_to_gmem` can wait."""
     bind_operation(commit_group_p, ())
 
 
@@ -514,7 +514,7 @@ def multimem_load_reduce(
 
 
 def warp_map(f: Callable[[Any], Any], /) -> None:
-    """Calls a function with the number of each of the four warps of this thread, a warpgroup.
+    """Calls a function for each of the four warps of this warpgroup, with the index of the warp.
 
     Args:
       f: the function. It has side effects on references, and returns nothing.

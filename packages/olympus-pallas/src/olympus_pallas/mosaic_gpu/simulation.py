@@ -163,7 +163,7 @@ def _wait_copies(core: Core, params: Any, count: Any) -> None:
 
 
 def finish(core: Core) -> None:
-    """Executes the copies that a thread has not waited for."""
+    """Executes the pending copies of the thread that ``core`` simulates."""
     for group in [*core.state.pop("groups", []), core.state.pop("open group", [])]:
         for copy in group:
             copy()
@@ -266,7 +266,7 @@ def _tcgen05_commit(core: Core, params: Any, barrier: Site) -> None:
 
 
 def _devices(core: Core, axes: Sequence[Any]) -> list[int]:
-    """Returns the numbers of the devices with the same indices along all but the given axes."""
+    """Returns the ids of the devices with the same indices along all but the given axes."""
     ranges = [
         range(size) if name in axes else (core.places[name],) for name, size in core.mesh_axes
     ]

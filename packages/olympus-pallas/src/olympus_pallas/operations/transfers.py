@@ -68,7 +68,7 @@ __all__ = [
 
 
 class DeviceIdType(enum.Enum):
-    """Kinds of device ids: the indices of the device in the mesh, or its number."""
+    """Kinds of device ids: the indices along the axes of the mesh, or one logical id."""
 
     MESH = "mesh"
     LOGICAL = "logical"

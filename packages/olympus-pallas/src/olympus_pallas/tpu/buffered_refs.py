@@ -182,7 +182,7 @@ class BufferedRef(BufferedRefBase):
     """An operand of a pipeline with several buffers in vector memory.
 
     The operand is a pytree. Its leaves are descriptions of the buffers, or references to them, and
-    counts of copies. A count modulo the number of buffers is the number of the buffer in use.
+    counts of copies. A count modulo the number of buffers is the index of the buffer in use.
 
     Attributes:
       window_ref: the buffers.
@@ -364,22 +364,22 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def current_copy_in_slot(self) -> Any:
-        """The buffer of the next copy in."""
+        """The index of the buffer of the next copy in."""
         return self._slot("copy_in_slot")
 
     @property
     def current_wait_in_slot(self) -> Any:
-        """The buffer that is read next."""
+        """The index of the buffer that is read next."""
         return self._slot("wait_in_slot")
 
     @property
     def current_copy_out_slot(self) -> Any:
-        """The buffer of the next copy out."""
+        """The index of the buffer of the next copy out."""
         return self._slot("copy_out_slot")
 
     @property
     def current_wait_out_slot(self) -> Any:
-        """The buffer whose copy out is waited for next."""
+        """The index of the buffer whose copy out is waited for next."""
         return self._slot("wait_out_slot")
 
     def initialize_slots(self) -> BufferedRef:

@@ -73,7 +73,7 @@ def matmul_push_rhs(
     Args:
       rhs: a matrix as large as the unit.
       staging_register: the register that keeps the factor until its use. It must be empty.
-      mxu_index: the number of the matrix unit.
+      mxu_index: the index of the matrix unit.
       transpose: whether to use the transpose of ``rhs`` as the factor.
     """
     matmul_push_rhs_p.bind(
@@ -89,7 +89,7 @@ def matmul_acc_lhs(
     Args:
       acc_addr: the address of the accumulators to which the product is added.
       lhs: the left factor.
-      mxu_index: the number of the matrix unit.
+      mxu_index: the index of the matrix unit.
       load_staged_rhs: the register whose right factor is used from now on; None to use the right
         factor of the previous product.
     """
@@ -105,7 +105,7 @@ def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int
       acc_addr: the address of the accumulators.
       shape: the shape of the sum.
       dtype: the dtype of the sum.
-      mxu_index: the number of the matrix unit.
+      mxu_index: the index of the matrix unit.
 
     Returns:
       An array of the given shape and dtype.

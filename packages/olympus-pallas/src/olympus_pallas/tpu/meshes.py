@@ -24,7 +24,7 @@ class TensorCore:
     """A tensor core of a TPU.
 
     Args:
-      id: the number of the core.
+      id: the index of the core.
     """
 
     id: int

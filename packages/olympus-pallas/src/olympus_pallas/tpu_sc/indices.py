@@ -26,8 +26,8 @@ class Indices:
     """Indices of rows, ``ref.at[Indices(values)]``, for copies that gather or scatter.
 
     Args:
-      values: the numbers of the rows, an array of integers of one dimension, or a reference to one.
-      ignored_value: a copy leaves out the rows that have this number. A gather leaves the
+      values: the indices of the rows, an array of integers of one dimension, or a reference to one.
+      ignored_value: a copy leaves out the rows that have this index. A gather leaves the
         corresponding rows of its target unchanged. A scatter does not write the corresponding rows
         of its source.
 

@@ -229,7 +229,7 @@ def binomial(
                 f"binomial requires the shapes of its parameters, {shapes[0]} and {shapes[1]}, to "
                 f"broadcast to shape={shape}"
             )
-    # Trials are counted in the dtype of the probabilities, for every dtype of the result.
+    # Trials are counted in the dtype of the probabilities, whatever the dtype of the result.
     own: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
     samples = sample_binomial(
         key,

@@ -41,7 +41,8 @@ def minimize_bfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithm 6.1.
 
     Args:
-      evaluate: function of a vector that returns the value and the direction of steepest ascent.
+      evaluate: function of a vector that returns the value and the gradient. For a complex vector,
+        the gradient is the direction of steepest ascent, the conjugate of the result of `grad`.
       x0: the start, a vector of shape (n,).
       gtol: the norm of the gradient at which to stop.
       norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.

@@ -48,7 +48,8 @@ def minimize_lbfgs(
     Nocedal, Wright: Numerical Optimization, second edition, algorithms 7.4 and 7.5.
 
     Args:
-      evaluate: function of a vector that returns the value and the direction of steepest ascent.
+      evaluate: function of a vector that returns the value and the gradient. For a complex vector,
+        the gradient is the direction of steepest ascent, the conjugate of the result of `grad`.
       x0: the start, a vector of shape (n,).
       maxiter: the greatest number of iterations; 200 n if None.
       norm: the order of the gradient's norm, as in ``numpy.linalg.norm``.

@@ -275,7 +275,8 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Evaluates the sine and cosine integrals; DLMF 6.2.9 and 6.2.11.
 
     Args:
-      x: an array or scalar of real numbers. The cosine integral takes the absolute value.
+      x: an array or scalar of real numbers. The cosine integral of a negative number is that of
+        its absolute value; that of negative infinity is NaN.
 
     Returns:
       A pair of floating arrays of the shape of ``x``: the sine integral and the cosine integral.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BCSR: sparse arrays as batches of compressed rows.
+"""BCSR: batches of sparse matrices in compressed sparse row format.
 
 Modules here import `core` and `bcoo`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`BCSR`: sparse matrices as compressed rows, in batches."""
+"""`BCSR`: batches of sparse matrices in compressed sparse row format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["BCSR", "make_rows"]
 
 @boundary_class
 class BCSR(OLYMPUSSparse):
-    """Sparse matrices in compressed rows, in batches.
+    """Batches of sparse matrices in compressed sparse row (CSR) format.
 
     The dimensions are batch dimensions, two sparse dimensions (rows and columns), and dense
     dimensions. Entries are sorted by row; ``indptr`` holds the start of each row.

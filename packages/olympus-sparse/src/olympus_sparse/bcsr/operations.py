@@ -112,7 +112,7 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCSR:
-    """Converts a dense array to compressed rows.
+    """Converts a dense array to a `BCSR`.
 
     Args:
       mat: the dense array.
@@ -167,7 +167,7 @@ define_batching_by_expansion(bcsr_extract_p)
 
 
 def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
-    """Gathers the values of a dense array at the coordinates of compressed rows.
+    """Gathers the values of a dense array at the coordinates of the entries of a `BCSR`.
 
     Args:
       indices: the columns, of shape (*batch, nse).
@@ -234,7 +234,7 @@ def bcsr_dot_general(
     preferred_element_type: Any = None,
     out_sharding: Any = None,
 ) -> Any:
-    """Contracts compressed rows and a dense array.
+    """Contracts a `BCSR` and a dense array.
 
     Args:
       lhs: the left operand, a BCSR.

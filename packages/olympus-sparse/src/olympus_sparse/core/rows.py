@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Row pointers of compressed rows: the start of each row's entries, and the end of the last row."""
+"""Row pointers of the CSR format: the start of each row's entries, and the end of the last row."""
 
 from __future__ import annotations
 

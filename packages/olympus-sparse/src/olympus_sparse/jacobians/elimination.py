@@ -40,7 +40,7 @@ call_rules: set[Rule] = set()
 
 
 def eliminate(closed: ClosedOlympuspr, operands: Sequence[Any]) -> list[Any]:
-    """Returns the results of a program; those that are linear in a linear operand are `Linear`."""
+    """Evaluates a program; results that depend on `Linear` operands are `Linear`, too."""
     return run_terms(closed.olympuspr, [*closed.consts, *operands])
 
 
@@ -146,7 +146,7 @@ def _like(operand: Any) -> Any:
 
 
 def _numbers(operand: Any, start: int) -> np.ndarray:
-    """Returns the numbers of an operand's elements among those of all operands; -1 for zeros."""
+    """Returns the indices of an operand's elements among those of all operands; -1 for zeros."""
     if not isinstance(operand, Linear):
         return np.full(np.shape(operand), -1)
     return np.arange(start, start + operand.size).reshape(operand.shape)

@@ -44,8 +44,8 @@ class Block:
 
     Attributes:
       places: the positions of the entries in the flat array of all entries.
-      rows: the number of the result's element for each entry; they are sorted.
-      columns: the number of the argument's element for each entry.
+      rows: the flat index of the result's element for each entry; they are sorted.
+      columns: the flat index of the argument's element for each entry.
       out_shape: the shape of the result.
       in_shape: the shape of the argument.
     """

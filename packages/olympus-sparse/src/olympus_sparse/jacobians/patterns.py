@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns: for each element of an array, the set of inputs that it depends on.
 
-A pattern is a Boolean matrix in SciPy's compressed rows. Its rows are the elements of the array in
-row-major order, its columns the elements of the inputs. Sums and products of such matrices are
-unions of sets. ``None`` stands for a pattern without entries.
+A pattern is a Boolean matrix in SciPy's compressed sparse row format. Its rows are the elements of
+the array in row-major order, its columns the elements of the inputs. Sums and products of such
+matrices are unions of sets. ``None`` stands for a pattern without entries.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Flow(NamedTuple):
 
     @property
     def ids(self) -> np.ndarray:
-        """The numbers of the elements, in an array of the value's shape."""
+        """The flat indices of the elements, in an array of the value's shape."""
         return np.arange(self.size).reshape(self.shape)
 
 
@@ -72,10 +72,10 @@ def identity(size: int, width: int, start: int) -> Pattern:
 
 
 def relation(outputs: np.ndarray, inputs: np.ndarray, shape: tuple[int, int]) -> Pattern:
-    """Returns the matrix that is true at the given pairs of rows and columns.
+    """Returns the matrix that is true at the given pairs of a row and a column.
 
-    Multiplied with the pattern of an operand it gives the pattern of a result. Pairs with a
-    negative number are left out.
+    The product of this matrix and the pattern of an operand is the pattern of a result. Pairs with
+    a negative index are left out.
     """
     outputs, inputs = (each.ravel() for each in np.broadcast_arrays(outputs, inputs))
     kept = (outputs >= 0) & (inputs >= 0)
@@ -85,7 +85,7 @@ def relation(outputs: np.ndarray, inputs: np.ndarray, shape: tuple[int, int]) ->
 
 
 def select_rows(pattern: Pattern, ids: np.ndarray) -> Pattern:
-    """Returns the rows with the given numbers; negative numbers give empty rows."""
+    """Returns the rows at the given indices; negative indices give empty rows."""
     if pattern is None:
         return None
     ids = np.ravel(ids)
@@ -125,7 +125,7 @@ def united_rows(pattern: Pattern, groups: np.ndarray, count: int) -> Pattern:
 
     Args:
       pattern: the pattern.
-      groups: the number of the group of each row.
+      groups: the index of the group of each row.
       count: the number of groups.
     """
     if pattern is None:

@@ -64,9 +64,9 @@ def _union_of_operands(results: Sequence[Any], *operands: Flow, **_: Any) -> Pat
 
 
 def numbered(operands: Sequence[Flow]) -> tuple[list[np.ndarray], Pattern]:
-    """Returns arrays of row numbers for operands, and the pattern that has these rows.
+    """Returns arrays of row indices for operands, and the pattern that has these rows.
 
-    Elements of operands without a pattern have the number -1.
+    Elements of operands without a pattern have the index -1.
     """
     arrays, start = [], 0
     present = [operand for operand in operands if operand.pattern is not None]
@@ -84,7 +84,7 @@ def numbered(operands: Sequence[Flow]) -> tuple[list[np.ndarray], Pattern]:
 def moved_elements(primitive: Primitive, count: int | None = None) -> Rule:
     """Returns the rule of a primitive that only moves elements.
 
-    The reference rule of the primitive is applied to the numbers of the rows.
+    The reference rule of the primitive is applied to the indices of the rows.
 
     Args:
       primitive: the primitive.

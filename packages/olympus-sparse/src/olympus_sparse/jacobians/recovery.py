@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of a pattern, in its order, from terms.
+"""Recovery of the entries of a pattern, row by row, from the coefficients of terms.
 
-One of four programs computes the entries. If an entry has several terms, terms are added. If many
-entries are constant, the other entries are put among the constants. If rows have equal structure,
-they are stacked. Otherwise the coefficient of each entry is picked.
+`entries_of` takes the first of four ways that applies:
+
+1. If an entry has several coefficients, a scatter adds them.
+2. If many coefficients are constant, the others are written into an array of the constants.
+3. If the rows form a few ranges of equal structure, slices of the coefficients are stacked.
+4. Otherwise, a gather picks the coefficient of each entry.
+
+The scatter also replaces ways 3 and 4 if several entries have no coefficient.
 """
 
 from __future__ import annotations
@@ -131,7 +136,7 @@ def _among_constants(pieces: Sequence[_Piece], count: int, dtype: Any) -> Any:
 def _stacked(coefficients: Sequence[Any], sources: np.ndarray, pattern: Pattern) -> Any:
     """Returns the entries as columns side by side; None if rows differ too much.
 
-    The source of an entry is the number of its coefficient among all coefficients. In a range of
+    The source of an entry is the index of its coefficient among all coefficients. In a range of
     rows, the rows have equally many entries, and the sources of a row are those of the row before,
     plus one. Then the entries at one place of all these rows are a slice of the coefficients.
     """

@@ -127,7 +127,7 @@ def substitution_of(pattern: Pattern, colors: np.ndarray) -> Substitution:
     rows = np.repeat(np.arange(count), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)
     is_edge = rows != columns
-    # A node is a vertex and the color of some of its neighbors.
+    # A node is a pair of a vertex and a color that one or more of its neighbors have.
     keys = rows * number + colors[columns]
     mirrored = columns * number + colors[rows]
     nodes, place = np.unique(keys[is_edge], return_inverse=True)

@@ -47,8 +47,8 @@ class Term(NamedTuple):
     Attributes:
       columns: the column for each element; -1 where the term has no entry.
       coefficient: the coefficients, of the shape of ``columns`` or of rank zero.
-      rows: the number of the value's element for each entry; None for terms with the shape of the
-        value, which have one entry for each element.
+      rows: the flat index of the value's element for each entry; None for terms with the shape of
+        the value, which have one entry for each element.
     """
 
     columns: np.ndarray
@@ -138,7 +138,7 @@ def broadcast(value: Linear, shape: tuple[int, ...]) -> list[Term]:
 def expanded(term: Term, ids: np.ndarray) -> Term:
     """Moves a term with rows to a value whose element ``i`` is the old value's element ``ids[i]``.
 
-    An element with a negative number is not among the old ones. Old elements may occur repeatedly.
+    An element with a negative index is not among the old ones. Old elements may occur repeatedly.
     """
     assert term.rows is not None
     flat = ids.ravel()

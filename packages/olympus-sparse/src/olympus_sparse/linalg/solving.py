@@ -79,7 +79,7 @@ define_batching_by_expansion(spsolve_p)
 def spsolve(
     data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1
 ) -> Any:
-    """Solves ``A x = b`` for a sparse square matrix in compressed rows, by factorization.
+    """Solves ``A x = b`` for a square matrix in compressed sparse row format, by factorization.
 
     SciPy solves the system, on the host.
 

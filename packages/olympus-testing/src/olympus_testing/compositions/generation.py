@@ -54,7 +54,7 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
 
     Args:
       seed: the seed of a run.
-      number: the number of the program in the run.
+      number: the index of the program in the run.
       devices: the number of devices that the program can use.
       length: the greatest number of operations outside of inner functions.
 

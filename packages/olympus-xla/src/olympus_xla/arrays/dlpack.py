@@ -61,7 +61,7 @@ def _raw_platform(device: Any) -> str:
 
 
 def dlpack_device(self: Any) -> tuple[DLDeviceType, int]:
-    """Returns the kind and the number of the device, in DLPack's numbering."""
+    """Returns the type and the id of the array's device, in DLPack's numbering."""
     device = _single_device(self)
     kind = _TYPE_OF_PLATFORM.get(_raw_platform(device))
     if kind is None:

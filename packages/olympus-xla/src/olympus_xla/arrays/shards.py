@@ -102,7 +102,7 @@ def global_shards(array: Any) -> list[Shard]:
 
 
 def _places(sharding: Any, shape: tuple[int, ...]) -> Iterator[tuple[Any, Index, int]]:
-    """Yields the device, the index and the replica number of each shard."""
+    """Yields the device, the index and the replica id of each shard."""
     replicas: Counter[tuple] = Counter()
     indices = shard_indices(sharding, shape)
     for device, index in zip(sharding._device_assignment, indices, strict=True):

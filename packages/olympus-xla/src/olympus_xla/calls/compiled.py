@@ -224,7 +224,7 @@ def _result_sharding(hlo: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
-    """Returns the sharding in a result's type if it is equivalent to a given one, else None."""
+    """Returns the sharding in a result's type if it is equivalent to ``sharding``, else None."""
     layout = getattr(aval, "layout", None)
     if layout is None or layout.mesh.axis_names != placement.mesh.axis_names:
         return None
@@ -233,9 +233,9 @@ def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
-    """Returns the user's form of an operand's sharding if there is an equivalent one.
+    """Returns an operand's sharding that is equivalent to ``sharding``; if none is, ``sharding``.
 
-    For example, the user's form may be ``P('x', None)``.
+    The result thus keeps the form in which the user wrote a spec, such as ``P('x', None)``.
     """
     for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (

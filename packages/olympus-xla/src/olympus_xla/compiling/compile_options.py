@@ -27,7 +27,7 @@ def compile_options(
     """Returns XLA's compile options for a computation on the given devices.
 
     Args:
-      device_ids: the devices' numbers; None if they are not fixed.
+      device_ids: the ids of the devices; None if they are not fixed.
       partitions: the number of devices over which the computation is divided.
       replicas: the number of copies that run on different data; by default, the largest number that
         the devices allow.
@@ -158,8 +158,8 @@ def get_compile_options(
     Args:
       num_replicas: the number of copies that run on different data.
       num_partitions: the number of devices over which each copy is divided.
-      device_assignment: the numbers of the devices, one row for each replica. With a single
-        partition, a flat sequence with one number for each replica is allowed. If None, the client
+      device_assignment: the ids of the devices, one row for each replica. With a single
+        partition, a flat sequence with one id for each replica is allowed. If None, the client
         chooses the devices.
       env_options_overrides: XLA's options by name.
       fdo_profile: a profile of earlier runs, which guides optimisation.

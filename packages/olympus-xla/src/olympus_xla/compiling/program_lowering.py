@@ -62,8 +62,9 @@ __all__ = ["Lowered", "has_symbolic_shapes", "lower"]
 # operands, so the compiler does not have to read or fold them.
 _LARGEST_INLINE_CONSTANT = 1024
 
-# The number of constants that a warning lists, and of frames if a flag requests all frames.
+# The number of constants that a warning lists.
 _MOST_REPORTED = 5
+# The number of frames that the warning shows if a flag requests all frames.
 _ALL_FRAMES = 1000
 
 

@@ -448,7 +448,7 @@ def local_devices(
     """Returns the devices of a backend that belong to one process.
 
     Args:
-      process_index: the number of the process; None for this process.
+      process_index: the index of the process; None for this process.
       backend: the name of a platform; None for the default.
       host_id: an older name of ``process_index``.
 

@@ -169,7 +169,7 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 
-# The methods, in the order in which they are tried.
+# The methods that detect the cluster, in the order in which they are tried.
 _METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
     "environment": _environment,
     "slurm": _slurm,

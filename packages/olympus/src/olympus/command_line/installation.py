@@ -172,7 +172,7 @@ def _jax_problems() -> Iterator[Problem]:
 
 
 def devices() -> list[dict[str, Any]]:
-    """Returns the platform, kind and number of each device of the default platform.
+    """Returns the platform, kind and id of each device of the default platform.
 
     Raises:
       RuntimeError: a platform that the settings request cannot be used.

@@ -63,7 +63,7 @@ def _reshape(
     padded = lengths.shape(new_sizes)
     if _keeps_prefixes(shape, new_sizes) and math.prod(operand.shape) == math.prod(padded):
         return lax.reshape(operand, padded)
-    # An element of the result has the same row-major number among valid elements as in the operand.
+    # An element has the same flat index among the valid elements of the result and of the operand.
     places = [lax.broadcasted_iota(np.int32, padded, axis) for axis in range(len(padded))]
     number = _number(places, [lengths.value(size) for size in new_sizes])
     sources = []
@@ -77,7 +77,7 @@ def _reshape(
 
 
 def _number(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """Returns the row-major numbers of elements, given the positions along each axis."""
+    """Returns the flat (row-major) indices of elements, given their positions along each axis."""
     total = lax.full_like(places[0], 0)
     for place, size in zip(places, sizes, strict=True):
         scale = lax.broadcast(lax.convert_element_type(size, np.int32), place.shape)

@@ -132,7 +132,7 @@ def _destination(
 
 
 def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) -> tuple[Any, Any]:
-    """Returns the number of a device, and of its core if a core is given."""
+    """Returns the id of a device, and the index of its core; None if no core is given."""
     sizes = dict(builder.kernel.mesh_axes)
     if not isinstance(device_id, Mapping | tuple | list):
         if kind is DeviceIdType.LOGICAL or len(sizes) == 1:

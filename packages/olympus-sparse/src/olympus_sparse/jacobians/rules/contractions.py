@@ -47,10 +47,10 @@ def _factor(
 
     Args:
       factor: the factor.
-      ids: the numbers of the factor's elements, [batch, row, contracted].
+      ids: the flat indices of the factor's elements, [batch, row, contracted].
       other: the other factor.
-      other_ids: the numbers of the other factor's elements, [batch, column, contracted].
-      out_ids: the numbers of the elements of the result, [batch, row, column].
+      other_ids: the flat indices of the other factor's elements, [batch, column, contracted].
+      out_ids: the flat indices of the result's elements, [batch, row, column].
     """
     if factor.pattern is None:
         return None

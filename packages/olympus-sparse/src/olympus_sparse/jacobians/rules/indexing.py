@@ -35,7 +35,7 @@ def _window_ids(
     window: Sequence[int],
     clamps: bool,
 ) -> np.ndarray:
-    """Returns the numbers of the elements in the window at each index vector.
+    """Returns the flat indices of the elements in the window at each index vector.
 
     Args:
       shape: the shape of the operand.
@@ -47,7 +47,7 @@ def _window_ids(
 
     Returns:
       An array with the batch dimensions of the indices and the dimensions of the operand. The
-      numbers of windows out of bounds are -1.
+      flat indices for windows out of bounds are -1.
     """
     places = indices.shape[:-1]
     starts = np.zeros((*places, len(shape)), np.int64)
@@ -97,7 +97,7 @@ def _gather(
 def _gathered_ids(
     shape: Sequence[int], indices: np.ndarray, numbers: Any, slice_sizes: Sequence[int], mode: Any
 ) -> np.ndarray:
-    """Returns for each element of a gather's result the number of the operand's element."""
+    """Returns for each element of a gather's result the flat index of the operand's element."""
     ids = _window_ids(
         shape,
         indices,
@@ -170,7 +170,7 @@ def _scatter(accumulates: bool) -> Any:
 def _scatter_targets(
     operand: Flow, indices: np.ndarray, updates: Flow, numbers: Any, mode: Any
 ) -> np.ndarray:
-    """Returns for each update the number of the element of the operand that it changes."""
+    """Returns for each update the flat index of the operand's element that it changes."""
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates.shape[axis] for axis in numbers.update_window_dims])
     window = [1 if axis in removed else next(sizes) for axis in range(len(operand.shape))]

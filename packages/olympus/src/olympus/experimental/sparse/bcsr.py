@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse arrays as batches of compressed rows."""
+"""Batches of sparse matrices in compressed sparse row format."""
 
 import olympus_sparse as _sparse
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse matrices as compressed rows and columns."""
+"""Sparse matrices in compressed sparse row or compressed sparse column format."""
 
 from olympus_sparse import (
     CSC,

@@ -78,7 +78,7 @@ def power(base: Any, exponent: Any, *, shape: tuple[int, ...], dtype: Any) -> An
 
 
 def is_half_integer(exponent: float) -> bool:
-    """Returns whether `half_integer_power` computes powers with an exponent."""
+    """Returns whether `half_integer_power` supports an exponent."""
     return abs(exponent) <= _LARGEST_HALF and exponent % 1 == 0.5
 
 

@@ -41,7 +41,7 @@ _MOST_PLACES = 16
 
 
 def is_selected_by_numpy(context: LoweringContext, aval: Any) -> bool:
-    """Returns whether `select_by_numpy` replaces a sort of lines of this type."""
+    """Returns whether `select_by_numpy` replaces a sort of arrays of this type."""
     return (
         is_for_this_cpu(context)
         and is_static(aval.shape)
