@@ -102,6 +102,42 @@ def test_groups_are_convolved_by_themselves(numbers):
     np.testing.assert_allclose(run(*operands), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")], ids=str)
+@pytest.mark.parametrize(
+    ("strides", "padding", "dilation"),
+    [
+        ((1, 1), ((1, 1), (1, 0)), (1, 1)),
+        ((2, 1), ((0, 2), (0, 0)), (1, 2)),
+        ((1, 2), ((0, 0), (1, 1)), (1, 1)),
+    ],
+)
+def test_derivatives_of_windows_are_products(numbers, strides, padding, dilation):
+    lhs_places, rhs_places = (
+        ["NCHW".index(letter) for letter in numbers[0]],
+        ["OIHW".index(letter) for letter in numbers[1]],
+    )
+    images = RNG.normal(size=(3, 5, 22, 23)).astype(np.float32)
+    windows = RNG.normal(size=(7, 5, 3, 2)).astype(np.float32)
+
+    def convolve(x, w):
+        return lax.conv_general_dilated(
+            x, w, strides, padding, dimension_numbers=numbers, rhs_dilation=dilation
+        )
+
+    x, w = np.transpose(images, lhs_places), np.transpose(windows, rhs_places)
+    weights = RNG.normal(size=np.asarray(convolve(x, w)).shape).astype(np.float32)
+    slope = jit(grad(lambda w, x, y: lax.reduce_sum(lax.mul(convolve(x, w), y), (0, 1, 2, 3))))
+    assert "stablehlo.convolution" not in slope.lower(w, x, weights).as_text()
+    wide = np.pad(images.astype(np.float64), ((0, 0), (0, 0), *padding))
+    reach = [d * (size - 1) + 1 for d, size in zip(dilation, (3, 2), strict=True)]
+    views = np.lib.stride_tricks.sliding_window_view(wide, reach, axis=(2, 3))
+    views = views[:, :, :: strides[0], :: strides[1], :: dilation[0], :: dilation[1]]
+    cotangent = np.transpose(weights, np.argsort(lhs_places))
+    expected = np.einsum("bfhwij,bohw->ofij", views, cotangent.astype(np.float64))
+    ours = np.transpose(slope(w, x, weights), np.argsort(rhs_places))
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-3)
+
+
 def test_derivatives_and_batches(operations_of_xla):
     def loss(windows, matrix, images):
         hidden = lax.conv_general_dilated(

@@ -6,7 +6,9 @@ XLA's CPU backend computes depthwise convolutions, whose features are separate, 
 weight, takes 0.5 ns. A convolution with windows of one element is a matrix product. If the features
 precede the spatial dimensions, XLA transposes input and result, which takes twice the time of the
 product. A convolution with a few groups of features takes half the time if each group is a separate
-convolution.
+convolution. The derivative with respect to the windows is a convolution with windows of the size of
+the images, and a result of the size of a window. Each element of a window is a batch of matrix
+products with a view of the images, which takes half the time.
 
 XLA computes all other convolutions.
 
@@ -29,11 +31,15 @@ from olympus_ir.types import dtypes
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 
-# For results with at least this many elements, these operations are faster than XLA's.
+# For results or windows with at least this many elements, these operations are faster than those of
+# XLA.
 SMALLEST = 1024
 
 # Each element of a window is a view, and XLA compiles only a few hundred views per second.
 _LARGEST_WINDOW = 49
+
+# With smaller windows, the products of views are too small.
+_SMALLEST_CONTRACTION = 64
 
 # With more groups, or with fewer features in each group, a single convolution is faster.
 _MOST_GROUPS = 8
@@ -47,6 +53,9 @@ GEOMETRY = (
     "rhs_dilation",
     "preferred_element_type",
 )
+
+# The parameters of `products_of_views`.
+VIEWS = ("dimension_numbers", "window_strides", "padding", "rhs_dilation", "precision")
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
@@ -113,11 +122,44 @@ def is_split(
     )
 
 
+def is_products_of_views(
+    context: LoweringContext,
+    *,
+    lhs_dilation: tuple,
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> bool:
+    """Returns whether `products_of_views` replaces XLA's convolution."""
+    lhs, rhs = context.avals_in
+    if not _is_large(context, _FLOATS) or len({lhs.dtype, rhs.dtype, context.aval_out.dtype}) > 1:
+        return False
+    count = math.prod(permuted(context.aval_out.shape, dimension_numbers.out_spec)[2:])
+    window = math.prod(permuted(rhs.shape, dimension_numbers.rhs_spec)[2:])
+    return (
+        feature_group_count == batch_group_count == 1
+        and set(lhs_dilation) == {1}
+        and 0 < count <= min(_LARGEST_WINDOW, window)
+        and window >= _SMALLEST_CONTRACTION
+        and lhs.shape[dimension_numbers.lhs_spec[0]] > 1  # otherwise these are no matrices
+        and all(map(_is_in_one_block, (dimension_numbers.lhs_spec, dimension_numbers.rhs_spec)))
+    )
+
+
+def _is_in_one_block(spec: tuple) -> bool:
+    """Returns whether the spatial dimensions follow each other."""
+    return spec[2:] == tuple(range(spec[2], spec[2] + len(spec) - 2))
+
+
 def _is_large(context: LoweringContext, allowed: tuple) -> bool:
-    avals = [*context.avals_in, context.aval_out]
+    """Returns whether these operations apply to operands and a result of the allowed dtypes."""
+    lhs, rhs = context.avals_in
+    avals = (lhs, rhs, context.aval_out)
     return (
         all(is_static(aval.shape) and aval.dtype in allowed for aval in avals)
-        and math.prod(context.aval_out.shape) >= SMALLEST
+        # The derivative with respect to small windows is a small result of large operands.
+        and max(math.prod(context.aval_out.shape), math.prod(rhs.shape)) >= SMALLEST
         and is_for_this_cpu(context)
     )
 
@@ -183,6 +225,67 @@ def convolutions_of_groups(
             )
         )
     return lax.concatenate(groups, numbers.out_spec[1])
+
+
+def products_of_views(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any,
+    window_strides: tuple,
+    padding: tuple,
+    rhs_dilation: tuple,
+    precision: Any,
+) -> Any:
+    """Convolves with large windows: each spatial element of the result is a batch of products.
+
+    The batch is that of the input features, whose products are added.
+    """
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    precision = precision if type(precision) is tuple else None
+    pads = [(0, 0, 0)] * lhs.ndim
+    for place, (low, high) in zip(lhs_spec[2:], padding, strict=True):
+        pads[place] = (low, high, 0)
+    padded = lax.pad(lhs, np.zeros((), lhs.dtype), pads)
+    windows, (_, of_windows, space_of_windows) = _with_flat_space(rhs, rhs_spec)
+    extents = [
+        dilation * (length - 1) + 1
+        for length, dilation in zip(permuted(rhs.shape, rhs_spec)[2:], rhs_dilation, strict=True)
+    ]
+    starts = [
+        range(0, padded.shape[place] - extent + 1, stride)
+        for place, extent, stride in zip(lhs_spec[2:], extents, window_strides, strict=True)
+    ]
+    elements = []
+    for start in itertools.product(*starts):
+        begin, limit, step = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim
+        for number, place in enumerate(lhs_spec[2:]):
+            begin[place], step[place] = start[number], rhs_dilation[number]
+            limit[place] = start[number] + extents[number]
+        view, (_, feature, space) = _with_flat_space(
+            lax.slice(padded, begin, limit, step), lhs_spec
+        )
+        # XLA is slow if the first matrix has few rows, such as the colours of the images.
+        contracted, batch = ((space_of_windows,), (space,)), ((of_windows,), (feature,))
+        products = lax.dot_general(windows, view, (contracted, batch), precision=precision)
+        elements.append(lax.reduce_sum(products, (0,)))
+    result = lax.reshape(
+        lax.concatenate([lax.expand_dims(each, (0,)) for each in elements], 0),
+        (*map(len, starts), *elements[0].shape),
+    )
+    rank = len(starts)
+    order = [0] * lhs.ndim
+    for source, place in zip((rank + 1, rank, *range(rank)), out_spec, strict=True):
+        order[place] = source
+    return lax.transpose(result, order)
+
+
+def _with_flat_space(x: Any, spec: tuple) -> tuple[Any, list[int]]:
+    """Returns an array with one spatial dimension, and the places of the dimensions in ``spec``."""
+    first, last = spec[2], spec[-1]
+    space = math.prod(x.shape[first : last + 1])
+    flat = lax.reshape(x, (*x.shape[:first], space, *x.shape[last + 1 :]))
+    return flat, [place - (last - first) * (place > last) for place in spec[:3]]
 
 
 def product(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any) -> Any:
