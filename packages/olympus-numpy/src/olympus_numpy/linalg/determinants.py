@@ -35,7 +35,15 @@ class SlogdetResult(NamedTuple):
 
 
 def _diagonal(x: Any) -> Any:
-    return matrices.diagonal(x, axis1=-2, axis2=-1)
+    """Returns the diagonals of square matrices.
+
+    They are a view of the matrices' elements, which XLA reads and reduces faster than a gather.
+    """
+    *batch, size, _ = x.shape
+    if type(size) is not int:
+        return matrices.diagonal(x, axis1=-2, axis2=-1)
+    elements = lax.reshape(x, (*batch, size * size))
+    return lax.slice_in_dim(elements, 0, size * size, size + 1, axis=len(batch))
 
 
 def _unit(x: Any) -> Any:

@@ -175,7 +175,9 @@ def unique(
         raise ValueError(
             "unique: for zero-sized input with nonzero size argument, fill_value must be specified"
         )
-    values = _values(ordered, starts, found, fill_value)
+    # The positions in a concrete array are all valid.
+    are_all_found = size is None and not counts_size_of(ar)
+    values = _values(ordered, starts, None if are_all_found else found, fill_value)
     values = lax.reshape(values, (values.shape[0], *rest))
     result = [values if axis is None else moveaxis(values, 0, axis)]
     index_dtype = dtypes.default_int_dtype()
@@ -233,6 +235,7 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
 
 
 def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
+    """Returns the values of groups; `found` is None if all positions are valid."""
     if fill_value is not None:
         fill_value = convert(ensure_array(fill_value), ordered.dtype)
         # one fill value for each position in the result
@@ -241,6 +244,10 @@ def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
     if ordered.shape[0] == 0:
         fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
         return spread(fill, (starts.shape[0], ordered.shape[1]))
+    if found is None:
+        return ordered.at[starts].get(
+            mode="promise_in_bounds", indices_are_sorted=True, unique_indices=True
+        )
     values = ordered.at[starts].get(mode="clip")
     fill = ordered[:1] if fill_value is None else fill_value
     return where(lax.expand_dims(found, (1,)), values, fill)
