@@ -164,6 +164,8 @@ def main() -> None:
     rounds = 1 if arguments.short else arguments.rounds
     seconds = 0.02 if arguments.short else arguments.seconds
 
+    # Without bytecode on disk, each process would compile the source of all libraries again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     interpreters = {"olympus": sys.executable, "jax": arguments.peer}
     figures: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in interpreters}
     with tempfile.TemporaryDirectory() as folder:

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
-from olympus_ir.references.values import Ref
 from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
@@ -32,12 +33,20 @@ from .calling import (
 from .custom_jvp import FlatCall, split_arguments
 from .forward_calls import forward_call
 
+if TYPE_CHECKING:
+    from olympus_ir.references import values as references
+else:
+    references = deferred("olympus_ir.references.values", milliseconds=2.0)
+
 __all__ = [
     "CustomVJPPrimal",
     "custom_vjp",
     "custom_vjp_primal_tree_values",
     "zero_from_primal",
 ]
+
+# No value is a reference before this module is loaded.
+_REFERENCES = "olympus_ir.references.values"
 
 
 class CustomVJPPrimal(Record):
@@ -53,6 +62,12 @@ class CustomVJPPrimal(Record):
 
     def __init__(self, value: Any, perturbed: bool) -> None:
         super().__init__(value=value, perturbed=perturbed)
+
+
+def _has_reference(values: Sequence[Any]) -> bool:
+    """Returns whether any of the values is a reference."""
+    kind = references.Ref
+    return any(value.__class__ is kind for value in values)
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
@@ -151,10 +166,8 @@ class custom_vjp(CustomRuleFunction[P, R]):
         trace = current.trace
         if trace is evaluation_trace:
             result = call_unlifted(self, args, kwargs)
-            # Most calls have no references, so this cheap test of classes guards the full check.
-            if result.__class__ is Ref or any(
-                arg.__class__ is Ref for arg in (*args, *kwargs.values())
-            ):
+            # Most processes have no references, and most calls have none. The full check is slow.
+            if _REFERENCES in sys.modules and _has_reference((result, *args, *kwargs.values())):
                 self._check_references(self.positional(args, kwargs), result)
             return result
         positional = self.positional(args, kwargs)
@@ -188,7 +201,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
         leaves, tree = pytrees.tree_flatten((positional, {}))
         check_aliases(debug_info_of_tree("custom_vjp", self.fun, tree), (), leaves)
         for leaf in pytrees.tree_leaves(result):
-            if isinstance(leaf, Ref):
+            if isinstance(leaf, references.Ref):
                 raise ValueError(
                     f"custom_vjp primal function {name_of(self)} returned a mutable array "
                     f"reference of type {aval_of(leaf).str_short()}, but mutable array references "
