@@ -60,11 +60,11 @@ def register_vmappable(
       to_elt: takes ``(element_of, get_index, container, spec)`` and returns one example. It calls
         ``element_of(part, part_spec)`` for parts of the container. A part is an array with the
         position of its axis, or a container with a specification. ``get_index()`` returns the
-        example's number.
+        example's index.
       from_elt: takes ``(batch_of, axis_size, element, spec)`` and returns a container of all
         examples. It calls ``batch_of(axis_size, part, part_spec)`` for the parts of the element.
-      make_iota: takes an ``axis_size`` and returns the numbers of the examples. None counts the
-        examples from 0.
+      make_iota: takes an ``axis_size`` and returns the indices of the examples. If it is None, the
+        indices count from 0.
     """
     unregister_vmappable(data_type)
     _vmappables[data_type] = Vmappable(spec_type, axis_size_type, to_elt, from_elt, make_iota)

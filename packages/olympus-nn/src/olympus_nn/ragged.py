@@ -111,7 +111,7 @@ class Ragged:
         return Ragged(onp.where(inside, shares, 0), self.lengths)
 
     def _reduced(self, reduction: Callable[..., Array]) -> Array:
-        # The row number of an element without a row is out of bounds, so `reduction` drops the
+        # The row index of an element without a row is out of bounds, so `reduction` drops the
         # element.
         return reduction(onp.asarray(self.values), self.row_of, self.num_rows)
 

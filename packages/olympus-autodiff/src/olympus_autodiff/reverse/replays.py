@@ -66,7 +66,7 @@ def record(
     """Runs a loop and keeps some of its states.
 
     Args:
-      advance: takes the iteration's number, the state and other values, and returns the state and
+      advance: takes the iteration's index, the state and other values, and returns the state and
         the other values after the iteration.
       goes_on: takes the number of iterations so far and the state, and returns whether another
         iteration follows.

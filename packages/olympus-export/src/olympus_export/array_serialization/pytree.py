@@ -2,7 +2,8 @@
 """Pytrees of arrays in folders.
 
 A folder contains a file ``pytreedef.json`` with the structure and the arrays' types, and a database
-``array_store`` with the arrays, named by number. JAX uses the same format.
+``array_store`` with the arrays, named by their positions in the pytree. JAX uses the same
+format.
 """
 
 from __future__ import annotations

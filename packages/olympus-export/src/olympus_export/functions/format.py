@@ -3,7 +3,7 @@
 
 A file contains, in this order: a magic number, the version of the format, a checksum, the length of
 the header, the header, and the pieces of data. The header is JSON and refers to each piece of data
-by its number. Reading a file runs no code from it.
+by its index. Reading a file runs no code from it.
 """
 
 from __future__ import annotations

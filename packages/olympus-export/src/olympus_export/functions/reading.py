@@ -129,7 +129,7 @@ def _from_body(body: memoryview, header_length: int) -> Exported:
 
 
 def from_parts(contents: dict[str, Any], pieces: Sequence[bytes] | Mapping[int, bytes]) -> Exported:
-    """Returns an exported function from its JSON and the pieces of data, by number.
+    """Returns an exported function from its JSON and the pieces of data, by index.
 
     Raises:
       ValueError: the fields are inconsistent. Fields that are missing, or have values of other

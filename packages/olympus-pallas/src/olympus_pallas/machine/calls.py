@@ -47,7 +47,7 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
       context: the lowering context of the equation.
       operands: the arrays.
       run: `(key, device, mesh_axes, *arrays) -> arrays`. Devices that run the same kernel meet
-        under ``key``. ``device`` is the device's number in the mesh. ``mesh_axes`` has the names
+        under ``key``. ``device`` is the device's id in the mesh. ``mesh_axes`` has the names
         and sizes of the mesh's axes.
     """
     axes = context.module.axis_context

@@ -132,7 +132,7 @@ class _Pipeline:
         return unraveled(step, self.grid)
 
     def loop(self, step: Callable[[Any, Any], Any], carry: Any = None) -> Any:
-        """Runs a function of the step number and the carry for all steps."""
+        """Runs a function of the step's index and the carry for all steps."""
         return lax.fori_loop(np.int32(0), np.int32(self.steps), step, carry)
 
 

@@ -100,10 +100,10 @@ def loop(
 
 
 def unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
-    """Returns the indices of an element of an array from its number in row-major order.
+    """Returns the indices of an element of an array, given its flat (row-major) index.
 
     Args:
-      number: the number, an int32 scalar.
+      number: the flat index, an int32 scalar.
       sizes: the array's shape.
 
     Returns:

@@ -387,7 +387,7 @@ def make_async_remote_copy(
       dst_ref: destination of the copy, in the other device's memory.
       send_sem: a semaphore for copies, of this device.
       recv_sem: a semaphore for copies, of the other device.
-      device_id: the other device: its number, or its indices along the axes of the mesh. The
+      device_id: the other device: its logical id, or its indices along the axes of the mesh. The
         indices are a tuple for all axes, or a dictionary for the axes along which the devices
         differ.
       device_id_type: kind of ``device_id``.

@@ -49,7 +49,7 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
     Args:
       x_ref: a reference to one number in scalar memory. It must not be a view.
       value: the increment.
-      subcore_id: the number of the other subcore, of the same core.
+      subcore_id: the index of the other subcore, of the same core.
 
     Returns:
       The old number.

@@ -92,7 +92,7 @@ def create_hybrid_device_mesh(
       dcn_mesh_shape: the sizes of the same axes over the slices.
       devices: the devices; the devices of the default backend if None.
       process_is_granule: whether to group devices by process, not by slice.
-      should_sort_granules_by_key: whether to order slices by their numbers, not by their first
+      should_sort_granules_by_key: whether to order slices by their indices, not by their first
         devices.
       allow_split_physical_axes: as for `create_device_mesh`.
 

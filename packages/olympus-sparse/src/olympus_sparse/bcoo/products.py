@@ -177,7 +177,7 @@ class _ProductOfBatch:
     """Product of one batch, which `over_batches` applies to each batch.
 
     ``labels`` has a pair for each dimension of the result: the operand that the dimension comes
-    from, ``"lhs"`` or ``"rhs"``, and the dimension's number in this operand.
+    from, ``"lhs"`` or ``"rhs"``, and the dimension's position in this operand.
     """
 
     def __init__(self, lhs: BCOO, pairs: Pairing, rhs_dims: list[int], dtype: Any) -> None:

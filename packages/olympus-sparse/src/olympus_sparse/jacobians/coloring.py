@@ -20,9 +20,9 @@ __all__ = ["color_columns", "color_symmetric", "recovery_of_symmetric"]
 
 # The maximal number of colors for which periodic colorings are tried.
 _PERIODS = 16
-# The maximal number of directions for which lattice colorings of grids are tried, and the number of
-# rows on which each is tried first.
+# The maximal number of directions for which lattice colorings of grids are tried.
 _DIRECTIONS = 256
+# The number of rows on which each direction is tried first.
 _SAMPLED_ROWS = 64
 
 

@@ -27,8 +27,9 @@ from .terms import Linear, Unsupported, filled, is_known
 
 __all__ = ["entries_of"]
 
-# The largest number of ranges of rows that are stacked, and of pieces in all.
+# The largest number of ranges of rows that are stacked.
 _MOST_RANGES = 4
+# The largest number of slices of coefficients that the stacks are made from.
 _MOST_PIECES = 64
 # The largest number of coefficients, in all terms, for each entry of the pattern.
 _MOST_PER_ENTRY = 4

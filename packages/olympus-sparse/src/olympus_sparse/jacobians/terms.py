@@ -32,8 +32,9 @@ __all__ = [
     "times",
 ]
 
-# The largest number of terms of one value, and of elements over which a rule sums term by term.
+# The largest number of terms of one value.
 MOST_TERMS = 64
+# The largest number of elements over which a rule sums term by term.
 MOST_SUMMED = 32
 
 

@@ -224,7 +224,7 @@ def _draw(operand: Any, generator: np.random.Generator, dtype: np.dtype) -> Any:
     return operand
 
 
-# Special values, whose results IEEE 754 and the C standard define.
+# Special values, for which IEEE 754 and the C standard define the results of functions.
 _SPECIAL_VALUES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
 
 

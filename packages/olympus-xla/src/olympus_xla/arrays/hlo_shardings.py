@@ -33,7 +33,7 @@ def hlo_sharding(sharding: Any, ndim: int) -> Any:
 def mesh_hlo_sharding(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Any:
     """Returns the `HloSharding` that a mesh and a spec describe.
 
-    The device numbers in the result are positions in the mesh, in row-major order.
+    The device ids in the result are positions in the mesh, in row-major order.
     """
     sizes = mesh.shape
     axes_by_dimension = axes_of_dimensions(spec, ndim)

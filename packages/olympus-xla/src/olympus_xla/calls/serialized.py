@@ -190,7 +190,7 @@ def _program(state: dict[str, Any], out_tree: Any) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that writes devices by their numbers."""
+    """Pickler that writes devices by their ids."""
 
     def persistent_id(self, obj: Any) -> Any:
         if hasattr(obj, "device_kind") and hasattr(obj, "process_index"):
@@ -208,7 +208,7 @@ class _Unpickler(pickle.Unpickler):
     def persistent_load(self, pid: Any) -> Any:
         _, number = pid
         if self._in_order:
-            # The n-th distinct device number in the bytes stands for the n-th device to run on.
+            # The n-th distinct device id in the bytes stands for the n-th device to run on.
             if number not in self._seen and len(self._seen) < len(self._devices):
                 self._seen[number] = self._devices[len(self._seen)]
             found = self._seen.get(number)

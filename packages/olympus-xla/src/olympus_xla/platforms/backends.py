@@ -500,7 +500,7 @@ def default_backend() -> str:
 
 
 def process_index(backend: str | Client | None = None) -> int:
-    """Returns the number of this process among the processes of the program.
+    """Returns the index of this process among the processes of the program.
 
     Example:
       >>> process_index()

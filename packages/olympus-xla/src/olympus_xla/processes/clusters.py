@@ -24,7 +24,7 @@ class Cluster:
     Attributes:
       coordinator_address: host and port of process 0.
       num_processes: the number of processes.
-      process_id: the number of this process.
+      process_id: the index of this process.
       local_device_ids: the machine's devices that belong to this process; None for all.
     """
 

@@ -61,10 +61,10 @@ class DistributedRuntime:
 
     Attributes:
       client: the client of XLA's coordination service.
-      process_id: the number of this process.
+      process_id: the index of this process.
       num_processes: the number of processes.
-      slice_index: the number of this process's slice of devices.
-      partition_index: the number of this process's partition within the slice.
+      slice_index: the index of this process's slice of devices.
+      partition_index: the index of this process's partition within the slice.
       check_same_program: called with a computation's name and text before it is compiled for the
         devices of several processes; raises an error unless all processes compile the same program.
       check_no_failure: raises an error if a process has died.
@@ -148,7 +148,7 @@ def initialize(
     Args:
       coordinator_address: host and port of process 0, such as ``"10.0.0.1:1234"``.
       num_processes: the number of processes.
-      process_id: the number of this process, from 0.
+      process_id: the index of this process, from 0.
       local_device_ids: the GPUs of the machine that belong to this process; by default all.
       cluster_detection_method: ``"environment"``, ``"slurm"``, ``"ompi"`` or ``"mpi4py"`` to use
         only this source; ``"deactivate"`` to disable detection.
@@ -158,8 +158,8 @@ def initialize(
       shutdown_timeout_seconds: the seconds that `shutdown` waits for the other processes.
       coordinator_bind_address: host and port at which process 0 listens; by default the coordinator
         address alone. ``"[::]:1234"`` stands for all addresses of the machine.
-      slice_index: the number of this process's slice of devices, if there are several.
-      partition_index: the number of this process's partition within the slice.
+      slice_index: the index of this process's slice of devices, if there are several.
+      partition_index: the index of this process's partition within the slice.
       coordinator_secret: the secret that the processes share, a text that is hard to guess; by
         default the value of ``OLYMPUS_COORDINATOR_SECRET``, if set.
 

@@ -61,7 +61,7 @@ class ProcessMonitor:
 
     Args:
       client: the client of the coordination service.
-      process_id: the number of this process.
+      process_id: the index of this process.
       num_processes: the number of processes.
       heartbeat_timeout: the seconds after which the service considers a silent process dead.
       devices_of: a function that returns the known devices of given processes.

@@ -2,7 +2,7 @@
 """Rendezvous of the processes of a program before XLA's coordination service starts.
 
 XLA's client ends the process if it cannot reach the service, or if another process is missing. The
-processes therefore first meet on the same port. Each process reports its number. Once all processes
+processes therefore first meet on the same port. Each process reports its index. Once all processes
 have reported and agree, they are told to continue; otherwise they get an error.
 
 Other programs may reach the port. The coordinator drops and logs their connections, and continues
