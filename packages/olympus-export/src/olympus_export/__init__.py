@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs and arrays in files: exported functions, executables, TensorFlow, TensorStore.
+"""Export of functions and arrays: StableHLO, executables, TensorFlow programs, checkpoints.
 
 `functions` exports functions as StableHLO and reads them back, `frozen` stores such a program with
 its weights, `executables` stores compiled functions, `ir_files` writes programs for other systems,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions as bytes, which other processes load on devices of the same kind."""
+"""Serialization of compiled functions, to be loaded by processes with devices of the same kind."""
 
 from __future__ import annotations
 

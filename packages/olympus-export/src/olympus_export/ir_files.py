@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions as serialized programs for another system, such as a compiler in C++.
+"""Conversion of functions to serialized programs for other systems, such as a compiler in C++.
 
 From the command line:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures of arguments and results of exported functions, as JSON."""
+"""Conversion to JSON, and back, of the pytree structures of exported functions."""
 
 from __future__ import annotations
 

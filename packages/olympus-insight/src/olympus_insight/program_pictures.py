@@ -31,7 +31,7 @@ from .stages import format_bytes, jitted
 __all__ = ["Picture", "program_picture", "show"]
 
 _MOST_EQUATIONS = 1500
-# Names of parts of pages, distinct in one notebook.
+# Numbers for the ids of HTML elements, which must be distinct in a notebook with several pictures.
 _names = itertools.count()
 
 

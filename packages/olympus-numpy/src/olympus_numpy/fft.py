@@ -122,7 +122,7 @@ def _transformed(
         sizes: tuple[int, ...] = a.shape[-len(axes) :]
         if kind is FftType.IRFFT:
             sizes = (*sizes[:-1], max(0, 2 * (sizes[-1] - 1)))
-            if sizes[-1] == 0:  # one element is half of a transform of none
+            if sizes[-1] == 0:  # the default length is 2 * (1 - 1) = 0
                 a = lax.slice_in_dim(a, 0, 0, axis=-1)
     else:
         sizes = lengths

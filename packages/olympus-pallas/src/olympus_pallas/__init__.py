@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Language of kernels: functions of references that each program of a grid runs."""
+"""The Pallas language: a kernel is a function of references that each program of a grid runs."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def face(module: str, name: str, value: Any) -> Any:
 
 
 def _publish_docstrings(*values: Any) -> None:
-    """Lets the examples in docstrings import from the public modules."""
+    """Rewrites the examples in docstrings, so that they import from the public modules."""
     for value in values:
         docstring = getattr(value, "__doc__", None)
         # Few docstrings have imports to change. This fast test spares the others the replacement.

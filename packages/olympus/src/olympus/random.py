@@ -18,7 +18,7 @@ _SOURCES = {
     ),
 }
 
-# The names of olympus-random are found through this module, which keeps them.
+# A name is looked up in olympus-random at its first use, and then cached in this module.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__, _SOURCES, fallback=_functools.partial(getattr, _random)
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of annotations."""
+"""Batching of annotations: metadata, layout constraints and equal shardings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of the positions of true elements, whose number differs between examples."""
+"""Batching of `true_positions`; the number of true elements may differ between examples."""
 
 from __future__ import annotations
 

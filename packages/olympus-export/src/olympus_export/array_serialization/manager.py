@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints that are written while the program continues."""
+"""Asynchronous checkpoints, which are written while the program continues."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pytrees of arrays in folders.
+"""Writing and reading of pytrees of arrays, each in a folder.
 
 A folder contains a file ``pytreedef.json`` with the structure and the arrays' types, and a database
 ``array_store`` with the arrays, named by their positions in the pytree. JAX uses the same

@@ -21,7 +21,7 @@ from .container import Parts, Port, opened, ports_of, sealed
 
 __all__ = ["Frozen", "load_frozen"]
 
-#: The size of the largest file that is read, of a function or of weights, in bytes.
+#: The largest size in bytes that a file of a function or of weights may have to be read.
 LONGEST_FILE = 1 << 40
 
 

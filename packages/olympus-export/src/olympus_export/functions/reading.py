@@ -104,7 +104,7 @@ def vet_programs(exported: Exported) -> None:
 
 
 def _reduced(exported: Exported) -> tuple[Any, tuple[bytes]]:
-    """Returns the contents of pickles of an exported function: its bytes, without derivatives."""
+    """Reduces an exported function for `pickle` to its serialized bytes, without derivatives."""
     return deserialize, (bytes(exported.serialize()),)
 
 

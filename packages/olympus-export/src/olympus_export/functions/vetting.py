@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vetting of modules from strangers, which another process reads first.
+"""Vetting of modules from untrusted files: a separate process reads each module first.
 
 The reader of StableHLO's bytecode is written in C++ and trusts its input. On malicious bytes it may
 loop for ever, or damage the memory of its process. `vet` therefore lets a separate process read a
@@ -82,7 +82,7 @@ def _ask(module: bytes) -> str:
 
 @atexit.register
 def _end() -> int | None:
-    """Ends the reading process; returns its exit status, or None if there is none."""
+    """Ends the reading process; returns its exit status, or None if no process is running."""
     global _reader
     process, _reader = _reader, None
     if process is None:
@@ -90,7 +90,7 @@ def _end() -> int | None:
     process.kill()
     for pipe in (process.stdin, process.stdout):
         assert pipe is not None
-        with contextlib.suppress(BrokenPipeError):  # `close` sends buffered bytes
+        with contextlib.suppress(BrokenPipeError):  # `close` flushes the buffer
             pipe.close()
     return process.wait()
 
@@ -156,7 +156,7 @@ def serve() -> None:
 
 
 def _limit_memory() -> None:
-    """Bounds the memory of this process, on systems that can."""
+    """Limits the memory of this process, on systems that support such limits."""
     if resource is None or not os.path.exists("/proc/self/statm"):
         return
     with open("/proc/self/statm") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow functions in OLYMPUS programs, which call the functions on the host."""
+"""`call_tf`, which lets OLYMPUS programs call TensorFlow functions on the host."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _inferred(graph: Any, tree: Any, structs: list[ShapeDtypeStruct]) -> Any:
 def _flat_call(
     called: Callable[..., Any], tree: Any, types: Any, has_side_effects: bool, ordered: bool
 ) -> Callable[..., Any]:
-    """Returns the function of flat arrays, including its derivative."""
+    """Returns a TensorFlow function as a differentiable function of flat arrays."""
 
     def results_of(*arrays: Any) -> Any:
         tensors = map(tf.convert_to_tensor, map(np.asarray, arrays))

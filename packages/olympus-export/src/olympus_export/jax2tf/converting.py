@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow programs.
+"""`convert`, which makes OLYMPUS functions callable from TensorFlow programs.
 
 Each function is exported, and embedded as one operation of the TensorFlow program.
 """
@@ -165,7 +165,7 @@ def _tensor_dtype(dtype: Any) -> Any:
 
 
 def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
-    """Calls an exported function as one operation."""
+    """Calls an exported function as one TensorFlow operation."""
     results = xla_operations().call_module(
         [tensors[place] for place in exported.module_kept_var_idx],
         version=exported.calling_convention_version,
@@ -183,7 +183,7 @@ def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., list[Any]]:
-    """Returns the function of flat tensors, with its exported derivative."""
+    """Returns an exported function of flat tensors; gradients call the exported derivative."""
 
     if not with_gradient:
 

@@ -150,7 +150,7 @@ class _Attention:
     def call(self, kernel: Any, rows: _Rows, in_specs: Any, outputs: Any, *args: Any) -> Any:
         """Runs a kernel with one program for each block of rows, example and head."""
         options = self.options
-        # The scores of a step are in registers, of which four warps have too few for large blocks.
+        # A step keeps its scores in registers. For large blocks, four warps have too few registers.
         is_large = self.depth > 64 or rows.size * rows.step > _MOST_SCORES_OF_FOUR_WARPS
         return pallas_call(
             kernel,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query per example; several programs share the keys of an example."""
+"""Decode attention: one query for each example, whose keys are split among several programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["gqa", "gqa_reference", "mha_reference", "mqa", "mqa_reference"]
 
 
 class _Decoding:
-    """The kernel of attention of one query for each example and head.
+    """The kernel of decode attention, with one query for each example and head.
 
     Queries are [batch, heads, group, head_dim], and keys are [batch, heads, keys, head_dim]. A
     program computes the sums of one head of keys and one part of the keys.
@@ -58,7 +58,7 @@ class _Decoding:
             ref[...] = value
 
     def __call__(self, q: Any, k: Any, v: Any, span: Any, options: dict[str, Any]) -> Sums:
-        """Returns the sums over all keys, [batch, heads of keys, group].
+        """Returns the softmax sums over all keys, [batch, heads of keys, group].
 
         Args:
           q: queries.
@@ -128,7 +128,7 @@ def _gqa(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes attention of one query for each example and head; heads share keys in groups.
+    """Computes grouped-query attention with one query for each example and head.
 
     Args:
       q: queries, [batch, heads, head_dim].
@@ -208,7 +208,7 @@ def _mqa(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes attention of one query for each example and head; all heads share the keys.
+    """Computes multi-query attention with one query for each example and head.
 
     Args:
       q: queries, [batch, heads, head_dim].

@@ -50,7 +50,7 @@ def reference(x: Any, weight: Any, bias: Any, eps: float, centered: bool) -> Any
 
 
 class Normalization:
-    """The kernels for an array.
+    """The kernels that normalize the rows of an array, and their derivatives.
 
     Args:
       x: the array.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query per sequence to keys and values in pages that a table lists."""
+"""Paged attention: one query for each sequence, whose keys and values are stored in pages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _paged_attention(
     mask_value: float = LEAST,
     attn_logits_soft_cap: float | None = None,
 ) -> Any:
-    """Computes attention of one query for each sequence and head; scores are not scaled.
+    """Computes paged attention with one query for each sequence and head, and unscaled scores.
 
     Args:
       q: queries, [sequences, heads, head_dim].

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax of scores that several programs compute in parts: sums of the parts, and their total.
+"""Softmax over keys that are split among programs: the sums of each part, and their combination.
 
 Each program keeps the maximum of its scores, the sum of exponentials and the weighted sum of
 values. `join` combines the sums of all programs (T. Dao et al., "Flash-Decoding for long-context

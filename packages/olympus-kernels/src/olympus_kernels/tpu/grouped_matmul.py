@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups of rows, each with a matrix of its own: the experts of a mixture.
+"""Grouped matrix products: each group of rows has its own matrix, as in a mixture of experts.
 
 Consecutive rows of the left matrix form groups. The kernels visit pairs of a block of rows and a
 group with rows in that block, so that a block on the border of two groups is visited twice (T. Gale
@@ -22,8 +22,8 @@ from olympus_pallas.tpu import VMEM, CompilerParams, PrefetchScalarGridSpec
 
 __all__ = ["differentiable_gmm", "gmm", "make_group_metadata", "tgmm"]
 
-# Numbers of rows, of summed elements and of columns in a block, or the function that chooses these
-# numbers.
+# The block sizes along the rows, the contracted dimension and the columns; or a function from these
+# three dimensions to the block sizes.
 Tiling = tuple[int, int, int] | Callable[[int, int, int], tuple[int, int, int] | None] | None
 
 
@@ -156,11 +156,10 @@ def _gmm(
       rhs: the matrices, [groups, k, n].
       group_sizes: the number of rows of each group, i32[all groups].
       preferred_element_type: the dtype of the product.
-      tiling: the numbers of rows, of summed elements and of columns in a block, or a function from
-        m, k and n to these numbers.
+      tiling: the sizes of a block along m, k and n, or a function from m, k and n to these sizes.
       group_offset: the group of the first matrix, i32[1]; the rows of groups without a matrix are
         those of ``existing_out``.
-      existing_out: the product for rows of other groups, [m, n]; by default zeros.
+      existing_out: the result for rows of groups without a matrix, [m, n]; by default zeros.
       transpose_rhs: whether the matrices are [groups, n, k].
       interpret: whether to interpret the kernel instead of compiling it.
 
@@ -250,15 +249,14 @@ def _tgmm(
     existing_out: Any = None,
     interpret: bool = False,
 ) -> Any:
-    """Multiplies, for each group, columns of the left matrix by rows of the right matrix.
+    """Multiplies, for each group, its columns of the left matrix by its rows of the right matrix.
 
     Args:
       lhs: the matrix whose columns form groups, [k, m].
       rhs: the matrix whose rows form groups, [m, n].
       group_sizes: the number of columns and rows of each group, i32[all groups].
       preferred_element_type: the dtype of the products.
-      tiling: the numbers of summed elements, of rows and of columns in a block, or a function from
-        m, k and n to these numbers.
+      tiling: the sizes of a block along m, k and n, or a function from m, k and n to these sizes.
       group_offset: the first group, i32[1].
       num_actual_groups: the number of groups; by default that of ``group_sizes``.
       existing_out: an array that is added to the products, [groups, k, n].

@@ -105,10 +105,10 @@ def array(
 
 
 def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]:
-    """Returns the arguments ``copy``, ``order`` and ``ndmin`` of a call of `array`; warns.
+    """Returns ``copy``, ``order`` and ``ndmin`` of `array`; warns about positional arguments.
 
     Args:
-      args: those of the three arguments that are given by position, which is deprecated.
+      args: the first of these three arguments, given by position, which is deprecated.
       defaults: the values of all three for a call that gives none by position.
     """
     if len(args) > len(defaults):
@@ -186,8 +186,8 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if convert_itself is not None:
         return _make(function, convert_itself(), dtype, must_copy)
     if isinstance(value, int | float | complex):
-        # Typed scalars, enumerations and other subclasses of Python's numbers, which `jit` also
-        # accepts.
+        # The value is a typed scalar, an enumeration member or an instance of another subclass of
+        # Python's numbers. Such values are legal arguments of `jit`, too.
         base: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
         return _from_scalar(base(value), dtype)
     if value is None:

@@ -2,9 +2,9 @@
 """Decorators that compile the functions of this package.
 
 Each function is written once, over the operations of `olympus_ir.lax`. The evaluator in use runs
-it. With olympus-xla an eager call is one call of a compiled program. A call under a trace runs the
-Python function (``inline``), which takes numbers and NumPy arrays as they are, or records one
-``jit`` equation.
+it. With olympus-xla an eager call is one call of a compiled program. A call under a trace records
+one ``jit`` equation. If the decorator has ``inline``, the call runs the Python function instead,
+which takes numbers and NumPy arrays as they are.
 """
 
 from __future__ import annotations

@@ -299,9 +299,9 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """Product of the last step.
+    """Product of the last step of an `einsum` with ``out_sharding``.
 
-    Its transpose, the result of `einsum`, has the sharding that the caller asks for.
+    The dimensions of the product are then permuted, and the result has the requested sharding.
 
     Args:
       product: the function that multiplies two operands.

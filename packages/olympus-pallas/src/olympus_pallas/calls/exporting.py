@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels as StableHLO text: `lower_as_mlir`."""
+"""`lower_as_mlir`, which lowers a function with kernels to StableHLO text."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 
 References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
 program out of the operands, and runs the kernel on them. It then puts back the blocks that the
-kernel has written. Uninitialized elements are NaN, or the smallest integer.
+kernel has written. Uninitialized floats are NaN, uninitialized integers the smallest of the dtype.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class _Kernel:
         return state
 
     def _places(self, number: Any) -> list[Any]:
-        """Returns the indices of a program in the grid; the last axis varies fastest."""
+        """Returns the grid indices of a program, given its number; the last axis varies fastest."""
         places: list[Any] = []
         for size in reversed(self.sizes[1:]):
             places.append(lax.rem(number, _index(size)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs with inlined calls, on which fusion works."""
+"""Inlining of the calls in a program, which precedes fusion."""
 
 from __future__ import annotations
 

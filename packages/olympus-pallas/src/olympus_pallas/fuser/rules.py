@@ -233,7 +233,7 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Returns the old dimension for each new dimension; shapes may differ in sizes of one.
+    """Returns the old dimension for each new one; the shapes differ by dimensions of size one.
 
     An added dimension has None instead. The result is None if the shapes do not match.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dimensions of blocks, and the number of buffers of an operand."""
+"""Kinds of block dimensions, and the number of buffers of an operand."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """A dimension of which a program sees one index; the reference does not have the dimension."""
+    """A dimension along which a program sees a single index; the reference lacks this dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """A dimension of which a program sees a slice. The index map returns the slice.
+    """A dimension along which a program sees a slice. The index map returns the slice.
 
     Args:
       block_size: the largest size of a slice.
@@ -63,7 +63,7 @@ class BoundedSlice:
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """A dimension of which a program sees the elements at indices from the index map.
+    """A dimension along which a program sees the elements at indices given by the index map.
 
     Args:
       block_size: the number of these elements.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of symbolic sizes in kernels that are exported."""
+"""Permission of symbolic block sizes while functions with kernels are exported."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INDEX_DTYPE = np.dtype(np.int32)
 
 
 class DynamicGridDim:
-    """Placeholder for the size of a grid's dimension that is an operand."""
+    """Placeholder for a size of the grid that is an operand of the call."""
 
     def __repr__(self) -> str:
         return "DynamicGridDim"

@@ -269,7 +269,8 @@ def _while(
     )
 
 
-# Rules of primitives with nested programs: `rule(places, operands, **params)`.
+# Maps a primitive with nested programs to its rule, `rule(places, operands, **params)`. The places
+# are the indices of the running program in the grid.
 _rules: dict[Primitive, Callable[..., Any]] = {
     lax.jit_p: _in_place("jaxpr"),
     lax.closed_call_p: _in_place("call_jaxpr"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering rules of `pallas_call`, which interpret, simulate or compile by platform."""
+"""Lowering rules of `pallas_call`: each platform interprets, simulates or compiles kernels."""
 
 from __future__ import annotations
 

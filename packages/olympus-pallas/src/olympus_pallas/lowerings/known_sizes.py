@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check of the sizes that compilers of kernels need to know."""
+"""Check that a kernel for a compiler has no blocks of symbolic sizes."""
 
 from __future__ import annotations
 

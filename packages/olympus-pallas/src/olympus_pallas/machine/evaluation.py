@@ -202,8 +202,8 @@ class Core:
                 f"`{primitive.name}` is not known on simulated cores (used at "
                 f"{summarize(equation.source_info)})"
             )
-        # A loop runs an equation several times. The equation lives as long as the run, so its
-        # address is unique.
+        # A loop runs an equation several times, so its expansion is cached. The equation lives as
+        # long as the run, so its id is a unique key.
         closed = self.run.expanded.get(id(equation))
         if closed is None:
             avals = [ShapedArray(atom.aval.shape, atom.aval.dtype) for atom in equation.invars]

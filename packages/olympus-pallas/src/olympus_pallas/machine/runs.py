@@ -25,7 +25,7 @@ class Buffer:
     """An array in a memory of one core, to which references refer.
 
     Attributes:
-      array: the elements; of semaphores, their values.
+      array: the elements, or the values of semaphores.
       name: name by which other cores find the buffer; cores that run one program give it the same
         name.
       device: the id of the device.
@@ -113,7 +113,7 @@ class Run:
 
     Attributes:
       num_devices: the number of devices that take part.
-      eager: whether copies are made when they begin, not when they are waited for.
+      eager: whether copies run when they are started, not when they are waited for.
       changed: condition that wakes up waiting cores; its lock protects the whole run.
       races: detector of races, or None.
     """
@@ -126,7 +126,7 @@ class Run:
         self.pending: list[Transfer] = []
         self.races = Races() if detect_races else None
         self.failure: BaseException | None = None
-        # Expansions of equations, by the address of the equation.
+        # Expansions of equations, by the id of the equation.
         self.expanded: dict[int, Any] = {}
         self._live = num_devices * cores
         # For each waiting core, the version of the state in which its condition did not hold.
@@ -327,7 +327,7 @@ class Run:
             self.touch()
 
     def _deliver(self, semaphore: Site) -> bool:
-        """Executes a pending copy that signals a semaphore, if there is one."""
+        """Executes a pending copy that signals a semaphore; returns whether there was one."""
         for transfer in self.pending:
             if transfer.received.is_at(semaphore) or (
                 transfer.sent is not None and transfer.sent.is_at(semaphore)

@@ -55,8 +55,8 @@ def write(array: np.ndarray, transforms: Sequence[Any], value: Any) -> None:
         array[...] = view.reshape(array.shape)
 
 
-# For each class of other packages' transforms, the function `seen(transform, array)`, which returns
-# a view of the array.
+# Maps a class of transforms from another package to its function `seen(transform, array)`, which
+# returns a view of the array.
 _VIEWS: dict[type, Callable[[Any, np.ndarray], np.ndarray]] = {}
 
 

@@ -20,7 +20,7 @@ from .uninitialized import unset_value
 
 
 def _changes(operands: Sequence[Any], array: Any) -> list[Any]:
-    """Returns a new value for each operand: ``array`` for the first, a reference, and else None."""
+    """Returns ``array`` as the new value of the first operand, a reference, and None for others."""
     return [array, *[None] * (len(operands) - 1)]
 
 

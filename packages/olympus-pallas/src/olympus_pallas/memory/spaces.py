@@ -71,7 +71,7 @@ class TpuMemorySpace(enum.Enum):
         return MemoryRef(_inner_aval(shape, dtype), self)
 
 
-# JAX's modules have both classes under this name.
+# JAX calls this class `MemorySpace`, too.
 TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scales and sparse metadata of the factors of products, in tensor memory."""
+"""Scales and sparsity metadata in tensor memory, for the factors of matrix products."""
 
 from __future__ import annotations
 

@@ -307,7 +307,7 @@ class _WarpSpecializedPipeline(_Pipeline):
     def _run_threads(self, windows: Sequence[_Window], barriers: _Barriers) -> None:
         memory_thread = self.warpgroups.memory_thread
         number = lax.axis_index(self.warpgroups.axis)
-        # The first of the threads that compute copies the results.
+        # The compute thread with the lowest index copies the results.
         first = np.int32(1 if memory_thread == 0 else 0)
         lax.cond(
             lax.eq(number, np.int32(memory_thread)),

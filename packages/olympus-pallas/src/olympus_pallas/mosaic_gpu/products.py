@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of the tensor cores of GPUs."""
+"""Matrix products on the tensor cores of GPUs."""
 
 from __future__ import annotations
 

@@ -306,7 +306,8 @@ def _load_all(core: Core, params: Any, source: Site) -> list[Any]:
 
 @simulated(scheduling.try_cluster_cancel_p)
 def _try_cancel(core: Core, params: Any, answer: Site, barrier: Site) -> None:
-    # All clusters have started, so the answer is zeros. Only the first thread of a block writes it.
+    # All simulated clusters have started, so no cluster can be canceled: the answer is zeros. Only
+    # the first thread of a block writes it.
     name = getattr(core.mesh, "thread_name", None)
     if name is None or core.places[name] == 0:
         core.write(answer, np.zeros(16, np.int8))

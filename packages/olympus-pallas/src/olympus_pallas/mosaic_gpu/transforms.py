@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of references of GPUs: tilings, swizzles, buffers of other blocks and devices."""
+"""Transforms of references to GPU memory: tilings, swizzles, and buffers elsewhere."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ delay_p = Primitive("delay", multiple_results=True)
 
 
 class _Marker(Effect):
-    """Effect that keeps operations without results from removal."""
+    """Effect that keeps operations without results from being removed as dead code."""
 
     __slots__ = ("_name",)
 

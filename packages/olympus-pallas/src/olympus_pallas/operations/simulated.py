@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detection of kernels that only simulated cores can run.
 
-An array program runs the programs of a grid one after another on one device. It has no other
+The interpreter turns a kernel into a loop over the grid, on one device. Such a loop has no other
 devices, no concurrent threads, and no state of a core that outlives an operation.
 """
 

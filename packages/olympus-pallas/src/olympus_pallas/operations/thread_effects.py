@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Effect of operations between the threads of a GPU."""
+"""The effect that keeps operations between the threads of a GPU in order."""
 
 from __future__ import annotations
 

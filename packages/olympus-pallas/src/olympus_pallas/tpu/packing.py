@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing of narrow numbers, stochastic rounding, reshapes by letters, values in profiles."""
+"""Packing of narrow numbers, stochastic rounding, `einshape`, and values in profiles."""
 
 from __future__ import annotations
 

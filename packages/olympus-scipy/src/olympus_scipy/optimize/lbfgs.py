@@ -22,7 +22,7 @@ class _State(NamedTuple):
     gradient: Any
     steps: Any  # the last steps, the newest one last
     changes: Any  # the changes of the gradient in these steps
-    weights: Any  # reciprocal inner products of steps and changes; zero for no step
+    weights: Any  # reciprocal inner products of steps and changes; zero where no step is stored
     gamma: Any
     converged: Any
     status: Any

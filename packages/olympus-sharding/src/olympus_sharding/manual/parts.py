@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the parts of arrays inside `shard_map`, and types of arrays made of parts."""
+"""Conversion between the types of global arrays and of their shards inside `shard_map`."""
 
 from __future__ import annotations
 

@@ -184,7 +184,8 @@ def _torus(devices: Sequence[Any]) -> np.ndarray:
     return torus.reshape(*chips, last * cores)
 
 
-# For each mesh axis, the size that it takes of each physical axis.
+# For each mesh axis, one factor for each physical axis: how many of its positions the mesh axis
+# covers.
 Assignment = tuple[tuple[int, ...], ...]
 
 

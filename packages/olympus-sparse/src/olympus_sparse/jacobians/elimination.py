@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of the program of a derivative with linear values as sums of terms.
+"""Evaluation of the program of a derivative, with linear values represented as sums of terms.
 
-The result has the entries of the Jacobian as coefficients, with the operations that a person would
-write: each coefficient is computed once, and zeros never. Compressed products multiply each
-coefficient with the seeds of all colors.
+The coefficients of the resulting terms are the entries of the Jacobian. Each coefficient is
+computed once, and zeros are never computed. Compressed products would instead multiply each
+coefficient by the seeds of all colors.
 
 A rule is a function ``(results, *operands, **params)``. It takes the types of the results, and each
 operand as a `Linear` or an array, and returns the terms of the result, or a list with the terms of
@@ -185,7 +185,10 @@ def _moved(
     params: dict[str, Any],
     fill: bool,
 ) -> list[Any]:
-    """Returns the coefficients of one term for each result."""
+    """Moves the coefficients of aligned terms as a primitive moves elements.
+
+    Returns the coefficients of one term for each result.
+    """
     coefficients = [term.coefficient for term in aligned if term.columns.max(initial=-1) >= 0]
     first = coefficients[0] if coefficients else np.zeros(())
     if all(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a derivative, one for each pair of a result and an array of the argument."""
+"""Blocks of a derivative, one for each pair of a result array and an argument array."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Block:
 
     Attributes:
       places: the positions of the entries in the flat array of all entries.
-      rows: the flat index of the result's element for each entry; they are sorted.
-      columns: the flat index of the argument's element for each entry.
+      rows: for each entry, the flat index of its element of the result, in increasing order.
+      columns: for each entry, the flat index of its element of the argument.
       out_shape: the shape of the result.
       in_shape: the shape of the argument.
     """

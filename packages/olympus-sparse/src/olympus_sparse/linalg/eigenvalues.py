@@ -164,7 +164,7 @@ def _best_mixture(basis: Any, images: Any, count: int) -> Any:
 
 
 def _orthonormal(vectors: Any, *others: Any) -> Any:
-    """Orthonormalizes columns, to each other and to the columns of ``others``.
+    """Orthogonalizes columns against the columns of ``others``, and makes them orthonormal.
 
     Linearly dependent columns become zero. A single orthogonalization is inaccurate if columns are
     nearly dependent, so it is done twice.

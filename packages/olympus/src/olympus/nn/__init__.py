@@ -13,7 +13,7 @@ if _typing.TYPE_CHECKING:
 
     from . import initializers as initializers
 
-# The names of olympus-nn are found through this module, which keeps them.
+# A name is looked up in olympus-nn at its first use, and then cached in this module.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__, {}, ("initializers",), fallback=_functools.partial(getattr, _nn)
 )

@@ -15,7 +15,7 @@ with _timed_import:
 if _typing.TYPE_CHECKING:
     from olympus_numpy import *  # noqa: F403
 
-# The names of olympus-numpy are found through this module, which keeps them.
+# A name is looked up in olympus-numpy at its first use, and then cached in this module.
 __getattr__, _names = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from("olympus_numpy", "__array_api_version__", "__array_namespace_info__"),

@@ -110,7 +110,7 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
-    """Returns the fields ``kinds``, ``places`` and ``blocks`` of an array.
+    """Returns the fields ``kinds``, ``places`` and ``blocks`` of a mask that is an array.
 
     Equal blocks are not merged.
     """

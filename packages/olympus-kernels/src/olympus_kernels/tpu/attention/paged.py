@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query per sequence to keys and values in pages.
+"""Paged attention: one query for each sequence, whose keys and values are stored in pages.
 
 The pages of all sequences share one array, and a table lists the pages of each sequence (W. Kwon et
 al., "Efficient Memory Management for Large Language Model Serving with PagedAttention", 2023).
@@ -88,7 +88,7 @@ def _paged_attention(
     megacore_mode: str | None = None,
     inline_seq_dim: bool = True,
 ) -> Any:
-    """Computes attention of one query for each sequence and head; scores are not scaled.
+    """Computes paged attention with one query for each sequence and head, and unscaled scores.
 
     Args:
       q: queries, [sequences, heads, head_dim].

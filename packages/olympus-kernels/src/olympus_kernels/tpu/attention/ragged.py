@@ -246,7 +246,7 @@ class _Call:
         length, start, end = lengths_ref[sequence], starts_ref[sequence], starts_ref[sequence + 1]
         is_used = visit < count_ref[0]
 
-        def token(shape: tuple[int, int]) -> Any:  # a token has a row for each head of its group
+        def token(shape: tuple[int, int]) -> Any:  # each token has `group` rows: its heads
             rows = lax.broadcasted_iota(np.int32, shape, 0)
             return rows // self.group + tiles_ref[visit] * self.block
 
@@ -332,7 +332,7 @@ def _ragged_paged_attention(
     num_queries_per_block: int | None = None,
     vmem_limit_bytes: int | None = None,
 ) -> Any:
-    """Computes causal attention of sequences; the queries are the last tokens of each sequence.
+    """Computes ragged paged attention, whose queries are the last tokens of each sequence.
 
     Args:
       q: the queries of all sequences, one sequence after the other, [queries, heads, head_dim].

@@ -336,7 +336,7 @@ def _attention_bwd(options: _Options, residuals: Any, cotangent: Any) -> tuple:
     operands = _operands(q, k, v, segments)
     mean = jnp.sum(out.astype(np.float32) * cotangent.astype(np.float32), axis=-1, keepdims=True)
     # One kernel for all cotangents would only change scheduling. So there are two kernels even with
-    # `use_fused_bwd_kernel`. Both then have the block sizes of the kernel of keys' cotangents.
+    # `use_fused_bwd_kernel`. Both then use the block sizes for the cotangents of keys and values.
     fused = sizes.use_fused_bwd_kernel
     block_q = sizes.block_q_dkv if fused else sizes.block_q_dq
     block_kv = sizes.block_kv_dkv if fused else sizes.block_kv_dq

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of gathers along one dimension to Mosaic."""
+"""Mosaic lowering of gathers along one dimension."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of program indices, hints and printing to Mosaic."""
+"""Mosaic lowering of program indices, hints and debug prints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of kernels over meshes of cores to Mosaic, with a program of a grid for each core."""
+"""Mosaic lowering of kernels over meshes of cores; each core becomes a program of a grid."""
 
 from __future__ import annotations
 

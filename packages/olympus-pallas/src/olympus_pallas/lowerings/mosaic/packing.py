@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of packing, stochastic rounding, matrix units and traces to Mosaic."""
+"""Mosaic lowering of packing, stochastic rounding, matrix units and traced values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of scoped buffers, semaphores and copies to Mosaic."""
+"""Mosaic lowering of scoped buffers, semaphores and copies."""
 
 from __future__ import annotations
 

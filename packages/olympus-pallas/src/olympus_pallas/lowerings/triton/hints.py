@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of program indices, hints, printing and inline assembly to Triton."""
+"""Triton lowering of program indices, hints, debug prints and inline assembly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of loads, stores and atomic updates to Triton."""
+"""Triton lowering of loads, stores and atomic updates."""
 
 from __future__ import annotations
 

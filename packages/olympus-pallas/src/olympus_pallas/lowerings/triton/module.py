@@ -27,7 +27,7 @@ __all__ = ["kernel_module", "lower_call"]
 _DEFAULT_WARPS, _DEFAULT_STAGES = 4, 3
 # Arrays begin at multiples of this number of bytes.
 _ALIGNMENT = 32
-# The limit of the second and third axes of the hardware's grids.
+# The largest size of the second and of the third axis of a CUDA grid.
 _LONGEST_AXIS = 65535
 
 

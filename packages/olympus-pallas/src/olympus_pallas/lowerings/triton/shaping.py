@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of shapes and contractions to Triton."""
+"""Triton lowering of shape operations and contractions."""
 
 from __future__ import annotations
 

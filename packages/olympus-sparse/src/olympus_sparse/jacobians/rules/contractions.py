@@ -72,7 +72,7 @@ def _factor(
 def _dot_general_terms(
     results: Sequence[Any], lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any
 ) -> list[Term]:
-    """Makes a term of each summand of the contraction."""
+    """Returns one term for each summand of the contraction."""
     (left, right), (left_batch, right_batch) = dimension_numbers
     is_left = isinstance(lhs, Linear)
     x, other = (lhs, rhs) if is_left else (rhs, lhs)

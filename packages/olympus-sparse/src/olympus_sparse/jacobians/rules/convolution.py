@@ -165,7 +165,7 @@ def _convolution_terms(
     batch_group_count: int,
     **_: Any,
 ) -> list[Term]:
-    """Makes a term of each place in the window and each channel of the input."""
+    """Returns one term for each pair of a window position and an input channel."""
     if not isinstance(x, Linear) or isinstance(kernel, Linear):
         raise Unsupported("a kernel that depends on the argument")
     if feature_group_count * batch_group_count != 1 or any(each != 1 for each in lhs_dilation):

@@ -25,7 +25,7 @@ define = sparsity_rules.define
 
 @define(lax.mul_p)
 def _mul(results: Sequence[Any], x: Flow, y: Flow, **_: Any) -> Pattern:
-    """Leaves out products with constants that are zero."""
+    """Unites the patterns of the factors, leaving out products with constant zeros."""
     shape = results[0].shape
     parts = []
     for factor, other in ((x, y), (y, x)):

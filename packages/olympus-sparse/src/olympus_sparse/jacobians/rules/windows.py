@@ -68,7 +68,7 @@ def _window_sum_terms(
     window_dilation: Sequence[int],
     **_: Any,
 ) -> list[Term]:
-    """Makes a term of each place in the window."""
+    """Returns one term for each position in the window."""
     if math.prod(window_dimensions) > MOST_SUMMED or any(each != 1 for each in base_dilation):
         raise Unsupported("a large or dilated window")
     return added(

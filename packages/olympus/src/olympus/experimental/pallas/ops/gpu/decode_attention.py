@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query per example; several programs share the keys of an example."""
+"""Decode attention: one query for each example, whose keys are split among several programs."""
 
 from olympus_kernels.gpu.decode_attention import *  # noqa: F403
 from olympus_kernels.gpu.decode_attention import __all__ as __all__

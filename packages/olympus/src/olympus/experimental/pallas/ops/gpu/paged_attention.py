@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention of one query per sequence to keys and values in pages that a table lists."""
+"""Paged attention: one query for each sequence, whose keys and values are stored in pages."""
 
 from olympus_kernels.gpu.paged_attention import *  # noqa: F403
 from olympus_kernels.gpu.paged_attention import __all__ as __all__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups of rows with a matrix for each group."""
+"""Grouped matrix products: each group of rows has its own matrix."""
 
 from ......_faces import present as _present
 from . import gmm as _kernels  # noqa: F401  before the function takes the module's name

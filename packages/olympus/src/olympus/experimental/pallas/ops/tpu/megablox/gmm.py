@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of products of groups of rows."""
+"""The kernels of grouped matrix products."""
 
 from olympus_kernels.tpu.grouped_matmul import gmm, make_group_metadata, tgmm
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups of rows that have derivatives."""
+"""Grouped matrix products with derivatives."""
 
 from olympus_kernels.tpu.grouped_matmul import differentiable_gmm as gmm
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel of attention to keys and values in pages."""
+"""The kernel of paged attention."""
 
 from olympus_kernels.tpu.attention.paged import paged_attention
 

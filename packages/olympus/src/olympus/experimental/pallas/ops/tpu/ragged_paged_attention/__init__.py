@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causal attention of sequences of any numbers of queries to keys and values in pages."""
+"""Ragged paged attention: causal attention of sequences with different numbers of queries."""
 
 from olympus_kernels.tpu.attention.ragged import *  # noqa: F403
 from olympus_kernels.tpu.attention.ragged import __all__ as __all__
