@@ -46,9 +46,9 @@ _PRODUCTS = "XLA's products of small matrices take twice the time of those of Op
 REASONS = {
     "sort of rows": "NumPy's sort, and a pass that looks for zeros, NaNs and subnormal numbers",
     "permutation": "two sorts by random keys, which give JAX's permutation; NumPy swaps elements",
-    "unique": "after the sort, the first of equal elements are found and gathered",
+    "unique": "after the sort, NumPy finds the first of equal elements, and XLA gathers them",
     "associative_scan of sums": "a tree of additions in any order, in 20 passes",
-    "sin of float64": "the C library is called for each element",
+    "sin of float64": "a pass over the array looks for operands that need more digits of pi",
     **dict.fromkeys(
         ("solve 500x500", "Cholesky factor of 500x500", "eigenvalues of 200x200, symmetric"),
         _OTHER_LAPACK,

@@ -38,13 +38,15 @@ _SECONDS, _FEWEST = 2.0, 3
 # Why a program takes more than 1.2 times the time of the first.
 REASONS = {
     "N-body": (
-        "the differences of all pairs, whose last dimension has 3 elements, are not vectorised; "
+        "the forces between all pairs are written to memory, because XLA adds in two steps; "
         "Numba's loops keep them in registers"
     ),
     "heat on a grid": "the new values are written to memory and copied into the grid",
     "PageRank": "the gather and the addition of segments each run on one thread, without vectors",
     "histograms of gradient boosting": "XLA adds to one place after another with checks of bounds",
-    "training step of a convolutional network": "the convolutions and their gradients are XLA's",
+    "training step of a convolutional network": (
+        "XLA transposes the images before each convolution and the result after it"
+    ),
     "training step of an LSTM": (
         "PyTorch multiplies all inputs by the weights before the loop; its cell is one operation"
     ),
