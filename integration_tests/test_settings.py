@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every public function works under strict settings: none relies on implicit promotion.
 
+Results come in the containers of JAX.
+
 The calls, and what JAX refuses of them, come from tools/differential, whose sweep compares more
 modes, dtypes and settings, and the types of results.
 """
@@ -48,6 +50,16 @@ def test_calls_that_jax_accepts_are_accepted(library, setting, dtype):
                 if status != "ok" and expression not in refused_by_jax:
                     refused[expression] = detail
     assert refused == {}
+
+
+def test_results_have_the_containers_of_jax(library):
+    recorded = sweep.result_containers()
+    assert len(recorded) > 140
+    found = {
+        expression: sweep.outcome(library, expression, "float32", "trace", {})[1][0]
+        for expression in recorded
+    }
+    assert found == recorded
 
 
 X, M = np.arange(1, 5, dtype=np.float32), np.arange(8, dtype=np.float32).reshape(2, 4)

@@ -10,7 +10,8 @@ is the types of the results, or the kind of the error. The cases in which the li
 listed by their errors. A pattern explains a case by its label or by the description of the
 difference. The exit status is 1 where a case is left that no pattern in the section
 "Settings" of docs/differences.md explains. ``--write-refusals`` writes the expressions that JAX
-refuses when it traces them, one file a setting; tests read these files.
+refuses when it traces them, one file a setting; ``--write-containers`` the containers of the
+results of those that have several. Tests read these files.
 """
 
 from __future__ import annotations
@@ -81,16 +82,34 @@ class Library:
         return self.names["random"].wrap_key_data(value) if name == "key" else value
 
     def types(self, results: Any) -> list[Any]:
-        """Returns the structure of results and the type of each leaf."""
+        """Returns the containers of results and the type of each leaf."""
         leaves = self.names["tree"].leaves(results)
-        return [self.type(leaf) for leaf in leaves]
+        return [containers(results), *(self.type(leaf) for leaf in leaves)]
 
     def type(self, leaf: Any) -> Any:
-        """Returns the type of a leaf: dtype, shape, weak type."""
+        """Returns the type of a leaf: dtype, shape, weak type; the class of objects of NumPy."""
         if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape"):
             return type(leaf).__name__
+        if isinstance(leaf, np.ndarray | np.generic):
+            return type(leaf).__name__, str(leaf.dtype), leaf.shape
         aval = getattr(leaf, "aval", leaf)
         return str(leaf.dtype), tuple(leaf.shape), bool(getattr(aval, "weak_type", False))
+
+
+def containers(value: Any) -> str:
+    """Returns the containers of Python that hold results: ``"(*, [*])"``, ``"SVDResult(U=*)"``."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {containers(item)}" for key, item in value.items()) + "}"
+    if not isinstance(value, list | tuple):
+        return "*"
+    items = [containers(item) for item in value]
+    if isinstance(value, list):
+        return f"[{', '.join(items)}]"
+    fields = getattr(value, "_fields", None)
+    if fields is None:
+        return f"({', '.join(items)})"
+    named = ", ".join(f"{field}={item}" for field, item in zip(fields, items, strict=True))
+    return f"{type(value).__name__}({named})"
 
 
 def _eager(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
@@ -266,6 +285,26 @@ def write_refusals(setting: str, recorded: dict[str, Outcome]) -> None:
     (REFUSALS / f"{setting}.txt").write_text("\n".join(lines) + "\n", "utf-8")
 
 
+CONTAINERS = pathlib.Path(__file__).with_name("containers.txt")
+
+
+def result_containers() -> dict[str, str]:
+    """Returns the containers of results in JAX by expression, as `write_containers` found them."""
+    lines = CONTAINERS.read_text("utf-8").splitlines()
+    pairs = (line.rpartition(" -> ") for line in lines if not line.startswith("#"))
+    return {expression: found for expression, _, found in pairs}
+
+
+def write_containers(recorded: dict[str, Outcome]) -> None:
+    """Writes the containers of the results of all expressions that have several."""
+    lines = ["# The containers of results in jax 0.10.2."]
+    for label, (status, detail) in recorded.items():
+        _, _, mode, _, expression = label.split("-", 4)
+        if mode == "trace" and status == "ok" and detail[0] != "*":
+            lines.append(f"{expression} -> {detail[0]}")
+    CONTAINERS.write_text("\n".join(lines) + "\n", "utf-8")
+
+
 def differences(ours: dict[str, Outcome], theirs: dict[str, Outcome]) -> dict[str, list[str]]:
     """Returns the cases that differ, by a short description of the difference."""
     groups: dict[str, list[str]] = collections.defaultdict(list)
@@ -305,6 +344,7 @@ def main() -> int:
     parser.add_argument("--keep", help="a folder that keeps the records")
     parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
     parser.add_argument("--write-refusals", action="store_true", help="write what JAX refuses")
+    parser.add_argument("--write-containers", action="store_true", help="write JAX's containers")
     parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:
@@ -318,6 +358,9 @@ def main() -> int:
         theirs = recorded(options, "jax", options.jax, setting)
         if options.write_refusals:
             write_refusals(setting, theirs)
+            continue
+        if options.write_containers:
+            write_containers(theirs)
             continue
         ours = recorded(options, "olympus", sys.executable, setting)
         total += len(theirs)

@@ -39,8 +39,14 @@ def test_wider_types():
 
 def test_what_has_one_dtype_stays():
     array = np.arange(3, dtype=np.int32)
-    for value in (True, array, np.float32(1), "text", None):
+    for value in (True, array, "text", None):
         assert typed(value) is value
+
+
+def test_scalars_of_numpy_become_arrays_without_dimensions():
+    for value, dtype in ((np.float32(1), np.float32), (np.float64(1), np.float32)):
+        made = typed(value)
+        assert made.__class__ is np.ndarray and made.shape == () and made.dtype == dtype
     assert typed(np.arange(3.0)).dtype == "float32"
 
 

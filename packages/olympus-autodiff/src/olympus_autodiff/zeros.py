@@ -213,10 +213,15 @@ def instantiate(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
 
 
-def as_result(tangent: Any) -> Any:
-    """Returns the tangent as an array for the user, even if it is zero or constant."""
+def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
+    """Returns the tangent as an array for the user, even if it is zero or constant.
+
+    One of the tangents that the user has ``given``, such as a Python number, is returned as it is.
+    """
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
+    elif any(tangent is value for value in given):
+        return tangent
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
         return tangent
     if known_types.high and known_types.is_high(aval_of(tangent)):

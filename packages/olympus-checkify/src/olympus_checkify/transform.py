@@ -14,6 +14,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
+from olympus_ir.types.typed_scalars import typed
 
 from .errors import (
     DivisionByZeroError,
@@ -105,6 +106,6 @@ def checkify(
         flat.__name__ = function_name(f)
         closed = trace_to_closed(flat, (), DebugInfo("checkify", flat))
         error, results = run(closed, enabled, init_error, ())
-        return error, pytrees.tree_unflatten(out_tree, results)
+        return error, pytrees.tree_unflatten(out_tree, map(typed, results))
 
     return checked_fun

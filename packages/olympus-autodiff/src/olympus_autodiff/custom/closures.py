@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.programs.evaluation import eval_olympuspr
-from olympus_ir.programs.olympuspr import Olympuspr
+from olympus_ir.programs.olympuspr import Literal, Olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees import pytrees
@@ -18,6 +18,7 @@ from olympus_ir.trees.pickled_functions import NamedFunction
 from olympus_ir.trees.wrapping import update_wrapper, wraps
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import PyTree
+from olympus_ir.types.typed_scalars import typed
 
 from ..zeros import aval_of
 from .calling import name_of, positional_arguments
@@ -43,7 +44,13 @@ class _TracedClosure:
                 "The inputs to the closure must have the same Pytree structure as the example "
                 f"arguments that it was made with. Expected {self.in_tree}, but got {tree}"
             )
-        results = eval_olympuspr(self.olympuspr, closed_over, *leaves)
+        program = self.olympuspr
+        results = [
+            typed(result) if atom.__class__ is Literal else result
+            for atom, result in zip(
+                program.outvars, eval_olympuspr(program, closed_over, *leaves), strict=True
+            )
+        ]
         return pytrees.tree_unflatten(self.out_tree, results)
 
 
@@ -56,7 +63,7 @@ def _trace_closure(
     info = debug_info_of_tree(traced_for, fun, tree)
     avals = [leaf.aval if hasattr(leaf, "aval") else aval_of(leaf) for leaf in leaves]
     olympuspr, consts = trace_to_olympuspr(flat, avals, info)
-    return _TracedClosure(olympuspr, tree, flat.out_tree), consts
+    return _TracedClosure(olympuspr, tree, flat.out_tree), list(map(typed, consts))
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:

@@ -279,7 +279,7 @@ class FlatForward:
             )
         self._out_tree.set(tree)
         self._residual_tree.set(residual_tree)
-        return [*residuals, *results]
+        return [*map(typed, residuals), *results]
 
 
 class FlatBackward:

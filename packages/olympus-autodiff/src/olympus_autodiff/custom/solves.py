@@ -25,6 +25,7 @@ from olympus_ir.lax.control_flow.subprograms import (
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.types.annotations import ArrayLike, PyTree
+from olympus_ir.types.typed_scalars import typed
 
 from ..forward.jvp import jvp_flat
 from ..forward.linearize import linearize
@@ -319,7 +320,7 @@ def _run(part: Subprogram, *operands: Any) -> list[Any]:
 @functools.partial(custom_jvp, nondiff_argnums=(0,))
 def _custom_root(programs: _RootPrograms, *operands: Any) -> list[Any]:
     _, consts, _, guess = programs.split(operands)
-    return _run(programs.solver, *consts, *guess)
+    return list(map(typed, _run(programs.solver, *consts, *guess)))
 
 
 def _root_jvp(

@@ -138,7 +138,10 @@ def jvp(
     pairs = [trace.unpair(leaf) for leaf in leaves]
     check_results_are_arrays(primal for primal, _ in pairs)
     primals_out = pytrees.tree_unflatten(out_tree, [primal for primal, _ in pairs])
-    tangents_out = pytrees.tree_unflatten(out_tree, [as_result(tangent) for _, tangent in pairs])
+    given = {id(x): (tangent,) for x, tangent in zip(primal_leaves, tangent_leaves, strict=True)}
+    tangents_out = pytrees.tree_unflatten(
+        out_tree, [as_result(tangent, given.get(id(primal), ())) for primal, tangent in pairs]
+    )
     return (primals_out, tangents_out, aux) if has_aux else (primals_out, tangents_out)
 
 

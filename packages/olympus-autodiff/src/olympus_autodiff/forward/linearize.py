@@ -137,6 +137,7 @@ def linearize_at(
     primals: Sequence[Any],
     has_aux: bool,
     check: Callable[[Any], None] | None = None,
+    lift: Callable[[Any], Any] = typed,
 ) -> Linearization:
     """Evaluates a function and records its derivative.
 
@@ -147,6 +148,8 @@ def linearize_at(
       primals: the arguments, arrays or pytrees of arrays.
       has_aux: whether the function returns a pair of which only the first part is differentiated.
       check: a function that is called with each leaf of the arguments, and raises to reject it.
+      lift: a function that makes the primal value of each leaf; by default, Python numbers get a
+        dtype.
 
     Returns:
       The record, whose trace has ended.
@@ -156,7 +159,7 @@ def linearize_at(
         for leaf in leaves:
             check(leaf)
     trace = LinearizeTrace(current.trace)
-    inputs = [trace.new_input(typed(leaf)) for leaf in leaves]
+    inputs = [trace.new_input(lift(leaf)) for leaf in leaves]
     arguments = pytrees.tree_unflatten(in_tree, inputs)
     result, aux = call_differentiated(trace, fun, arguments, has_aux)
     return Linearization(trace, inputs, in_tree, result, aux)
@@ -204,7 +207,7 @@ class LinearFunction:
         results = iter(eval_olympuspr(self.olympuspr, coefficients, *inputs))
         return pytrees.tree_unflatten(
             self.out_tree,
-            [as_result(next(results) if zero is None else Zero(zero)) for zero in self.out],
+            [as_result(next(results) if zero is None else Zero(zero), leaves) for zero in self.out],
         )
 
     def __repr__(self) -> str:
@@ -262,7 +265,7 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
-    point = linearize_at(fun, primals, has_aux, check=_check_differentiable)
+    point = linearize_at(fun, primals, has_aux, _check_differentiable, lift=_unchanged)
     results, tangents, out_tree = point.outputs()
     olympuspr, coefficients = point.trace.tangent_trace.to_olympuspr(
         [tangent for tangent in tangents if tangent.__class__ is not Zero]
@@ -278,6 +281,10 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
     derivative = pytrees.Partial(function, coefficients)
     primals_out = pytrees.tree_unflatten(out_tree, results)
     return (primals_out, derivative, point.aux) if has_aux else (primals_out, derivative)
+
+
+def _unchanged(leaf: Any) -> Any:
+    return leaf
 
 
 def _check_differentiable(leaf: Any) -> None:

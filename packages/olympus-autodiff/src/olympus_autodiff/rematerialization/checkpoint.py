@@ -14,13 +14,14 @@ from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
+    Literal,
     Olympuspr,
     Var,
     constants_as_inputs,
     joined_effects,
 )
 from olympus_ir.programs.staging import trace_to_olympuspr
-from olympus_ir.programs.tracing import Tracer, current
+from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings import config
 from olympus_ir.settings.config_flags import log_checkpoint_residuals
 from olympus_ir.settings.naming import logger_name
@@ -31,6 +32,7 @@ from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.references import check_aliases
+from olympus_ir.types.typed_scalars import typed
 
 from ..forward.linearized_programs import ResidualCollector, close_over_used, record_linearization
 from ..forward.tangent_trace import lift_constants, live_equations
@@ -134,9 +136,20 @@ def checkpoint(
             differentiated=False,
             policy=policy,
         )
+        if current.trace is evaluation_trace:
+            results = _with_given(olympuspr, (*consts, *leaves), results)
         return pytrees.tree_unflatten(out_tree, results)
 
     return checkpointed
+
+
+def _with_given(olympuspr: Olympuspr, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+    """Returns results, with operands and constants that are results among them as they are."""
+    values = dict(zip(olympuspr.invars, operands, strict=True))
+    return [
+        typed(atom.val) if atom.__class__ is Literal else typed(values.get(atom, result))
+        for atom, result in zip(olympuspr.outvars, results, strict=True)
+    ]
 
 
 def remat(

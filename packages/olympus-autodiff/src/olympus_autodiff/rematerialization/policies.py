@@ -18,9 +18,11 @@ from olympus_ir.adapters.partial_evaluation import partial_eval_olympuspr_custom
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractValue
 from olympus_ir.types.records import Record
+from olympus_ir.types.typed_scalars import typed
 
 from ..tables import jvp_rules, linear, transpose_rules
 
@@ -127,9 +129,15 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Example:
       >>> checkpoint_name(1.0, "scale")
-      Array(1., dtype=float32, weak_type=True)
+      TypedFloat(1.0, dtype=float32)
     """
-    return pytrees.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+    return pytrees.tree_map(lambda leaf: _named(leaf, name), x)
+
+
+def _named(leaf: Any, name: str) -> Any:
+    if current.trace is evaluation_trace:
+        return typed(leaf)
+    return name_p.bind(leaf, name=name)
 
 
 # ---- policies ----

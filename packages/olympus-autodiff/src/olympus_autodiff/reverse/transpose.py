@@ -424,7 +424,7 @@ def linear_transpose(
       >>> from olympus_ir import lax
       >>> transposed = linear_transpose(lambda x, y: lax.sub(x, y), 1.0, 1.0)
       >>> transposed(2.0)
-      (Array(2., dtype=float32, weak_type=True), Array(-2., dtype=float32, weak_type=True))
+      (2.0, Array(-2., dtype=float32, weak_type=True))
     """
     if reduce_axes:
         raise NotImplementedError(
@@ -476,7 +476,9 @@ class _Transposed:
                 )
         linear = [True] * len(self.olympuspr.invars)
         results = transpose_program(self.olympuspr, consts, linear, (), given)
-        return pytrees.tree_unflatten(self.args_tree, [as_result(result) for result in results])
+        return pytrees.tree_unflatten(
+            self.args_tree, [as_result(result, given) for result in results]
+        )
 
 
 def _vector_space(aval: Any) -> str:

@@ -111,7 +111,8 @@ class VJP:
             self.in_tree,
             [
                 as_result(
-                    Zero(aval) if getattr(aval, "dtype", None) == dtypes.float0 else next(results)
+                    Zero(aval) if getattr(aval, "dtype", None) == dtypes.float0 else next(results),
+                    leaves,
                 )
                 for aval in self._input_avals
             ],

@@ -123,8 +123,8 @@ def _approx_top_k(
     aggregate_to_topk: bool,
     *,
     is_max_k: bool,
-) -> tuple[Array, Array]:
-    values, places = approx_top_k_p.bind(
+) -> list[Array]:
+    return approx_top_k_p.bind(
         operand,
         k=as_size(k),
         reduction_dimension=operator.index(reduction_dimension),
@@ -133,7 +133,6 @@ def _approx_top_k(
         reduction_input_size_override=operator.index(reduction_input_size_override),
         aggregate_to_topk=bool(aggregate_to_topk),
     )
-    return values, places
 
 
 def approx_max_k(
@@ -143,7 +142,7 @@ def approx_max_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Selects the ``k`` largest elements along a dimension; approximately on TPU, else exactly.
 
     Args:
@@ -158,7 +157,7 @@ def approx_max_k(
         candidates are returned.
 
     Returns:
-      The elements in decreasing order, and their indices as int32.
+      A list: the elements in decreasing order, and their indices as int32.
 
     Raises:
       ValueError: if ``k``, ``recall_target``, ``reduction_input_size_override`` or the dtype is not
@@ -190,7 +189,7 @@ def approx_min_k(
     recall_target: float = 0.95,
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+) -> list[Array]:
     """Selects the ``k`` smallest elements along a dimension; approximately on TPU, else exactly.
 
     Args:
@@ -205,7 +204,7 @@ def approx_min_k(
         candidates are returned.
 
     Returns:
-      The elements in increasing order, and their indices as int32.
+      A list: the elements in increasing order, and their indices as int32.
 
     Raises:
       ValueError: if ``k``, ``recall_target``, ``reduction_input_size_override`` or the dtype is not

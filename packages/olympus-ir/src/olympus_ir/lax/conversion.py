@@ -19,7 +19,7 @@ from ..types import dtypes
 from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
-from ..types.typed_scalars import typed
+from ..types.typed_scalars import typed, untyped_classes
 from .families import Anything, AnythingExtended, Floating, check_dtype, unary
 from .values import Array, ArrayLike, array_aval, as_array, typed_scalar
 
@@ -368,6 +368,6 @@ def _stop_gradient(x: Any) -> Array:
     if current.trace is evaluation_trace:
         if isinstance(x, Array):
             return x
-        if x.__class__ in (int, float, complex):
+        if x.__class__ is bool or x.__class__ in untyped_classes:
             return typed(x)
     return stop_gradient_p.bind(x)

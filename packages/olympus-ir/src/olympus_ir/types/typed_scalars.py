@@ -107,12 +107,14 @@ class TypedComplex(complex):
 
 _TYPED: dict[type, Any] = {int: TypedInt, float: TypedFloat, complex: TypedComplex}
 
-untyped_classes = frozenset((*_TYPED, np.ndarray))
+untyped_classes = frozenset((*_TYPED, np.ndarray, *np.sctypeDict.values()))
 """The classes of values that `typed` may replace."""
 
 
 def typed(value: Any) -> Any:
-    """Returns a Python number with its dtype, or a NumPy array in its canonical dtype.
+    """Returns a Python number with its dtype, or an array of NumPy in its canonical dtype.
+
+    Scalars of NumPy become arrays without dimensions.
 
     Other values are returned unchanged. Booleans have only one dtype, and all other values in
     programs already have a dtype.
@@ -134,6 +136,8 @@ def typed(value: Any) -> Any:
         if kind is int:
             dtypes.check_integer_fits(value, dtype)
         return make(value, dtype)
+    if isinstance(value, np.generic):
+        value, kind = np.asarray(value), np.ndarray
     if kind is np.ndarray:
         dtype = dtypes.canonicalize_dtype(value.dtype)
         return value if dtype == value.dtype else value.astype(dtype)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, filter_exception
-from olympus_ir.lax import callbacks, jit_p
+from olympus_ir.lax import callbacks, convert_element_type, jit_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram, traced_program
@@ -236,17 +236,22 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
 
 
 def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Returns the function with its exceptions converted like those of compiled programs."""
+    """Returns the function with operands and exceptions like those of compiled programs."""
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:
-            return run(*args, **params)
+            return run(*map(_strongly_typed, args), **params)
         except Exception as error:
             filter_exception(error)
             trace = traceback.format_exc()
             raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
 
     return reported
+
+
+def _strongly_typed(array: Any) -> Any:
+    aval = array.aval
+    return convert_element_type(array, aval.dtype) if aval.weak_type else array
 
 
 callbacks.debug_print_p.eager = _call_at_once(callbacks.run_debug_print)

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...types.avals import AbstractValue, ShapedArray, get_aval, typematch
+from ...types.avals import AbstractValue, ShapedArray, typematch
 from ...types.promotion import promote
 from ..conversion import convert_dtype
-from ..values import as_array
 
 
 def promoted_carry_avals(
@@ -41,12 +40,3 @@ def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence
         value if aval is carried else convert_dtype(value, carried.dtype)
         for value, aval, carried in zip(values, avals, carry_avals, strict=True)
     ]
-
-
-def unchanged_result(value: Any) -> Any:
-    """Returns the final value of a carry component that the body does not change.
-
-    Args:
-      value: the initial value of the component.
-    """
-    return value if get_aval(value).is_ref else as_array(value)

@@ -12,7 +12,7 @@ from ...programs.evaluation import eval_olympuspr
 from ...programs.primitives import instruction
 from ...types.avals import AbstractValue
 from ...types.effects import no_effects
-from ..values import as_array
+from ...types.typed_scalars import typed
 
 __all__ = ["linear_solve_p"]
 
@@ -87,4 +87,4 @@ def solve_now(
     consts, right_hand_sides = split_operands(operands, const_lengths)
     program = jaxprs.solve
     results = eval_olympuspr(program.jaxpr, program.consts, *consts.solve, *right_hand_sides)
-    return [as_array(result) for result in results]
+    return [typed(result) for result in results]

@@ -23,7 +23,7 @@ from ..conversion import convert_element_type
 from ..elementwise import add, sub
 from ..logic import bitwise_and, lt
 from ..values import as_array
-from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .carries import promote_carry, promoted_carry_avals
 from .checkpoints import Checkpoints, checked_number, checkpoints_of_while
 from .operands import WhileLayout
 from .primitives import while_p
@@ -175,8 +175,7 @@ def _while_loop(
     if moved:
         kept = iter(results)
         results = [
-            unchanged_result(value) if place in loop.moved else next(kept)
-            for place, value in enumerate(carry)
+            value if place in loop.moved else next(kept) for place, value in enumerate(carry)
         ]
     return pytrees.tree_unflatten(tree, results)
 

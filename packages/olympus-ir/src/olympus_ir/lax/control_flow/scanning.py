@@ -24,7 +24,7 @@ from ..broadcasting import expand_dims
 from ..indexing import index_in_dim, slice
 from ..shaping import concatenate, reshape
 from ..values import as_array
-from .carries import promote_carry, promoted_carry_avals, unchanged_result
+from .carries import promote_carry, promoted_carry_avals
 from .checkpoints import Checkpoints, checkpoints_of_scan
 from .operands import ScanLayout, ScanOperands
 from .primitives import scan_p, sliced_aval
@@ -314,7 +314,7 @@ class _ScanProgram:
     def all_results(self, results: list[Any], carry: list[Any], xs: list[Any]) -> list[Any]:
         """Returns the results of the user's loop, given results and operands of the equation."""
         changed, stacked = self.layout.results(results)
-        last_carry = [unchanged_result(value) for value in carry]
+        last_carry = list(carry)
         for place, value in zip(self.kept, changed, strict=True):
             last_carry[place] = value
         computed = iter(stacked)

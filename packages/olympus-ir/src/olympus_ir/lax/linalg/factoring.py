@@ -165,16 +165,16 @@ def lu_p(shape: tuple[int, ...], dtype: Any) -> Any:
     return [(shape, dtype), ((min_dim(*shape),), integer), (shape[:1], integer)]
 
 
-def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> list[Array]:
     """Factors matrices by Gaussian elimination with partial pivoting: ``x[permutation] = l @ u``.
 
     Args:
       x: matrices of shape ``(..., m, n)``.
 
     Returns:
-      Both factors in one matrix of the shape of ``x``, ``u`` on and above the diagonal and ``l``
-      below it (with an implicit diagonal of ones); the row with which each row was exchanged, as
-      int32; and the permutation of rows, as int32.
+      A list: both factors in one matrix of the shape of ``x``, ``u`` on and above the diagonal and
+      ``l`` below it (with an implicit diagonal of ones); the row with which each row was exchanged,
+      as int32; and the permutation of rows, as int32.
 
     Example:
       >>> from olympus_ir.lax import linalg
@@ -183,8 +183,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
       Array([[2. , 2. ],
              [0.5, 1. ]], dtype=float32)
     """
-    factors, pivots, permutation = lu_p.bind(x)
-    return factors, pivots, permutation
+    return lu_p.bind(x)
 
 
 @declare("lu_pivots_to_permutation", ranks=(1,), accepted=(np.int32,))

@@ -352,15 +352,16 @@ def hessenberg_p(shape: tuple[int, ...], dtype: Any) -> Any:
     return [(shape, dtype), ((shape[0] - 1,), dtype)]
 
 
-def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduces square matrices to upper Hessenberg form, with zeros below the first subdiagonal.
 
     Args:
       a: square matrices of shape ``(..., n, n)``.
 
     Returns:
-      Matrices that hold the Hessenberg form on and above the first subdiagonal, and the vectors of
-      the reflections below it; and the factors of the reflections. See `householder_product`.
+      A list: matrices that hold the Hessenberg form on and above the first subdiagonal, and the
+      vectors of the reflections below it; and the factors of the reflections. See
+      `householder_product`.
 
     Raises:
       ValueError: if the matrices are not square or are empty.
@@ -371,8 +372,7 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
       >>> linalg.hessenberg(np.ones((3, 3)))[0].shape
       (3, 3)
     """
-    packed, taus = hessenberg_p.bind(a)
-    return packed, taus
+    return hessenberg_p.bind(a)
 
 
 @declare("schur", multiple_results=True)
@@ -443,7 +443,7 @@ def _tridiagonal_shape(shape: tuple[int, ...], dtype: Any, *, lower: bool) -> An
 tridiagonal_p: Primitive = declare("tridiagonal", multiple_results=True)(_tridiagonal_shape)
 
 
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduces Hermitian matrices to tridiagonal form by reflections.
 
     Args:
@@ -451,8 +451,8 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
       lower: whether to read the lower triangle rather than the upper one.
 
     Returns:
-      Four arrays: the matrices that hold the vectors of the reflections; the diagonals; the
-      off-diagonals; and the factors of the reflections.
+      A list of four arrays: the matrices that hold the vectors of the reflections; the diagonals;
+      the off-diagonals; and the factors of the reflections.
 
     Raises:
       ValueError: if the matrices are not square or are empty.
@@ -463,5 +463,4 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
       >>> linalg.tridiagonal(np.eye(3))[1]
       Array([1., 1., 1.], dtype=float32)
     """
-    packed, diagonal, beside, taus = tridiagonal_p.bind(a, lower=bool(lower))
-    return packed, diagonal, beside, taus
+    return tridiagonal_p.bind(a, lower=bool(lower))
