@@ -255,8 +255,9 @@ def test_bad_arguments_are_refused() -> None:
         check(1, "a number")
     with pytest.raises(TypeError, match="check takes a scalar pred"):
         check(np.array([True, False]), "two of them")
-    with pytest.raises(TypeError, match="Formatting arguments to checkify.check need to be"):
-        check(True, "{x}", x="text")
+    for value in ("text", 1.0, np.float32(1), True):
+        with pytest.raises(TypeError, match="Formatting arguments to checkify.check need to be"):
+            check(True, "{x}", x=value)
 
 
 def test_derivatives_ignore_checks() -> None:

@@ -145,10 +145,10 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
         raise TypeError(f"check takes a scalar pred as argument, got {pred}")
     leaves, tree = pytrees.tree_flatten((fmt_args, fmt_kwargs))
     for leaf in leaves:
-        if not isinstance(leaf, Array | np.ndarray | np.generic | int | float | complex):
+        if not isinstance(leaf, Array | np.ndarray):
             raise TypeError(
                 "Formatting arguments to checkify.check need to be PyTrees of arrays, but got "
-                f"{leaf!r} of type {type(leaf)}."
+                f"{leaf!r} of type {type(leaf)}. Pass `olympus.numpy.asarray(...)` of a number."
             )
     source = SourceInfo(capture(), current.name_stack)
     site = Site(FailedCheckError, (msg, tree), source)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 __all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
@@ -14,11 +16,13 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
     Raises:
       TypeError: if ``axis`` is not an integer.
-      ValueError: if it is out of range.
+      AxisError: if it is out of range. As in NumPy, this error is a ValueError and an IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{what} {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(
+            f"{what} {axis} is out of bounds for array of dimension {ndim}"
+        )
     return axis + ndim if axis < 0 else axis
 
 

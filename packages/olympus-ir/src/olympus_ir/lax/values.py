@@ -13,6 +13,7 @@ from ..programs.evaluation import evaluator
 from ..programs.staging import StagingTrace
 from ..programs.tracing import current, evaluation_trace
 from ..programs.wide_constants import wide_constant
+from ..settings.config_states import debug_infs, debug_nans
 from ..types import dtypes
 from ..types.annotations import ArrayLike
 from ..types.arrays import Array as Array
@@ -24,6 +25,7 @@ __all__ = [
     "as_array",
     "cast",
     "dtype_of",
+    "invalid_elements",
     "recording_trace",
     "shape_of",
     "typed_scalar",
@@ -68,6 +70,23 @@ def as_array(value: Any) -> Array:
     if recording is not None:
         return recording.tracer(value)
     return value if wide is not None else evaluator().array(np.asarray(value), get_aval(value))
+
+
+def invalid_elements(value: Any) -> str | None:
+    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and their debug flag is set.
+
+    Returns None otherwise.
+    """
+    if not dtypes.issubdtype(value.dtype, np.inexact):
+        return None
+    array = np.asarray(value)
+    if array.dtype.isbuiltin != 1:
+        array = array.astype(np.float32)
+    if debug_nans.value and np.isnan(array).any():
+        return "nan"
+    if debug_infs.value and np.isinf(array).any():
+        return "inf"
+    return None
 
 
 def recording_trace() -> StagingTrace | None:

@@ -12,9 +12,11 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.creation import layout_like, place_like
 from olympus_ir.lax.named_axes import varying_like
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.values import as_array, invalid_elements
 from olympus_ir.programs.evaluation import evaluator
+from olympus_ir.programs.tracing import Tracer
 from olympus_ir.programs.wide_constants import wide_constants_allowed
+from olympus_ir.settings.config_states import debug_infs, debug_nans
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -97,7 +99,7 @@ def array(
         copy, order, ndmin = _given_by_position(args, copy, order, ndmin)
     if order not in ("K", None):
         raise NotImplementedError(f"array supports order='K' only, got order={order!r}.")
-    result = _make("array", object, dtype, copy)
+    result = _checked(object, _make("array", object, dtype, copy))
     if ndmin > result.ndim:
         missing = ndmin - result.ndim
         result = spread(result, (1,) * missing + result.shape)
@@ -162,7 +164,8 @@ def asarray(
         )
     if order not in ("K", None):
         raise NotImplementedError(f"asarray supports order='K' only, got order={order!r}.")
-    return placed(_make("asarray", a, dtype, bool(copy)), device, out_sharding)
+    result = _checked(a, _make("asarray", a, dtype, bool(copy)))
+    return placed(result, device, out_sharding)
 
 
 def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
@@ -198,6 +201,20 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return _from_sequence(function, list(value), dtype)
     return from_host(np.asarray(value), dtype, value)
+
+
+def _checked(value: Any, result: Any) -> Any:
+    """Returns an array made of a value, if the debug flags allow its elements.
+
+    Raises:
+      FloatingPointError: the array has elements that `debug_nans` or `debug_infs` reports.
+    """
+    if not (debug_nans.value or debug_infs.value) or isinstance(value, Array):
+        return result
+    found = None if isinstance(result, Tracer) else invalid_elements(result)
+    if found is not None:
+        raise FloatingPointError(f"invalid value ({found}) encountered in array: {value!r}")
+    return result
 
 
 def _from_scalar(value: Any, dtype: Any) -> Any:

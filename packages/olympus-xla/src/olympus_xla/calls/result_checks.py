@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir.diagnostics import source_info
+from olympus_ir.lax.values import invalid_elements
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
 from olympus_ir.settings import config_states
-from olympus_ir.types import dtypes
 
 if TYPE_CHECKING:
     from olympus_ir.debugger import key_reuse
@@ -35,23 +35,6 @@ def checks_results() -> bool:
     return bool(_debug_nans.value or _debug_infs.value or _debug_key_reuse.value)
 
 
-def _complaint(value: Any) -> str | None:
-    """Returns ``"nan"`` or ``"inf"`` if an array has such elements and their debug flag is set.
-
-    Returns None otherwise.
-    """
-    if not dtypes.issubdtype(value.dtype, np.inexact):
-        return None
-    array = np.asarray(value)
-    if array.dtype.isbuiltin != 1:
-        array = array.astype(np.float32)
-    if _debug_nans.value and np.isnan(array).any():
-        return "nan"
-    if _debug_infs.value and np.isinf(array).any():
-        return "inf"
-    return None
-
-
 def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequence[Any]) -> None:
     """Checks a computation as the debug flags request.
 
@@ -64,15 +47,34 @@ def check_results(program: TracedProgram, leaves: Sequence[Any], results: Sequen
     if not (_debug_nans.value or _debug_infs.value):
         return
     for result in results:
-        complaint = _complaint(result)
+        complaint = invalid_elements(result)
         if complaint is not None:
             donated = program.params.get("donated_invars", ())
             where = None if any(donated) else _culprit(program.closed, leaves)
             name = program.params.get("name", "a computation")
-            raise FloatingPointError(
-                f"invalid value ({complaint}) encountered in {where or name}"
-                + (f", of the computation {name}" if where else "")
-            )
+            raise FloatingPointError(_message(complaint, where, name, leaves))
+
+
+def _message(complaint: str, where: str | None, name: str, leaves: Sequence[Any]) -> str:
+    first = "Invalid" if where and where.startswith("sharded") else "invalid"
+    message = f"{first} value ({complaint}) encountered in {where or name}"
+    message += f", of the computation {name}." if where else "."
+    if where is None or any(map(_invalid_input, leaves)):
+        message += (
+            " Run operation by operation, the de-optimized function did not produce invalid values "
+            "of its own from valid ones: look for them in an input or in a literal, such as "
+            "`nan` in the code."
+        )
+    return message
+
+
+def _invalid_input(leaf: Any) -> bool:
+    if leaf.__class__ is float or leaf.__class__ is complex:
+        leaf = np.asarray(leaf)
+    deleted = getattr(leaf, "is_deleted", None)  # donated arrays are
+    if not hasattr(leaf, "dtype") or (deleted is not None and deleted()):
+        return False
+    return invalid_elements(leaf) is not None
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
@@ -90,7 +92,7 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
             environment.update(zip(equation.outvars, results, strict=True))
             pending.append((equation, operands, results))
     for equation, operands, results in pending:
-        if any(_complaint(result) for result in results):
+        if any(invalid_elements(result) for result in results):
             inner = equation.params.get("jaxpr")
             # A mapped program runs on shards, so it cannot be run on whole arrays.
             is_mapped = "mesh" in equation.params
