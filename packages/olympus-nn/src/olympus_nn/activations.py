@@ -12,6 +12,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import OddSizeError
 from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -478,7 +479,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       An array like ``x``, with half the size along the axis.
 
     Raises:
-      ValueError: the size along ``axis`` is odd.
+      OddSizeError: the size along ``axis`` is odd. It is a ValueError and an AssertionError.
 
     Example:
       >>> glu(np.array([3.0, 0.0], np.float32)).tolist()
@@ -487,8 +488,9 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     check_arraylike("glu", x)
     size = np.shape(x)[axis]
     if size % 2:
-        raise ValueError(
-            f"glu halves an axis, whose size must be even: got size {size} along axis {axis}."
+        raise OddSizeError(
+            f"glu halves an axis, whose size must be even: axis size must be divisible by 2, got "
+            f"{size} along axis {axis}."
         )
     values, gates = onp.split(x, 2, axis)
     return onp.multiply(values, sigmoid(gates))

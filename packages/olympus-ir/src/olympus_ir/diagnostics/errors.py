@@ -288,6 +288,34 @@ class InconclusiveDimensionOperation(OlympusError):
     """A comparison of symbolic dimensions has different results for different sizes."""
 
 
+# --- Errors of several builtin kinds, for callers that catch either ------------------------------
+
+
+class OutOfBoundsError(IndexError, ValueError):
+    """A place is out of bounds. It is an IndexError, as in NumPy, and a ValueError, as in JAX."""
+
+
+class SectionsError(ValueError, ZeroDivisionError):
+    """A split has no sections.
+
+    It is a ValueError, as in NumPy, and a ZeroDivisionError, as in JAX.
+    """
+
+
+class OddSizeError(ValueError, AssertionError):
+    """A size is not even. It is a ValueError, and an AssertionError, as in JAX."""
+
+
+class ElementsError(NotImplementedError, TypeError, ValueError):
+    """A method needs numbers, but the elements of an array are keys or of another extended dtype.
+
+    It is a NotImplementedError, as in JAX, and the errors of the same operation on other arrays.
+    """
+
+
+# --- Keys ----------------------------------------------------------------------------------------
+
+
 class KeyReuseError(OlympusTypeError):
     """Reuse checking found a random key that was used twice.
 

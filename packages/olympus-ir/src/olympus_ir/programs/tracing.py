@@ -486,12 +486,6 @@ class Tracer(ArrayBase):
             ".at[] method: docs/quickstart.md shows how."
         )
 
-    def block_until_ready(self) -> Tracer:
-        return self
-
-    def copy_to_host_async(self) -> None:
-        return None
-
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self
 

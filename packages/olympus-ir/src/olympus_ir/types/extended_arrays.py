@@ -7,6 +7,7 @@ import operator
 from typing import Any, NoReturn
 
 from .._jaxlib import call_registry
+from ..diagnostics.errors import ElementsError
 from ..diagnostics.traceback_filtering import boundary_class
 from . import layouts
 from .arrays import ConcreteArray, register_array_class
@@ -64,7 +65,7 @@ class ExtendedArray(ConcreteArray):
 
     def _no_numbers(self, what: str) -> NoReturn:
         name = self._aval.dtype.name
-        raise TypeError(
+        raise ElementsError(
             f"arrays of dtype {name} cannot be converted to {what}: their elements are not "
             "numbers. Take the array that carries them instead, as olympus.random.key_data(key) "
             "does for keys."
@@ -89,11 +90,11 @@ class ExtendedArray(ConcreteArray):
         self._no_numbers("an index")
 
     def item(self, *args: Any) -> NoReturn:
-        """Raises TypeError, because no Python object stands for an element."""
+        """Raises ElementsError, because no Python object stands for an element."""
         self._no_numbers("a Python number")
 
     def tolist(self) -> NoReturn:
-        """Raises TypeError, because no Python object stands for an element."""
+        """Raises ElementsError, because no Python object stands for an element."""
         self._no_numbers("lists of Python numbers")
 
     def __reduce__(self) -> tuple:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.errors import ShapeError
+from olympus_ir.diagnostics.errors import SectionsError, ShapeError
 from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
@@ -433,9 +432,9 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: int) -> list[Any]:
                 f"olympus.numpy.{name} with a symbolic number of sections is not supported: how "
                 f"many arrays it returns must be known, got {indices_or_sections}"
             )
-        sections = operator.index(indices_or_sections)
+        sections = int(indices_or_sections)
         if sections <= 0:
-            raise ValueError(f"{name}: the number of sections must be positive, got {sections}")
+            raise SectionsError(f"{name}: the number of sections must be positive, got {sections}")
         part, rest = divmod(size, sections)
         if rest and name != "array_split":
             raise ValueError(f"array split does not result in an equal division: rest is {rest}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.axes import integer_axes, integer_or_dim
 from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
@@ -123,7 +124,7 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     )
     _check_counts(repeats)
     if (repeats < 0).any():
-        raise ValueError("repeats may not contain negative values.")
+        raise ShapeError("repeats may not contain negative values.")
     if repeats.ndim == 0 or repeats.size == 1:
         return _repeat_uniformly(a, int(repeats.reshape(())), axis)
     if repeats.ndim != 1 or repeats.shape[0] != a.shape[axis]:

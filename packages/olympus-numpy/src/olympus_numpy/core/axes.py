@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
 
@@ -52,11 +53,11 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     """Returns the nonnegative forms of several axes, in the given order.
 
     Raises:
-      ValueError: if an axis is repeated.
+      ShapeError: if an axis is repeated.
     """
     result = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(result)) != len(result):
-        raise ValueError(f"duplicate value in 'axis', repeated axis: {tuple(axes)}")
+        raise ShapeError(f"duplicate value in 'axis', repeated axis: {tuple(axes)}")
     return result
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import OutOfBoundsError
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -59,7 +60,8 @@ def delete(
     if isinstance(obj, slice):
         kept = np.delete(np.arange(size), obj)
         return arr[(slice(None),) * axis + (kept,)]
-    obj = ensure_array(np.asarray(obj) if isinstance(obj, list | tuple) else obj)
+    check_arraylike("delete", arr, obj)
+    obj = ensure_array(obj)
     if obj.dtype == np.bool_:
         mask = concrete_or_error(np.asarray, obj, "'obj' array argument of olympus.numpy.delete()")
         if mask.shape != (size,):
@@ -69,9 +71,13 @@ def delete(
             )
         return arr[(slice(None),) * axis + (~mask,)]
     if not dtypes.issubdtype(obj.dtype, np.integer) and obj.size:
-        raise IndexError(f"delete: indices must be integers, got dtype {obj.dtype}")
+        raise OutOfBoundsError(
+            f"delete: obj.dtype={obj.dtype}; must be integer or bool. Indices must be integers."
+        )
     if obj.ndim == 0 and not isinstance(obj, Tracer) and not -size <= int(obj) < size:
-        raise IndexError(f"index {int(obj)} is out of bounds for axis {axis} with size {size}")
+        raise OutOfBoundsError(
+            f"index {int(obj)} is out of bounds for axis {axis} with size {size}"
+        )
     if obj.ndim == 0 or assume_unique_indices:
         return _delete_traced(arr, wrapped(convert(ravel(obj), _int32), size), axis)
     places = concrete_or_error(

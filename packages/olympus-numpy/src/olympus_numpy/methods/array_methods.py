@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.traceback_filtering import boundary_members, filter_exception
+from olympus_ir.diagnostics.errors import ElementsError
+from olympus_ir.diagnostics.traceback_filtering import (
+    api_boundary,
+    boundary_members,
+    filter_exception,
+)
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ShardingLike
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
 from olympus_ir.types.avals import ShapedArray, aval_method, aval_property
+from olympus_ir.types.extended_arrays import ExtendedArray
 
 from ..arrays import creation, joining, nonzero, repeating, selection, shaping
 from ..core.compilation import compiled
@@ -444,7 +450,30 @@ def attach() -> None:
     Array.__getattr__ = Tracer.__getattr__ = _missing  # type: ignore[attr-defined]
     for name, method in {**tracer_operators(), **_TRACER_METHODS}.items():
         setattr(Tracer, name, method)
+    for name in _OF_NUMBERS:
+        is_property = name in _PROPERTIES
+        setattr(ExtendedArray, name, property(_refused(name)) if is_property else _refused(name))
     _attach_to_types()
+
+
+# Members of arrays of numbers, which arrays of keys do not have.
+_OF_NUMBERS = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose", "clip"),
+    *("conj", "conjugate", "cumprod", "cumsum", "dot", "imag", "max", "mean", "min", "nonzero"),
+    *("prod", "ptp", "real", "round", "searchsorted", "sort", "std", "sum", "trace", "var", "view"),
+)
+
+
+def _refused(name: str) -> Any:
+    @api_boundary
+    def refuse(self: ExtendedArray, *args: Any, **kwargs: Any) -> Any:
+        raise ElementsError(
+            f"arrays of dtype {self.dtype.name} have no `{name}`: their elements are not numbers. "
+            "Take the array that carries them, as olympus.random.key_data(key) does for keys."
+        )
+
+    refuse.__name__ = name
+    return refuse
 
 
 def _attach_to_types() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from olympus_ir.diagnostics.suggestions import hint
+from olympus_ir.programs.tracing import Tracer
 
 __all__ = ["MissingMemberError", "missing_member"]
 
@@ -56,6 +57,12 @@ _HABITS = {
 }
 
 
+_CONCRETE_METHODS = frozenset(
+    (
+        *("addressable_data", "block_until_ready", "copy_to_host_async", "delete", "devices"),
+        *("is_deleted", "is_ready", "on_device_size_in_bytes", "unsafe_buffer_pointer"),
+    )
+)
 # Replacements of members that only concrete arrays have.
 _QUERIES = {
     "device": ". A program does not know its devices while it is traced",
@@ -77,9 +84,12 @@ class MissingMemberError(AttributeError):
 
     def __str__(self) -> str:
         text, name = self.args[0], str(self.name)
-        if hasattr(self._kind, name):  # a member of concrete arrays
-            text = f"The {name!r} attribute is not available on traced arrays"
-            return text + _QUERIES.get(name, "")
+        if issubclass(self._kind, Tracer):
+            if name in _CONCRETE_METHODS:
+                return f"The {name!r} method is not available on traced arrays"
+            if hasattr(self._kind, name):  # a member of concrete arrays
+                text = f"The {name!r} attribute is not available on traced arrays"
+                return text + _QUERIES.get(name, "")
         return text if name[0] == "_" else text + hint(name, dir(self._kind), _HABITS)
 
     def __reduce__(self) -> tuple[type, tuple[str]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.sizes import as_size, max_dim, min_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.settings.naming import naming
@@ -236,7 +237,7 @@ def _diagonal_of(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any
         raise ValueError("diagonal requires an array of at least two dimensions.")
     axis1, axis2 = canonical_axis(axis1, a.ndim), canonical_axis(axis2, a.ndim)
     if axis1 == axis2:
-        raise ValueError(f"diagonal: axis1 and axis2 must differ, got {axis1} for both")
+        raise ShapeError(f"diagonal: axis1 and axis2 must differ, got {axis1} for both")
     a = moveaxis(a, (axis1, axis2), (-2, -1))
     rows, columns = a.shape[-2:]
     below, above = min_dim(offset, 0), max_dim(offset, 0)

@@ -56,7 +56,9 @@ def gumbel_softmax(
     """
     shape = np.shape(logits)
     if not -len(shape) <= axis < len(shape):
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {len(shape)}")
+        raise np.exceptions.AxisError(
+            f"axis {axis} is out of bounds for array of dimension {len(shape)}"
+        )
     axis %= len(shape)
     dtype = dtypes.dtype(logits, canonicalize=True)
     dtype = float_dtype("gumbel", dtype if dtypes.issubdtype(dtype, np.floating) else None)

@@ -170,7 +170,7 @@ def categorical(
     ndim = np.ndim(logits)
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     axis %= ndim
     dtype = float_dtype("gumbel", get_aval(logits).dtype)
     batch_shape = np.shape(logits)[:axis] + np.shape(logits)[axis + 1 :]

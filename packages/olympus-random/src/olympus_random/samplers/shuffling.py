@@ -42,7 +42,7 @@ def check_arraylike(name: str, value: Any, position: int = 0) -> Any:
 def _axis_in(axis: int, ndim: int) -> int:
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
     return axis % ndim
 
 
