@@ -11,6 +11,14 @@ from olympus import lax, nn, random
 X, M = jnp.arange(4), jnp.ones((2, 2))
 KEYS = random.split(random.key(0))
 
+MESH = olympus.make_mesh((1,), ("i",))
+
+
+def mapped(**options):
+    P = olympus.P
+    return olympus.shard_map(lambda x: x, in_specs=P(), out_specs=P(), **options)(jnp.ones(1))
+
+
 ERRORS = [
     (lambda: jnp.delete(X, 4), ValueError),
     (lambda: jnp.delete(X, -5), ValueError),
@@ -43,6 +51,20 @@ ERRORS = [
     (lambda: KEYS.real, NotImplementedError),
     (lambda: KEYS[0].item(), NotImplementedError),
     (lambda: float(KEYS[0]), TypeError),
+    # options
+    (lambda: olympus.checkpoint(jnp.sin, prevent_cse=3), TypeError),
+    (lambda: olympus.checkpoint(jnp.sin, prevent_cse=None), TypeError),
+    (lambda: olympus.checkpoint(jnp.sin, static_argnums=[0]), TypeError),
+    (lambda: olympus.grad(olympus.checkpoint(jnp.sin, policy="all"))(1.0), TypeError),
+    (lambda: olympus.grad(jnp.sin, argnums=())(1.0), ValueError),
+    (lambda: olympus.linear_transpose(lambda x: x, "text"), TypeError),
+    (lambda: mapped(mesh="mesh"), TypeError),
+    (lambda: mapped(mesh=MESH, axis_names="i"), TypeError),
+    (lambda: mapped(mesh=MESH, axis_names=["i"]), TypeError),
+    (
+        lambda: olympus.pure_callback(np.sin, jnp.float32(0), 1.0, sharding="cpu"),
+        NotImplementedError,
+    ),
 ]
 
 

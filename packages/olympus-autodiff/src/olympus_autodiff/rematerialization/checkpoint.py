@@ -110,13 +110,14 @@ def checkpoint(
             "The 'concrete' option to checkpoint has been removed; use static_argnums, and "
             "ensure_compile_time_eval for computations on static values."
         )
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    if any(type(number) is not int for number in numbers):
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
+    if type(numbers) is not tuple or any(type(number) is not int for number in numbers):
         raise TypeError(
             "the `static_argnums` argument to `checkpoint` / `remat` must be an int or a tuple of "
             f"ints, but got value {static_argnums!r}"
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    _check_prevent_cse(prevent_cse)
 
     @api_boundary
     @wraps(fun)
@@ -141,6 +142,12 @@ def checkpoint(
         return pytrees.tree_unflatten(out_tree, results)
 
     return checkpointed
+
+
+def _check_prevent_cse(prevent_cse: Any) -> None:
+    flags = prevent_cse if prevent_cse.__class__ is tuple else (prevent_cse,)
+    if not all(isinstance(flag, bool) for flag in flags):
+        raise TypeError(f"prevent_cse must be a bool or a tuple of bools, got {prevent_cse!r}")
 
 
 def _with_given(olympuspr: Olympuspr, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:

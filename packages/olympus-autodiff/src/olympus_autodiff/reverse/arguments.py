@@ -50,6 +50,8 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
       ValueError: a negative number is out of range, or two numbers name the same argument.
     """
     numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    if not numbers:
+        raise ValueError(f"argnums={argnums} names no argument: give the position of at least one")
     for number in numbers:
         if not -count <= number < count:
             needed = number + 1 if number >= 0 else -number

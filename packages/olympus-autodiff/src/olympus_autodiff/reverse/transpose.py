@@ -496,4 +496,6 @@ def _abstract(value: Any) -> Any:
     try:
         return aval_of(value)
     except TypeError:
+        if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+            raise
         return ShapedArray(value.shape, value.dtype, getattr(value, "weak_type", False))

@@ -386,6 +386,14 @@ def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], An
     return tuple(avals), out_tree
 
 
+def _check_sharding(function: str, sharding: Any) -> None:
+    if sharding is not None and not isinstance(sharding, Sharding):
+        raise NotImplementedError(
+            f"{function} only supports SingleDeviceSharding, which names the device that runs the "
+            f"function, but got {sharding!r} of type {type(sharding)}"
+        )
+
+
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: PyTree,
@@ -426,6 +434,7 @@ def pure_callback(
             f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
             f"{vmap_method}"
         )
+    _check_sharding("pure_callback", sharding)
     arrays, in_tree = pytrees.tree_flatten((args, kwargs))
     result_avals, out_tree = _result_avals(result_shape_dtypes)
     results = pure_callback_p.bind(
@@ -466,6 +475,7 @@ def io_callback(
       >>> io_callback(lambda: np.int32(next(counter)), np.zeros((), np.int32))
       Array(7, dtype=int32)
     """
+    _check_sharding("io_callback", sharding)
     arrays, in_tree = pytrees.tree_flatten((args, kwargs))
     result_avals, out_tree = _result_avals(result_shape_dtypes)
     results = io_callback_p.bind(

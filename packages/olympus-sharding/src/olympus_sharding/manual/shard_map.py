@@ -113,6 +113,16 @@ def shard_map(
         )
     if not callable(f):
         raise TypeError(f"shard_map requires a callable, got {f!r} of type {type(f).__name__}")
+    if mesh is not None and not isinstance(mesh, BaseMesh):
+        raise TypeError(
+            "shard_map requires a `olympus.sharding.Mesh` or a `olympus.sharding.AbstractMesh` "
+            f"instance as its mesh, but got {mesh!r} of type {type(mesh)}."
+        )
+    if not isinstance(axis_names, set | frozenset):
+        raise TypeError(
+            "`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "
+            f"{type(axis_names)}. Write {{'name'}} for one axis."
+        )
 
     @api_boundary
     @functools.wraps(f)
