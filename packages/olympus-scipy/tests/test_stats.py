@@ -350,3 +350,21 @@ def test_functions_of_python_numbers_are_weakly_typed():
     assert stats.gamma.pdf(1.0, 0.5).weak_type
     assert stats.chi2.pdf(1.0, 2.0).weak_type
     assert special.kl_div(1.0, 2.0).weak_type and not special.kl_div(WHOLE, 0.5).weak_type
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: stats.bernoulli.cdf(x, 0.5),
+        lambda x: stats.bernoulli.cdf(0.5, x),
+        lambda x: stats.bernoulli.ppf(x, 0.5),
+        lambda x: stats.bernoulli.ppf(0.5, x),
+        stats.cauchy.ppf,
+        stats.cauchy.isf,
+    ],
+)
+def test_weak_types_are_those_of_jax(function):
+    assert function(0.5).weak_type and function(1).weak_type
+    for dtype in ("float32", "float16", "bfloat16"):
+        result = function(array(0.5, dtype))
+        assert result.dtype == dtype and not result.weak_type

@@ -84,7 +84,7 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     k, p = reals("bernoulli.cdf", k, p)
     legal = (p >= 0.0) & (p <= 1.0)
     value = onp.where(k < 0.0, 0.0, onp.where(k < 1.0, 1.0 - p, 1.0))
-    return onp.where(legal & (k == k), value, np.nan).astype(p.dtype)
+    return onp.where(legal & (k == k), value, np.nan)
 
 
 @outlined()
@@ -107,6 +107,5 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """
     q, p = reals("bernoulli.ppf", q, p)
     legal = (q >= 0.0) & (q <= 1.0) & (p >= 0.0) & (p <= 1.0)
-    return onp.where(
-        legal, onp.where(q == 0.0, -1.0, onp.where(q <= 1.0 - p, 0.0, 1.0)), np.nan
-    ).astype(p.dtype)
+    value = onp.where(q <= 1.0 - p, onp.zeros_like(p), 1.0)
+    return onp.where(legal, onp.where(q == 0.0, -1.0, value), np.nan)

@@ -157,7 +157,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       0.0
     """
     q, loc, scale = reals("cauchy.ppf", q, loc, scale)
-    return (loc - scale * _cotangent(q)).astype(q.dtype)
+    return loc - scale * _cotangent(q)
 
 
 @outlined()
@@ -180,7 +180,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       -0.0
     """
     q, loc, scale = reals("cauchy.isf", q, loc, scale)
-    return (loc + scale * _cotangent(q)).astype(q.dtype)
+    return loc + scale * _cotangent(q)
 
 
 def _angle(y: Any) -> Any:
