@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.values import array_aval, as_array
+from ..lax.values import Array, array_aval
 from ..programs.calls.options import JitOptions, jit_options
 from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules
@@ -182,6 +182,13 @@ def _check_special(primitive: Primitive, value: np.ndarray) -> None:
 # ---- jit ----
 
 
+def _result_array(result: Any) -> Any:
+    """Returns a result of a program, which may be an operand or a literal, as an array."""
+    if isinstance(result, Array):
+        return result
+    return reference_evaluator.array(result, get_aval(result))
+
+
 def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
     @wraps(fun)
     def jitted(*args: Any, **kwargs: Any) -> Any:
@@ -191,8 +198,7 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
             return call_under_trace(fun, options, args, kwargs)
         program, leaves = trace_call(fun, options, args, kwargs)
         closed = program.closed
-        # A result may be an operand or literal that is not yet an array.
-        arrays = [as_array(result) for result in run(closed, [*program.hoisted, *leaves])]
+        arrays = list(map(_result_array, run(closed, [*program.hoisted, *leaves])))
         return pytrees.tree_unflatten(program.out_tree, arrays)
 
     try:
