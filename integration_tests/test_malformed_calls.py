@@ -216,6 +216,11 @@ REFUSED = {
         lambda: jnp.reshape(M, -1, order="F", out_sharding=jnp.float32),
     ),
     "sizes beyond all memory": (MemoryError, lambda: scipy.linalg.invpascal(2**40)),
+    "numbers as devices": (ValueError, lambda: olympus.jit(lambda: jnp.zeros(2, device=3))()),
+    "partition specs without a mesh": (
+        ValueError,
+        lambda: olympus.jit(lambda: jnp.asarray([1], device=olympus.P("i")))(),
+    ),
     "fractions as diagonals": (TypeError, lambda: jnp.eye(3, k=2.5)),
     "fractions as diagonals of triangles": (TypeError, lambda: jnp.tri(3, k=np.float32(2))),
     "fractions of rows": (TypeError, lambda: sparse.eye(2.5)),

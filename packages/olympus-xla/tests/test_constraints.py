@@ -105,6 +105,12 @@ def test_transfers_in_programs_constrain_each_array(mesh):
         assert result.sharding.is_equivalent_to(sharding, 2)
 
 
+def test_partition_specs_of_transfers_refer_to_the_mesh_in_force(mesh):
+    with set_mesh(mesh):
+        result = jit(lambda: lax.device_put(np.ones(8, np.float32), P("x")))()
+    assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 1)
+
+
 def test_one_device(devices):
     place = SingleDeviceSharding(devices[3])
     assert jit(constrained(place))(X).devices() == {devices[3]}

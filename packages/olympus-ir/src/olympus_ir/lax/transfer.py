@@ -8,6 +8,7 @@ from typing import Any
 
 from .._jaxlib import ArrayCopySemantics
 from ..programs.primitives import instruction
+from ..programs.tracing import current, evaluation_trace
 from ..types.annotations import PyTree
 from ..types.avals import AbstractValue
 from ..types.layouts import placed
@@ -24,6 +25,8 @@ __all__ = ["device_put", "device_put_p", "reshard"]
 device_put_p = instruction("device_put", multiple_results=True, family="transfer")
 device_put_p.linear_in = True
 device_put_p.follows_memory = False
+# Checks a destination and returns the parameter for it. Evaluators that know devices set this.
+device_put_p.recorded_place = lambda place: place  # type: ignore[attr-defined]
 
 
 @device_put_p.def_abstract_eval
@@ -61,6 +64,8 @@ def device_put(x: ArrayLike, device: PyTree = None) -> Array:
       >>> lax.device_put(2.0)
       Array(2., dtype=float32, weak_type=True)
     """
+    if current.trace is not evaluation_trace:
+        device = device_put_p.recorded_place(device)  # type: ignore[attr-defined]
     (result,) = device_put_p.bind(
         x,
         devices=(device,),

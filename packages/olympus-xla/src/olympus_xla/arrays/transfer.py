@@ -253,15 +253,19 @@ def array_from_host(value: Any, aval: ShapedArray) -> ArrayImpl:
 
 
 def _place_in_program(place: Any) -> Any:
-    """Returns a place as a parameter of an equation; a partition spec becomes a sharding."""
-    if type(place) is not PartitionSpec:
-        if place is not None and not isinstance(place, Sharding | Format | MemorySpace):
-            sharding_of_place(place)  # raises ValueError for an invalid place
-        return place
-    mesh: Any = concrete_mesh_in_force() or mesh_in_force()
-    if mesh.empty:
-        return place
-    return NamedSharding(mesh, place)
+    """Returns a place as a parameter of an equation; a partition spec becomes a sharding.
+
+    Raises:
+      ValueError: the place is no device, sharding, format or memory, or a partition spec without a
+        mesh in force.
+    """
+    if type(place) is PartitionSpec:
+        mesh: Any = concrete_mesh_in_force() or mesh_in_force()
+        if not mesh.empty:
+            return NamedSharding(mesh, place)
+    if place is not None and not isinstance(place, Sharding | Format | MemorySpace):
+        sharding_of_place(place)  # raises ValueError for an invalid place
+    return place
 
 
 # ---- between devices ----
@@ -437,6 +441,7 @@ def _mesh_asked_for(params: dict[str, Any]) -> Any:
 
 
 device_put_p.placement_mesh = _mesh_asked_for  # type: ignore[attr-defined]
+device_put_p.recorded_place = _place_in_program  # type: ignore[attr-defined]
 
 
 def _is_none(value: Any) -> bool:
