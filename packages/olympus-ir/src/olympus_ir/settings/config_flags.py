@@ -464,7 +464,7 @@ sort_devices_by_process_index = declare_flag(
     "sort_devices_by_process_index",
     True,
     truth,
-    "List devices by process first and number second, not by number alone.",
+    "List devices by process first and by device id second, not by device id alone.",
 )
 debug_leaked_clients_on_clear_backends = declare_flag(
     "debug_leaked_clients_on_clear_backends",
