@@ -192,11 +192,18 @@ def _fence(name: str, summary: str) -> Callable[[], None]:
     return function
 
 
-commit_smem = _fence("commit_smem", "Makes writes to SMEM visible to later asynchronous copies and MMA.")
-commit_tmem = _fence("commit_tmem", "Makes this thread's writes to TMEM visible to other threads and to later MMA.")
-wait_load_tmem = _fence("wait_load_tmem", "Waits until this thread's asynchronous loads from TMEM have completed.")
+commit_smem = _fence(
+    "commit_smem", "Makes writes to SMEM visible to later asynchronous copies and MMA."
+)
+commit_tmem = _fence(
+    "commit_tmem", "Makes this thread's writes to TMEM visible to other threads and to later MMA."
+)
+wait_load_tmem = _fence(
+    "wait_load_tmem", "Waits until this thread's asynchronous loads from TMEM have completed."
+)
 griddepcontrol_wait = _fence(
-    "griddepcontrol_wait", "Waits until the kernels that this one depends on have completed their writes."
+    "griddepcontrol_wait",
+    "Waits until the kernels that this one depends on have completed their writes.",
 )
 griddepcontrol_launch_dependents = _fence(
     "griddepcontrol_launch_dependents", "Lets the kernels that depend on this one start."
