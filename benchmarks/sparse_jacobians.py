@@ -22,7 +22,7 @@ import olympus.numpy as jnp
 from olympus import lax
 from olympus.experimental import sparse
 
-ROUNDS = 15
+ROUNDS = 40
 
 
 class Case(NamedTuple):

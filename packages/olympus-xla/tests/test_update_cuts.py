@@ -9,7 +9,7 @@ from olympus_ir import lax
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import get_aval
 from olympus_xla import jit
-from olympus_xla.compiling.lowering.update_cuts import cut_before_updates
+from olympus_xla.compiling.lowering.cuts.updates import cut_before_updates
 
 SIZE = 200
 RNG = np.random.default_rng(0)

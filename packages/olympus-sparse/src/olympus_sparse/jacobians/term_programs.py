@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.programs.dead_code import dce_closed
+from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, olympusprs_in_params
 from olympus_ir.trees import pytrees
 
+from .coefficients import Coefficients, coefficients_of
 from .elimination import eliminate
 from .functions import FunctionOfLeaves
+from .origins import origins_of
 from .patterns import Pattern
 from .recovery import entries_of
 from .terms import Linear, Term, Unsupported
@@ -49,12 +53,30 @@ def program_of_entries(
         tangents.append(Linear(aval, (Term(columns, np.ones((), aval.dtype)),)))
         start += columns.size
     dtype = np.result_type(*(aval.dtype for aval in push.out_avals))
+    entries_of_each: list[np.ndarray] = []
 
-    def entries(leaves: Any, others: Any) -> Any:
+    def coefficients(leaves: Any, others: Any) -> list[Any]:
         operands = [*tangents, *leaves, *pytrees.tree_leaves(others)]
-        return entries_of(eliminate(push, operands), pattern, dtype)
+        found = coefficients_of(eliminate(push, operands), pattern, dtype)
+        entries_of_each[:] = [each.entries for each in found]
+        return [each.values for each in found]
 
     try:
-        return make_olympuspr(entries)(list(flat.avals), flat.others)
+        made = make_olympuspr(coefficients)(list(flat.avals), flat.others)
     except Unsupported:
         return None
+    origins = origins_of(made)
+    with_sources = made.olympuspr.replace(outvars=[*made.outvars, *origins.sources])
+
+    def entries(*operands: Any) -> Any:
+        values = eval_olympuspr(with_sources, made.consts, *operands)
+        own, sources = values[: len(entries_of_each)], values[len(entries_of_each) :]
+        return entries_of(
+            list(map(Coefficients, own, entries_of_each)),
+            origins.results,
+            [source.reshape(-1) for source in sources],
+            pattern,
+            dtype,
+        )
+
+    return dce_closed(make_olympuspr(entries)(*made.in_avals), [True], instantiate=True)[0]

@@ -19,7 +19,7 @@ from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
 from ..compiling.compiler import compile_module
 from ..compiling.lowering import mlir
-from ..compiling.lowering.fusion_cuts import DISABLED_PASSES
+from ..compiling.lowering.cuts.fusions import DISABLED_PASSES
 from ..compiling.placement import Placement
 from ..compiling.program_lowering import Lowered
 from ..foreign.callback_errors import find_cause

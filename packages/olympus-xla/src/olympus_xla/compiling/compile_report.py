@@ -8,7 +8,7 @@ from collections import Counter
 from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.types.records import Record
 
-from .lowering.fusion_cuts import estimated_seconds
+from .lowering.cuts.fusions import estimated_seconds
 from .lowering.repetition import block_p
 from .program_lowering import Lowered
 

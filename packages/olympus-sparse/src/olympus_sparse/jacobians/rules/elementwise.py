@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of elementwise operations.
+"""Patterns, terms and origins of elementwise operations.
 
 For most elementwise operations, `propagation` unites the patterns of the operands. The rules of
 patterns here are for the other operations.
@@ -16,6 +16,7 @@ import olympus_numpy as jnp
 from olympus_ir import lax
 
 from ..elimination import term_rules
+from ..origins import Origin, origin_rules, scaled_origin
 from ..patterns import Flow, Pattern, broadcast_rows, merged, select_rows
 from ..propagation import numbered, sparsity_rules
 from ..terms import Linear, Term, Unsupported, added, broadcast, filled, is_known, picked, times
@@ -158,3 +159,31 @@ def _select_n_terms(results: Sequence[Any], which: Any, *cases: Any, **_: Any) -
                 coefficient = filled(jnp.where(chosen, term.coefficient, zero), shape)
                 terms.append(Term(term.columns, coefficient))
     return added(terms)
+
+
+# ---- origins ----
+
+
+@origin_rules.define(lax.mul_p)
+def _mul_origin(results: Sequence[Any], x: Origin, y: Origin, **_: Any) -> Origin | None:
+    x, y = (x, y) if y.is_known else (y, x)
+    if not y.is_known:
+        return None
+    return scaled_origin(x, y.factors, results[0].shape, np.multiply)
+
+
+@origin_rules.define(lax.div_p)
+def _div_origin(results: Sequence[Any], x: Origin, y: Origin, **_: Any) -> Origin | None:
+    if not y.is_known:
+        return None
+    return scaled_origin(x, y.factors, results[0].shape, np.divide)
+
+
+@origin_rules.define(lax.neg_p)
+def _neg_origin(results: Sequence[Any], x: Origin, **_: Any) -> Origin:
+    return x._replace(factors=-x.factors)
+
+
+@origin_rules.define(lax.copy_p)
+def _copy_origin(results: Sequence[Any], x: Origin, **_: Any) -> Origin:
+    return x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of slices, gathers and scatters. Constant indices keep them sparse."""
+"""Patterns, terms and origins of slices, gathers and scatters with constant indices."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.lax.gathering import GatherScatterMode
 
 from ..elimination import moved_terms, term_rules
+from ..origins import Origin, chosen, moved_origins, origin_rules
 from ..patterns import Flow, Pattern, merged, relation, select_rows, united_rows
 from ..propagation import moved_elements, sparsity_rules, within_blocks
 from ..terms import Linear, Term, Unsupported, expanded, filled, is_known, picked
@@ -21,6 +22,7 @@ define = sparsity_rules.define
 
 define(lax.slice_p, moved_elements(lax.slice_p))
 term_rules.define(lax.slice_p, moved_terms(lax.slice_p))
+origin_rules.define(lax.slice_p, moved_origins(lax.slice_p))
 define(lax.dynamic_slice_p, moved_elements(lax.dynamic_slice_p, 1))
 define(lax.dynamic_update_slice_p, moved_elements(lax.dynamic_update_slice_p, 2))
 
@@ -253,3 +255,24 @@ def _scatter_add_terms(
             rows, columns, coefficient = rows[kept], columns[kept], picked(coefficient, kept)
         terms.append(Term(columns, coefficient, rows))
     return terms
+
+
+# ---- origins ----
+
+
+@origin_rules.define(lax.gather_p)
+def _gather_origin(
+    results: Sequence[Any],
+    operand: Origin | None,
+    indices: Origin | None,
+    *,
+    dimension_numbers: Any,
+    slice_sizes: Sequence[int],
+    mode: Any,
+    **_: Any,
+) -> Origin | None:
+    if operand is None or indices is None or not indices.is_known:
+        return None
+    shape = operand.numbers.shape
+    ids = _gathered_ids(shape, indices.factors, dimension_numbers, slice_sizes, mode)
+    return chosen([operand], ids) if ids.min(initial=0) >= 0 else None

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of operations that move elements."""
+"""Patterns, terms and origins of operations that move elements."""
 
 from __future__ import annotations
 
 from olympus_ir import lax
 
 from ..elimination import moved_terms, term_rules
+from ..origins import moved_origins, origin_rules
 from ..propagation import moved_elements, sparsity_rules
 
 for _primitive in (
@@ -22,3 +23,4 @@ for _primitive in (
 ):
     sparsity_rules.define(_primitive, moved_elements(_primitive))
     term_rules.define(_primitive, moved_terms(_primitive, fill=_primitive is lax.pad_p))
+    origin_rules.define(_primitive, moved_origins(_primitive))

@@ -2,8 +2,9 @@
 """Passes over programs before their equations are lowered, for the CPU compiler.
 
 Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
-be fused into ever larger functions are cut (fusion_cuts.py). Updates in place are cut from the
-operations that read the updated array (update_cuts.py). Finally, starts of slices of stacked
+be fused into ever larger functions are cut (cuts/fusions.py). Updates in place are cut from the
+operations that read the updated array (cuts/updates.py), and gathers from the computation of the
+elements that they take repeatedly (cuts/gathers.py). Finally, starts of slices of stacked
 operands become values, so that equal steps become equal functions (window_starts.py).
 """
 
@@ -15,9 +16,10 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.settings.config_flags import outline_repeated_blocks
 
 from .context import LoweringContext
-from .fusion_cuts import Cuts, cut
+from .cuts.fusions import Cuts, cut
+from .cuts.gathers import cut_before_gathers, has_gathers
+from .cuts.updates import cut_before_updates, has_updates
 from .repetition import outlined
-from .update_cuts import cut_before_updates, has_updates
 from .window_starts import with_starts_as_values
 
 __all__ = ["prepared", "prepared_in"]
@@ -39,15 +41,18 @@ def prepared(
     """
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
     olympuspr, before_updates = cut_before_updates(olympuspr, platforms)
+    olympuspr, before_gathers = cut_before_gathers(olympuspr, platforms)
     olympuspr, windows = with_starts_as_values(olympuspr, platforms)
-    cuts += [each for each in (found, before_updates, windows) if each is not None]
+    cuts += [each for each in (found, before_updates, before_gathers, windows) if each is not None]
     return olympuspr
 
 
 def prepared_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """Applies `prepared` to an inner program, such as a called function or a loop body."""
     module = context.module
-    if len(closed.jaxpr.eqns) < _FEWEST_EQUATIONS and not has_updates(closed.jaxpr):
+    inner = closed.jaxpr
+    is_short = len(inner.eqns) < _FEWEST_EQUATIONS
+    if is_short and not has_updates(inner) and not has_gathers(inner):
         return closed
     key = ("prepared", context.platforms, module.compile_budget, outline_repeated_blocks.value)
     found = closed.memo.get(key)

@@ -24,7 +24,7 @@ from ..cpu import (
     powers,
     trigonometry,
 )
-from ..fusion_cuts import Cuts
+from ..cuts.fusions import Cuts
 from ..tables import lowering_rules, nary, spread
 
 for _primitive, _operation in {

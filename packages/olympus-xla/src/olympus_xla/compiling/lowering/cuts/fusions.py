@@ -33,6 +33,7 @@ from olympus_ir.programs.primitives import Primitive
 
 __all__ = [
     "DISABLED_PASSES",
+    "EXPENSIVE",
     "MOVING",
     "Cuts",
     "cut",
@@ -65,8 +66,8 @@ _SINGLE_USE = 8
 _LEAST_GAIN = 0.5
 
 _FUSED_FAMILIES = frozenset({"elementwise", "shaping", "indexing", "reductions", "special"})
-# XLA does not duplicate these operations: it stores their results if they have several uses.
-_EXPENSIVE = frozenset(
+#: Operations that XLA does not duplicate: it stores their results if they have several uses.
+EXPENSIVE = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma div erf erf_inv erfc exp exp2 "
     "expm1 lgamma log log1p logistic pow rem rsqrt sin sinh sqrt tan tanh".split()
 )
@@ -288,7 +289,7 @@ def _treatment(primitive: Primitive) -> int:
 
 
 def _is_computed_once(primitive: Primitive) -> bool:
-    return primitive.name in _EXPENSIVE or primitive.family == "reductions"
+    return primitive.name in EXPENSIVE or primitive.family == "reductions"
 
 
 def _may_grow(olympuspr: Olympuspr, most: float) -> bool:

@@ -7,7 +7,7 @@ place. The views would see elements that are already new, so XLA writes each vie
 and the fused update runs on one thread. Computing the new values into separate memory, from all
 views at once, and copying them into the array is 4 to 6 times as fast.
 
-This pass puts an optimization barrier before such updates. As with the cuts of fusion_cuts.py, the
+This pass puts an optimization barrier before such updates. As with the cuts of fusions.py, the
 pass of XLA that removes barriers is switched off. The application "heat on a grid" of the
 benchmarks covers this module.
 """
@@ -21,7 +21,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation, Olympuspr
 
-from .fusion_cuts import MOVING, Cuts, is_fused, with_barriers
+from .fusions import MOVING, Cuts, is_fused, with_barriers
 
 __all__ = ["cut_before_updates", "has_updates"]
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coefficients of terms, and the entries of a pattern to which they belong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .patterns import Pattern
+from .terms import Linear, Unsupported, filled
+
+__all__ = ["Coefficients", "coefficients_of"]
+
+# The largest number of coefficients, in all terms, for each entry of the pattern.
+_MOST_PER_ENTRY = 4
+
+
+class Coefficients(NamedTuple):
+    """Coefficients of a term.
+
+    Attributes:
+      values: the coefficients, of rank one.
+      entries: the number of the entry of each; -1 where it has none.
+    """
+
+    values: Any
+    entries: np.ndarray
+
+
+def coefficients_of(results: Sequence[Any], pattern: Pattern, dtype: Any) -> list[Coefficients]:
+    """Returns the coefficients of all terms.
+
+    Args:
+      results: the results of the program, `Linear` or zero.
+      pattern: the pattern, with a row for each element of the results.
+      dtype: the dtype of the entries.
+
+    Raises:
+      Unsupported: the terms are many more than the entries.
+    """
+    width = pattern.shape[1]
+    rows = np.repeat(np.arange(pattern.shape[0], dtype=np.int64), np.diff(pattern.indptr))
+    keys = rows * width + pattern.indices  # sorted
+    found, start = [], 0
+    for value in results:
+        for term in value.terms if isinstance(value, Linear) else ():
+            own = np.arange(value.size) if term.rows is None else term.rows
+            columns = term.columns.ravel()
+            wanted = (own + start) * width + columns
+            places = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
+            # Coefficients at other places are products with constants that are zero.
+            places = np.where((columns >= 0) & (keys[places] == wanted), places, -1)
+            coefficient = term.coefficient
+            if np.ndim(coefficient):
+                coefficient = coefficient.reshape(-1)
+            found.append(Coefficients(filled(coefficient, places.shape).astype(dtype), places))
+        start += value.size if isinstance(value, Linear) else math.prod(np.shape(value))
+    if sum(each.entries.size for each in found) > _MOST_PER_ENTRY * max(pattern.nnz, 64):
+        raise Unsupported("there are many terms for each entry")
+    return found

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elements of some arrays, picked by their numbers among all elements and scaled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import olympus_numpy as jnp
+
+from .origins import Origin
+from .terms import picked
+
+__all__ = ["evaluated"]
+
+
+def evaluated(origin: Origin, sources: Sequence[Any]) -> Any:
+    """Returns the elements with an origin, as an array of rank one.
+
+    Args:
+      origin: the origin; its factors have the shape of its numbers.
+      sources: the sources, of rank one.
+    """
+    numbers, factors = origin
+    if origin.is_known:
+        return jnp.asarray(factors)
+    elements = _elements(sources, numbers, factors.dtype)
+    if (factors == factors[0]).all():
+        return elements if factors[0] == 1 else elements * factors[0]
+    return elements * factors
+
+
+def _elements(sources: Sequence[Any], numbers: np.ndarray, dtype: Any) -> Any:
+    """Returns elements of the sources; one at negative numbers."""
+    starts = np.cumsum([0, *(each.size for each in sources)])
+    owners = np.searchsorted(starts, numbers, "right") - 1
+    used = np.unique(owners)
+    if used.size == 1:
+        return picked(sources[used[0]], numbers - starts[used[0]])
+    parts, places, end = [], np.empty(numbers.size, np.int32), 0
+    for owner in used:
+        own = np.flatnonzero(owners == owner)
+        if owner < 0:
+            part, local = np.ones(1, dtype), np.zeros(own.size, np.int32)
+        else:
+            part, local = _part(sources[owner], numbers[own] - starts[owner])
+        places[own] = end + local
+        parts.append(part)
+        end += part.size
+    return picked(jnp.concatenate(parts), places)
+
+
+def _part(source: Any, places: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Returns a part of a source with the elements at places, and their places in this part.
+
+    The part is a slice, or the elements alone where a slice would be much larger.
+    """
+    first, end = int(places.min()), int(places.max()) + 1
+    if end - first <= 2 * places.size:
+        return source[first:end], places - first
+    distinct, local = np.unique(places, return_inverse=True)
+    return picked(source, distinct), local

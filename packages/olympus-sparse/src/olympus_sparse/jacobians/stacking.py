@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries of rows with equal structure, side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import olympus_numpy as jnp
+
+from .coefficients import Coefficients
+from .origins import Origin
+from .patterns import Pattern
+from .views import view_at
+
+__all__ = ["stacked"]
+
+# The largest number of ranges of rows that are stacked, and of pieces in all.
+_MOST_RANGES = 4
+_MOST_PIECES = 64
+
+
+class _Range(NamedTuple):
+    """Rows of equal structure.
+
+    Attributes:
+      first: the first entry of the first row.
+      rows: the number of rows.
+      columns: the number of entries in each row.
+    """
+
+    first: int
+    rows: int
+    columns: int
+
+
+def stacked(
+    coefficients: Sequence[Coefficients],
+    pattern: Pattern,
+    origin: Origin,
+    sources: Sequence[Any],
+) -> Any | None:
+    """Returns the entries as columns side by side; None if rows differ too much.
+
+    The coefficients are numbered through all terms. In a range of rows, the rows have equally many
+    entries, and the numbers of the coefficients of a row are those of the row before, plus one.
+    Then the entries at one place of all these rows are a slice of the coefficients.
+
+    Args:
+      coefficients: the coefficients; each entry has one.
+      pattern: the pattern.
+      origin: the origin of each entry.
+      sources: the sources of the origins, of rank one.
+    """
+    starts = np.cumsum([0, *(each.entries.size for each in coefficients)])
+    numbers = np.empty(pattern.nnz, np.int64)
+    for each, start in zip(coefficients, starts[:-1], strict=True):
+        kept = each.entries >= 0
+        numbers[each.entries[kept]] = start + np.flatnonzero(kept)
+    ranges = _ranges(numbers, pattern)
+    if len(ranges) > _MOST_RANGES:
+        return None
+
+    def values_from(number: int, length: int) -> Any | None:
+        """Returns the coefficients from a number on; None if they are not all of one term."""
+        place = int(np.searchsorted(starts, number, "right")) - 1
+        begin = number - int(starts[place])
+        whole = coefficients[place].values
+        return whole[begin : begin + length] if begin + length <= whole.shape[0] else None
+
+    parts: list[Any] = []
+    count = 0
+    for each in ranges:
+        own = numbers[each.first : each.first + each.columns]
+        if each.rows == 1:
+            breaks = np.flatnonzero(np.diff(own, prepend=-2) != 1)
+            lengths = np.diff(breaks, append=own.size)
+            pieces = list(map(values_from, own[breaks].tolist(), lengths.tolist()))
+        else:
+            columns = [(number, each.rows) for number in own.tolist()]
+            pieces = _groups(each, origin, sources, lambda j: values_from(*columns[j]))  # noqa: B023
+        count += len(pieces)
+        if count > _MOST_PIECES or any(piece is None for piece in pieces):
+            return None
+        parts += pieces if each.rows == 1 else [jnp.concatenate(pieces, axis=1).ravel()]
+    return jnp.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _ranges(numbers: np.ndarray, pattern: Pattern) -> list[_Range]:
+    """Returns the ranges of rows in which each row continues the row before.
+
+    Args:
+      numbers: the number of the coefficient of each entry.
+      pattern: the pattern.
+    """
+    counts = np.diff(pattern.indptr)
+    rows = np.flatnonzero(counts)
+    counts, first = counts[rows], pattern.indptr[rows]
+    is_new = np.ones(rows.size + 1, bool)
+    same = np.flatnonzero(counts[1:] == counts[:-1])
+    inner = np.repeat(same, counts[same])
+    offset = np.arange(inner.size) - np.repeat(np.cumsum(counts[same]) - counts[same], counts[same])
+    steps = numbers[first[inner + 1] + offset] - numbers[first[inner] + offset] == 1
+    follows = np.bincount(inner[steps], minlength=rows.size) == counts
+    is_new[1:-1] = ~follows[: rows.size - 1]
+    bounds = itertools.pairwise(np.flatnonzero(is_new).tolist())
+    return [_Range(int(first[a]), b - a, int(counts[a])) for a, b in bounds]
+
+
+def _groups(
+    own: _Range, origin: Origin, sources: Sequence[Any], column: Callable[[int], Any | None]
+) -> list[Any | None]:
+    """Returns the entries of a range as matrices, which stand side by side.
+
+    A matrix has the columns that are one view of a source together, or one column.
+
+    Args:
+      own: the range.
+      origin: the origin of each entry.
+      sources: the sources.
+      column: returns the entries at one place of all rows, or None.
+    """
+    entries = slice(own.first, own.first + own.rows * own.columns)
+    numbers = origin.numbers[entries].reshape(own.rows, own.columns)
+    factors = origin.factors[entries].reshape(own.rows, own.columns)
+    groups: list[Any | None] = []
+    start = 0
+    while start < own.columns:
+        steps = np.diff(numbers[0, start:])
+        changes = np.flatnonzero(steps != steps[:1])
+        end = start + 1 + (int(changes[0]) if changes.size else steps.size)
+        view = _view(numbers[:, start:end], factors[:, start:end], sources)
+        if view is not None:
+            groups.append(view)
+        else:
+            values = map(column, range(start, end))
+            groups += [None if each is None else each[:, None] for each in values]
+        start = end
+    return groups
+
+
+def _view(numbers: np.ndarray, factors: np.ndarray, sources: Sequence[Any]) -> Any | None:
+    """Returns a matrix of entries as a view of a source times factors of columns, or None."""
+    starts = np.cumsum([0, *(each.size for each in sources)])
+    place = int(np.searchsorted(starts, numbers[0, 0], "right")) - 1
+    if numbers.shape[1] == 1 or place < 0 or (factors != factors[0]).any():
+        return None
+    places = numbers - starts[place]
+    if places.min() < 0 or places.max() >= sources[place].size:
+        return None
+    view = view_at(sources[place], places)
+    if view is None or (factors[0] == 1).all():
+        return view
+    is_uniform = (factors[0] == factors[0, 0]).all()
+    return view * (factors[0, 0] if is_uniform else factors[0])
