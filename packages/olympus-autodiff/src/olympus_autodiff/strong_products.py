@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of tangents under the flag `olympus_strong_zeros`: zero times infinity is zero.
+"""Products of tangents under the flag ``olympus_strong_zeros``: zero times infinity is zero.
 
 A branch that a `where` does not take has a zero cotangent, but may have an infinite derivative.
 Derivative rules treat the product as linear in each factor. Derivatives of any order are thus

@@ -53,16 +53,16 @@ if TYPE_CHECKING:
 else:
     # Only programs that keep executables on disk need hashlib, which loads OpenSSL.
     hashlib = deferred("hashlib", milliseconds=3.0)
-    # Only profiles, plugins and passes of the compiler need these.
+    # Only profiles, plugins and passes of the compiler need these modules.
     _profile_data = deferred("jaxlib._profile_data", milliseconds=0.3)
     _profiler = deferred("jaxlib._profiler", milliseconds=0.4)
     _xla = deferred("jaxlib._xla", milliseconds=0.2)
     xla_client = deferred("jaxlib.xla_client", milliseconds=7.0)
-    # Only kernels need these.
+    # Only kernels need these modules.
     passmanager = deferred("jaxlib.mlir.passmanager", milliseconds=10.0)
     _tpu_ext = deferred("jaxlib.mlir._mlir_libs._tpu_ext", milliseconds=10.0)
     _triton_ext = deferred("jaxlib.mlir._mlir_libs._triton_ext", milliseconds=13.0)
-    # Only linear algebra needs these.
+    # Only linear algebra needs these modules.
     cpu_sparse = deferred("jaxlib.cpu_sparse", milliseconds=0.9)
     lapack = deferred("jaxlib.lapack", milliseconds=1.6)
     gpu_linalg = deferred("jaxlib.gpu_linalg", milliseconds=2.7)
@@ -243,7 +243,8 @@ _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 class _Deferred:
     collect = staticmethod(_jax.collect_garbage)
-    start = stop = property(operator.methodcaller("collect"))  # the phases that `gc` passes
+    # `gc` passes the name of a phase, "start" or "stop", and `getattr` then collects.
+    start = stop = property(operator.methodcaller("collect"))
 
 
 # C++ may drop Python references while it does not hold the interpreter's lock. It releases them
@@ -287,7 +288,7 @@ def prime(client: Any) -> None:
         module = types.ModuleType(name)
         vars(module).update(contents)
         sys.modules[name] = module
-    # The first array is not the user's: no guard of transfers applies to it.
+    # The first array is not the user's, so no transfer guard applies to it.
     guard = transfer_guard_state()
     guarded, guard.host_to_device = guard.host_to_device, transfer_guard_level.ALLOW
     try:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluator that olympus-xla installs in olympus-ir.
 
-It also installs the copy functions of `calls` in `arrays`, which may not import the compiler.
+This module also sets the copy functions in `arrays`, which may not import the compiler.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examples in docstrings of inner packages, with the public names of what they import.
+"""Rewrites the imports in docstring examples of inner packages to public modules of `olympus`.
 
-The examples of an inner package run with this package and its dependencies alone. Users of
-`olympus` import the same objects from its public modules.
+The examples of an inner package import from inner packages, because they run without `olympus`.
+Users of `olympus` import the same objects from its public modules.
 """
 
 from __future__ import annotations

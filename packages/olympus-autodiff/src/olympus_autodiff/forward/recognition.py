@@ -98,7 +98,7 @@ class RecognizedTracer(Tracer):
 
 
 class RecognitionTrace(Trace):
-    """Trace that applies `recognition_rules` to recognised operands; passes other operations on."""
+    """Trace that applies `recognition_rules`, and passes other operations on to its parent."""
 
     __slots__ = ("_is_inlining",)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Truncated power series and their arithmetic.
 
-A series ``sum of x_k t^k`` is given by its coefficients ``[x_0, x_1, ..., x_K]``, without factors
-of factorials. The coefficient ``x_0`` is the value. The others are the terms, which a `JetTracer`
-carries. The recurrences are those of Griewank and Walther, "Evaluating Derivatives", chapter 13.
+A series ``sum of x_k t^k`` is given by its coefficients ``[x_0, x_1, ..., x_K]``, which include the
+factors ``1 / k!`` of Taylor's formula. The coefficient ``x_0`` is the value. The other coefficients
+are called the terms; a `JetTracer` carries them. The recurrences are those of Griewank and Walther,
+"Evaluating Derivatives", chapter 13.
 """
 
 from __future__ import annotations
@@ -108,7 +109,12 @@ def zeros_of(value: Any) -> Any:
 
 
 def order_of(series: Sequence[Any]) -> int:
-    """Returns the number of terms of the operands, one of which must not be constant."""
+    """Returns the order of the series: the number of terms of each.
+
+    Args:
+      series: the terms of each operand, or `zero_series` for a constant operand. At least one
+        operand must not be constant.
+    """
     return next(len(terms) for terms in series if terms is not zero_series)
 
 

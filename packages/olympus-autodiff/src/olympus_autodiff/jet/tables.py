@@ -2,8 +2,9 @@
 """The table of Taylor rules, and the rules that apply to whole kinds of primitives.
 
 A rule has the form ``rule(primals, series, **params) -> (result, terms)``, with lists of both if
-the primitive has several results. The series of an operand is a list of its terms, without factors
-of factorials, or `zero_series` if the operand is constant. At least one operand is not constant.
+the primitive has several results. The series of an operand is a list of its terms, which include
+the factors ``1 / k!`` of Taylor's formula. It is `zero_series` if the operand is constant. At least
+one operand is not constant.
 
 A primitive without a rule is pushed along a curve by its jvp rule, see `trace.along_curve`.
 """

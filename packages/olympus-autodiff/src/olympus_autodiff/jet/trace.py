@@ -35,7 +35,7 @@ class JetTracer(PrimalTracer):
     """A value together with the higher coefficients of its power series.
 
     Attributes:
-      terms: the coefficients from order one on, without factors of factorials.
+      terms: the coefficients from order one on, which include the factors ``1 / k!``.
     """
 
     __slots__ = ("terms",)

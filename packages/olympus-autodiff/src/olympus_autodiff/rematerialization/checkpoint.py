@@ -195,8 +195,8 @@ def _without_static(
 
     Returns:
       The function of the traced arguments, a key for the static arguments, and the traced
-      arguments. The key is None if static arguments are not hashable; their programs are not
-      memoized.
+      arguments. The key is None if static arguments are not hashable; the function's programs
+      are then not memoized.
     """
     if not numbers and not names:
         return fun, (), args, kwargs

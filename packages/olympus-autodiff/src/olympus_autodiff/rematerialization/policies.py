@@ -144,12 +144,12 @@ def _named(leaf: Any, name: str) -> Any:
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Decides to save every intermediate value, as without `checkpoint`."""
+    """Returns True, to save every intermediate value, as without `checkpoint`."""
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Decides to save no intermediate value, as without a policy."""
+    """Returns False, to save no intermediate value, as without a policy."""
     return False
 
 

@@ -523,8 +523,8 @@ def _svd_jvp(
     rotation = lax.mul(inverse, lax.add(scaled, adjoint(scaled)))
     right_rotation = lax.mul(inverse, lax.add(other, adjoint(other)))
     if is_complex(projected):
-        # The product u @ s @ v.H determines the phases of u and v only up to a common one. So v
-        # keeps its phase, and u gets the whole change.
+        # The product u @ s @ v.H determines the phases of u and v only up to a common phase. So
+        # v keeps its phase, and u gets the whole change.
         phase = lax.sub(projected, adjoint(projected))
         phase = lax.div(phase, lax.mul(np.array(2, aval_of(phase).dtype), s_columns))
         rotation = lax.add(rotation, lax.mul(identity_like(phase), phase))

@@ -126,7 +126,7 @@ def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
 def _coordinates(
     trace: RecognitionTrace, args: Sequence[Any], forms: Sequence[Form | None], numbers: Any
 ) -> Form | None:
-    """Returns the form of an operand's coordinates in the basis of a factor; otherwise None."""
+    """Returns the form of an operand's coordinates in a factor's basis; None for other products."""
     (left_sum, right_sum), (left_batch, _) = numbers
     place = 0 if forms[1] is None else 1
     form = forms[place]

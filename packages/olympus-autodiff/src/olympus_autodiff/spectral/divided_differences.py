@@ -95,5 +95,5 @@ def _slope(g: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _number(value: float, like: Any) -> Any:
-    """Returns a scalar of the dtype of another array."""
+    """Returns a number as a scalar with the dtype of ``like``."""
     return scalar(value, aval_of(like).dtype)

@@ -93,7 +93,7 @@ class Form:
         return self.labels.count(VALUE) == 2
 
     def place(self, label: str) -> int:
-        """Returns the dimension of a label."""
+        """Returns the position of the dimension with a label."""
         return self.labels.index(label)
 
     def replace(self, **changes: Any) -> Form:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of decompositions: their results are the first forms; rules derive the others."""
+"""Recognition of decompositions. Rules derive all forms from the forms of their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from olympus_ir.lax import linalg
 from ..forward.recognition import RecognitionTrace
 from ..tables import recognition_rules
 from ..zeros import aval_of
-from . import elementwise as elementwise  # its rule holds for the primitives of all families
+from . import elementwise as elementwise  # this module's rule serves the primitives of all families
 from .forms import BATCH, ROW, VALUE, Axes, Decomposition, Form
 
 __all__: list[str] = []

@@ -14,10 +14,10 @@ tf: Any = OptionalLibrary("tensorflow", "jax2tf")
 
 
 def xla_operations() -> Any:
-    """Returns TensorFlow's operations that run XLA programs."""
+    """Imports and returns TensorFlow's module of operations that run XLA programs."""
     return importlib.import_module("tensorflow.compiler.tf2xla.python.xla")
 
 
 def xla_sharding() -> Any:
-    """Returns TensorFlow's annotations of shardings of tensors."""
+    """Imports and returns TensorFlow's module of sharding annotations."""
     return importlib.import_module("tensorflow.python.compiler.xla.experimental.xla_sharding")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specifications of shapes with variables, in the older form of tuples."""
+"""Specifications of symbolic shapes as tuples (`PolyShape`) instead of strings."""
 
 from __future__ import annotations
 

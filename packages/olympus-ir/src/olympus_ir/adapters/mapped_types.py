@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between the types of one example and of the whole batch.
+"""Conversion of the type of one example to the type of the whole batch, and back.
 
 Libraries that define batching themselves use these functions."""
 

@@ -121,7 +121,7 @@ class PartialTrace(StagingTrace):
         if not any(unknown):
             return primitive.bind_with_trace(self.parent, args, params)
         if primitive in (jit_p, closed_call_p) and not all(unknown):
-            # Results that are computed from known operands only are known.
+            # Results are known if they are computed only from known operands.
             closed = params["jaxpr" if primitive is jit_p else "call_jaxpr"]
             return eval_olympuspr(closed.jaxpr, closed.consts, *args)
         rule = custom_partial_eval_rules.get(primitive)

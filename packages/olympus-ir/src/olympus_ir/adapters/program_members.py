@@ -25,7 +25,7 @@ def _func_filename(self: DebugInfo) -> str | None:
 
 
 def _func_lineno(self: DebugInfo) -> int | None:
-    """The line of the file on which the function begins."""
+    """The number of the line on which the function begins."""
     line = self.func_src_info.rpartition(":")[2]
     return int(line) if line.isdigit() else None
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``debug_key_reuse``: detection of typed random keys that are used twice.
 
-An array of integers, the marks, belongs to each key array. The mark of an unused key is 0. The mark
-of a consumed key is the number of the use, whose source lines errors show. Slices and reshapes of a
-key array share its marks, so the use of a slice is recorded in the whole array. The check follows
+Each key array has an array of integers, the marks, with one mark for each key. The mark of an
+unused key is 0. The mark of a consumed key is the number of its use; errors show the source lines
+of the use. Slices and reshapes of a key array share its marks, so the use of a slice is recorded in
+the whole array. The check follows
 programs equation by equation, into calls, loops and branches. Unknown operations consume nothing,
 and their results are new keys.
 """
@@ -200,7 +201,7 @@ def _follow_equation(
     elif name == "broadcast_in_dim" and operands[0] is not None:
         return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
     elif name == "gather" and operands[0] is not None and operands[0].size == 1:
-        # The positions are traced, but the only key is at all of them.
+        # The positions are traced, but each can only be that of the array's single key.
         shape = equation.outvars[0].aval.shape
         return [_view(operands[0], shape, (0,) * len(shape))]
     elif name in _WRITING:

@@ -92,7 +92,7 @@ class OlympusIndexError(OlympusError, IndexError):
     """Base of the errors about indices."""
 
 
-# The names that portable programs catch.
+# JAX's names of these errors, for programs that run with either library.
 JAXTypeError = OlympusTypeError
 JAXIndexError = OlympusIndexError
 

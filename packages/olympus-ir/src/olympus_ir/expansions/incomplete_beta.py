@@ -38,7 +38,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     total = c + d
     first, second = c / total, d / total
     u, v = where(large, x, 0.5), where(large, y, 0.5)
-    # The distance from the maximum, to full relative precision.
+    # The distance of u from c / total, where u**c * v**d is largest, to full relative precision.
     distance = (u * d - v * c) / total
     exponent = c * _log_ratio(u, first, distance) + d * _log_ratio(v, second, -distance)
     remainder = stirling_remainder(total) - stirling_remainder(c) - stirling_remainder(d)
@@ -112,7 +112,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     p, q = where(valid, a, 1.0), where(valid, b, 1.0)
     u = where(valid, x, 0.5)
     v = 1.0 - u
-    # The fraction converges fast below the maximum of the integrand; above it, use the complement.
+    # The fraction converges fast for smaller u. For larger u, compute the complement.
     swapped = u > (p + 1.0) / (p + q + 2.0)
     c, d = where(swapped, q, p), where(swapped, p, q)
     s, t = where(swapped, v, u), where(swapped, u, v)

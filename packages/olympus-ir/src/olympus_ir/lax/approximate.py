@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Approximate selection of the largest and smallest elements, for hardware that does it fast.
+"""Approximate selection of the largest and smallest elements, which is fast on accelerators.
 
 The algorithm is by F. Chern et al., "TPU-KNN: K nearest neighbor search at peak FLOP/s" (2022).
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order statistics: the elements at given positions of the sorted lines of an array.
+"""Order statistics: the elements at given positions of an array sorted along its last dimension.
 
-Medians and quantiles need a few elements of each sorted line. Because the operation is a primitive,
-a platform can select them without a sort.
+Medians and quantiles need only a few elements of the sorted array. Because the operation is a
+primitive, a platform can select these elements without a sort.
 """
 
 from __future__ import annotations

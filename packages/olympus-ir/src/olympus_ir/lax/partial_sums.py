@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on partial sums for collectives; types mark partial sums as unreduced.
+"""Collectives of partial sums, which the types of values mark as unreduced.
 
-Partial sums arise inside `shard_map`; the package that provides `shard_map` installs the operations
+Partial sums arise inside `shard_map`. The package that provides `shard_map` installs the operations
 here.
 """
 

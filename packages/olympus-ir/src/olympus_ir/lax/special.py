@@ -110,12 +110,12 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def random_gamma_grad(*args: ArrayLike) -> Array:
-    """Computes the derivative of samples of the gamma distribution with respect to the parameter.
+    """Computes the derivative of gamma samples ``x`` with respect to the shape parameter ``a``.
 
-    The derivative keeps the quantile of the sample, ``P(a, x)``, fixed.
+    The derivative keeps the probability ``P(a, x)`` fixed, of which the sample is the quantile.
 
     Args:
-      *args: two operands: the parameters ``a``, an array or scalar of floats, and the samples
+      *args: two operands: the shape parameters ``a``, an array or scalar of floats, and the samples
         ``x``, of the same dtype and of a compatible shape.
 
     Returns:

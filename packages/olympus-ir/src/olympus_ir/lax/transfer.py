@@ -80,7 +80,7 @@ def reshard(x: ArrayLike, out_sharding: Any) -> Array:
 
     Args:
       x: an array or scalar.
-      out_sharding: a `NamedSharding`, or a partition spec over the mesh in force.
+      out_sharding: a `NamedSharding`, or a partition spec over the current mesh.
 
     Returns:
       An array of the same elements.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of symbolic sizes on padded arrays: `evaluate_padded`, and a rule for each primitive.
+"""Programs with symbolic shapes on padded arrays: `evaluate_padded` and a rule for each primitive.
 
-The program was traced with symbolic dimensions, such as ``n``, that have upper bounds. `Lengths`
+Such a program was traced with symbolic dimensions, such as ``n``, that have upper bounds. `Lengths`
 holds two sizes of each dimension. The padded size is the upper bound. The true size is a value of
 the running program. The valid elements of a padded array are the first elements along each
 dimension. The other elements are padding, and have arbitrary values.

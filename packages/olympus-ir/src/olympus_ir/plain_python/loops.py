@@ -157,7 +157,7 @@ def _wider_carry(
 
 
 def _joined(before: Value, after: Value, name: str, line: int) -> Value:
-    """Returns a variable with a type that holds both before and after an iteration."""
+    """Returns a variable whose type fits its values both before and after an iteration."""
     label = label_of(name)
     if after.is_undefined or before.tree != after.tree:
         raise TypeError(

@@ -33,8 +33,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 jit_p = instruction("jit", multiple_results=True, family="calls", cache_inference=False)
 jit_p.spreads_varying = False  # the program determines the types of the results
 
-# Rules `rule(number, **params)` of primitives that an inlined call applies to Python numbers at
-# once. The result is a Python number if its type is weak.
+# Rules `rule(number, **params)` by which an inlined call applies a primitive to a Python number
+# without recording an equation. A rule returns a Python number if the result is weakly typed.
 number_rules: RuleTable[Callable[..., Any]] = RuleTable("number", package="olympus_ir", folder=None)
 
 

@@ -209,7 +209,7 @@ class Olympuspr:
     __str__ = __repr__ = pretty_print
 
     def _repr_html_(self) -> str | None:
-        """Returns the program as text and graph, in HTML for notebooks."""
+        """Returns the program as text and graph in HTML; None if no installed package makes it."""
         return reports.html_of(self)
 
 

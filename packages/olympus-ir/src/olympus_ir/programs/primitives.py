@@ -78,7 +78,7 @@ class Primitive:
         self.linear_in: tuple[int, ...] | bool = ()
         # The function that evaluates the primitive eagerly. The evaluator sets it on first use.
         self.eager: Callable[..., Any] | None = None
-        # The functions set by `def_impl` and by the evaluator.
+        # The function set by `def_impl`, and the evaluator's function that it replaced.
         self._implementation: Callable[..., Any] | None = None
         self._eager_by_rules: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None

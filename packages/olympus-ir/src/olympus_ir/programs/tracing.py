@@ -366,7 +366,8 @@ class Tracer(ArrayBase):
     def __init__(self, trace: Trace, aval: Any = None) -> None:
         self._trace = trace
         if aval is not None:
-            # Tracers of libraries, which have no slots, set `aval` here.
+            # Only subclasses without `__slots__`, such as those of other libraries, have a
+            # `__dict__` and may pass `aval`.
             self.__dict__["aval"] = aval
 
     @property

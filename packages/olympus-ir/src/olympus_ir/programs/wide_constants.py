@@ -35,7 +35,10 @@ numpy_classes = frozenset({np.ndarray, *dtypes.numpy_scalar_types})
 
 
 def wide_constants_allowed() -> bool:
-    """Returns whether 64-bit types are disabled, but explicit requests for them are granted."""
+    """Returns whether explicit requests for 64-bit types are honored while these are disabled.
+
+    The result is False if 64-bit types are enabled.
+    """
     return explicit_x64_dtypes.value is ExplicitX64Mode.ALLOW and not config.enable_x64.value
 
 

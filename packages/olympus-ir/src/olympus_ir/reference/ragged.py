@@ -60,7 +60,7 @@ def _ragged_dot_general(
 def _in_group(
     lhs: np.ndarray, group_sizes: np.ndarray, group: int, numbers: RaggedDotDimensionNumbers
 ) -> np.ndarray:
-    """Returns flags for the elements in a group."""
+    """Returns a boolean for each element of ``lhs``: whether it belongs to the group."""
     (ragged,) = numbers.lhs_ragged_dimensions
     ends = np.cumsum(group_sizes, axis=-1)[..., group]
     starts = ends - group_sizes[..., group]

@@ -147,8 +147,8 @@ def random_gamma_grad(a: float, x: float) -> float:
         exponent = a * s - x * np.expm1(s)
         factor = math.log(x) + s - float(numerics.digamma(a))
         values = np.where(exponent > -800, np.exp(np.maximum(exponent, -800)) * factor, 0.0)
-    # The density is x^(a-1) e^-x, and dt = t ds. For x <= a the integral gives the change of P. For
-    # x > a it gives the change of Q, which has the opposite sign.
+    # The density is x^(a-1) e^-x, and dt = t ds. For x <= a the integral gives dP/da. For x > a it
+    # gives dQ/da, which is -dP/da.
     integral = x * float(np.sum(weights * values))
     return integral if upper else -integral
 
@@ -313,7 +313,7 @@ def _log_beta_density(a: float, b: float, x: float, y: float) -> float:
         log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         return a * math.log(x) + b * math.log(y) - log_beta
     total = a + b
-    distance = (x * b - y * a) / total  # distance from the maximum, a / (a + b)
+    distance = (x * b - y * a) / total  # of x from a / (a + b), where the density is largest
     exponent = a * _log_ratio(distance * total / a, x * total / a)
     exponent += b * _log_ratio(-distance * total / b, y * total / b)
     remainder = _stirling_remainder(total) - _stirling_remainder(a) - _stirling_remainder(b)

@@ -44,7 +44,7 @@ DTypeLike: TypeAlias = str | type[Any] | np.dtype | SupportsDType
 # The sizes of the dimensions of an array.
 Shape: TypeAlias = Sequence[int]
 
-# The sharding that a result should have; a partition spec refers to the mesh in force.
+# The sharding that a result should have; a partition spec refers to the current mesh.
 ShardingLike: TypeAlias = Sharding | PartitionSpec | None
 
 # The place of a new array; None leaves the choice to the library.

@@ -45,7 +45,7 @@ class EffectTypeSet:
         return [effect for effect in effects if effect not in self]
 
 
-# Sets of effects: those that may be lowered, those that tokens order, those allowed in loops, etc.
+# Sets of effects, such as those that may be lowered, and those that tokens order.
 lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet()
 control_flow_allowed_effects = EffectTypeSet()

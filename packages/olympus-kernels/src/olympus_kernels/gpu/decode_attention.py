@@ -23,7 +23,7 @@ class _Decoding:
     """The kernel of decode attention, with one query for each example and head.
 
     Queries are [batch, heads, group, head_dim], and keys are [batch, heads, keys, head_dim]. A
-    program computes the sums of one head of keys and one part of the keys.
+    program computes the softmax sums (`Sums`) over one part of the keys of one head.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class _Decoding:
         self.steps = cdiv(cdiv(self.keys, self.parts), self.block_k)
 
     def kernel(self, q_ref: Any, k_ref: Any, v_ref: Any, span_ref: Any, *outputs: Any) -> None:
-        """Writes the sums of a part of the keys."""
+        """Writes the softmax sums (`Sums`) over one part of the keys."""
         q = q_ref[...]
         first = program_id(2) * self.steps * self.block_k
         start, end = span_ref[0], span_ref[1]

@@ -30,10 +30,14 @@ Tiling = tuple[int, int, int] | Callable[[int, int, int], tuple[int, int, int] |
 class Visits(NamedTuple):
     """The pairs of a group and a block of rows that a kernel visits, in order.
 
+    The arrays have room for the largest possible number of visits. Only their first elements are
+    used: as many as there are visits, a number that is passed separately.
+
     Attributes:
-      group_offsets: the first row of each group, and the number of rows in groups: i32[groups + 1].
-      group_ids: the group of each visit, i32[visits].
-      m_tile_ids: the block of rows of each visit, i32[visits].
+      group_offsets: the first row of each group, followed by the total number of rows in all
+        groups: i32[groups + 1].
+      group_ids: the group of each visit, i32[capacity].
+      m_tile_ids: the block of rows of each visit, i32[capacity].
     """
 
     group_offsets: Any

@@ -30,11 +30,14 @@ class BlockSpec:
     """The block of an array that each program of the grid sees.
 
     Args:
-      block_shape: the sizes of a block: integers, `Blocked`, `Element`, `Squeezed` ..., or None. A
-        program sees one index of a dimension with None, and the reference does not have that
-        dimension. Without ``block_shape``, a program sees the whole array.
-      index_map: function from the program's indices in the grid to the index of the block,
-        counted in blocks. Without ``index_map``, every program sees the first block.
+      block_shape: for each dimension, the size of a block, as an integer or a `Blocked`, `Element`,
+        `Squeezed`, `BoundedSlice` or `Indirect`. None means `Squeezed`: a program sees a single
+        index along the dimension, and the reference lacks the dimension. Without ``block_shape``, a
+        program sees the whole array.
+      index_map: function from the program's indices in the grid to the index of the block. The
+        index counts blocks, except along the dimensions of some kinds, such as `Element`, whose
+        docstrings say what the function returns. Without ``index_map``, every program sees the
+        first block.
       memory_space: the memory that holds the block while the program runs.
       pipeline_mode: number of buffers, and other settings of the pipeline.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of functions on NumPy arrays in kernels, and printing of layouts."""
+"""`inline_mgpu`, which calls functions on NumPy arrays in a kernel, and `print_layout`."""
 
 from __future__ import annotations
 

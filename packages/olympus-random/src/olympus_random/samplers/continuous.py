@@ -53,7 +53,7 @@ def normal(
       shape: the shape of the result.
       dtype: a float or complex dtype; the default float dtype if None. The real and imaginary parts
         of complex samples have variance 1/2 each.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -111,7 +111,7 @@ def truncated_normal(
       upper: the upper bounds, a scalar or an array.
       shape: the shape of the result, to which the bounds broadcast; their common shape by default.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -162,7 +162,7 @@ def lognormal(
       sigma: the standard deviations of the logarithms, a scalar or an array.
       shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
       dtype: a float or complex dtype; the default float if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -204,7 +204,7 @@ def exponential(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -243,7 +243,7 @@ def laplace(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -285,7 +285,7 @@ def gumbel(
       dtype: a float dtype; the default one if not given.
       mode: ``"high"`` draws twice as many bits, which makes rare large samples accurate; ``"low"``
         does not; the configured mode if None.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -349,7 +349,7 @@ def logistic(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -388,7 +388,7 @@ def cauchy(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.

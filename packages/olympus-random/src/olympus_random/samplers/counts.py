@@ -57,7 +57,7 @@ def poisson(
       lam: the means, a scalar or an array.
       shape: the shape of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.

@@ -44,7 +44,7 @@ def bernoulli(
       p: the probabilities, a scalar or an array of floats.
       shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
       mode: ``"high"`` draws twice as many bits, which makes small probabilities accurate.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       A boolean array of shape ``shape``.
@@ -96,7 +96,7 @@ def rademacher(
       key: a key.
       shape: the shape of the result.
       dtype: the dtype of the result; the default integer dtype if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -149,7 +149,7 @@ def categorical(
         dimensions.
       replace: whether draws for the same logits may be equal.
       mode: the mode of `gumbel`.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       An int32 array of shape ``shape``.

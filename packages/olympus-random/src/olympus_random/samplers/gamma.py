@@ -186,7 +186,7 @@ def gamma(
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -224,7 +224,7 @@ def loggamma(
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.

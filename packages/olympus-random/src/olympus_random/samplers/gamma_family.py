@@ -51,7 +51,7 @@ def beta(
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -103,7 +103,7 @@ def dirichlet(
       shape: the shape of the result without its last axis. The shape of ``alpha`` without its last
         axis broadcasts to this shape, and is the default.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape (*shape, n) and dtype ``dtype``.
@@ -160,7 +160,7 @@ def chisquare(
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -207,7 +207,7 @@ def f(
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -254,7 +254,7 @@ def t(
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -310,7 +310,7 @@ def generalized_normal(
       p: the shape parameter.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -360,7 +360,7 @@ def ball(
       p: the order of the norm that defines the ball.
       shape: the batch shape.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape (*shape, d) and dtype ``dtype``.

@@ -55,7 +55,7 @@ def multivariate_normal(
       dtype: a float dtype; that of ``mean`` and ``cov`` if None.
       method: the factorization that gives the square root of the covariance: ``"eigh"``, ``"svd"``,
         or ``"cholesky"``, which is for positive definite matrices only.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape (*shape, n); its dtype is ``dtype`` promoted with the dtypes of
@@ -152,7 +152,7 @@ def orthogonal(
       dtype: a float or complex dtype; the default float dtype if None. Complex matrices are
         unitary.
       m: the number of columns; ``n`` if None.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       An array of shape (*shape, n, m) and dtype ``dtype``.

@@ -65,7 +65,7 @@ def permutation(
       x: an array; or an integer n, for the numbers from 0 to n - 1.
       axis: the axis to permute.
       independent: whether to permute each vector along ``axis`` independently.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       An array of the shape and the dtype of ``x``; for an integer, an integer vector of length

@@ -48,7 +48,7 @@ def pareto(
       b: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``b`` broadcasts; that of ``b`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -88,7 +88,7 @@ def rayleigh(
       scale: the scales, a scalar or an array.
       shape: the shape of the result, to which ``scale`` broadcasts; that of ``scale`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -175,7 +175,7 @@ def maxwell(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -266,7 +266,7 @@ def triangular(
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -319,7 +319,7 @@ def wald(
       mean: the means, a scalar or an array.
       shape: the shape of the result, to which ``mean`` broadcasts; that of ``mean`` if not given.
       dtype: a float dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -371,7 +371,7 @@ def geometric(
       p: the probabilities of success, a scalar or an array.
       shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.

@@ -37,7 +37,7 @@ def bits(
       key: a key.
       shape: the shape of the result.
       dtype: an unsigned integer dtype; uint32 if None.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -101,7 +101,7 @@ def uniform(
       dtype: a float dtype; the default one if not given.
       minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
       maxval: the upper bounds, a scalar or an array.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.
@@ -170,7 +170,7 @@ def randint(
       maxval: the upper bounds, which are excluded; a scalar or an array that broadcasts to
         ``shape``.
       dtype: an integer dtype; the default one if not given.
-      out_sharding: the sharding of the result over the mesh in force.
+      out_sharding: the sharding of the result over the current mesh.
 
     Returns:
       The samples, an array of shape ``shape`` and dtype ``dtype``.

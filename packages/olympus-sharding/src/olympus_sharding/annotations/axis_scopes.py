@@ -63,7 +63,7 @@ def auto_axes(
         that is a prefix of the result. It may be given in the call instead.
 
     Returns:
-      A function with the arguments and results of ``f``. Without a mesh in force it calls ``f``.
+      A function with the arguments and results of ``f``. Without a current mesh it calls ``f``.
 
     Raises:
       TypeError: neither this function nor the call gets ``out_sharding``.

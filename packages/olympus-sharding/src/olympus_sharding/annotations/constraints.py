@@ -51,11 +51,11 @@ __all__ = [
 ]
 
 # Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
-# compiler's order; ``context_mesh``, the mesh in force where the equation was made; and
+# compiler's order; ``context_mesh``, the current mesh where the equation was made; and
 # ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
 sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
 # Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
-# the user gave one; ``source_mesh``, the mesh in force where the operand was made.
+# the user gave one; ``source_mesh``, the current mesh where the operand was made.
 reshard_p = Primitive("reshard", family="constraints")
 
 for _primitive in (sharding_constraint_p, reshard_p):
@@ -103,7 +103,7 @@ def with_sharding_constraint(x: Any, shardings: PyTree) -> PyTree:
 
     Args:
       x: an array or a pytree of arrays.
-      shardings: a sharding, or a partition spec over the mesh in force; or a tree of them that is a
+      shardings: a sharding, or a partition spec over the current mesh; or a tree of them that is a
         prefix of ``x``. Dimensions with `PartitionSpec.UNCONSTRAINED` are left to the compiler.
 
     Returns:
@@ -183,7 +183,7 @@ def constrain(value: Any, sharding: Any, name: str, layout: Any = None) -> Any:
 
     Args:
       value: the value.
-      sharding: the sharding; a partition spec refers to the mesh in force.
+      sharding: the sharding; a partition spec refers to the current mesh.
       name: the name of the calling function, for error messages.
       layout: the order of the elements in memory; None for the order that the compiler chooses.
 
@@ -213,7 +213,7 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> Any:
 
     Args:
       xs: an array or a pytree of arrays.
-      out_shardings: a `NamedSharding`, or a partition spec over the mesh in force; or a tree of
+      out_shardings: a `NamedSharding`, or a partition spec over the current mesh; or a tree of
         them that is a prefix of ``xs``.
 
     Returns:

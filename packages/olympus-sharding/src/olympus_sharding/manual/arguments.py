@@ -183,7 +183,7 @@ def as_spec_says(result: Any, spec: PartitionSpec) -> Any:
 
 
 def current_axes(axes: frozenset) -> list[Any]:
-    """Returns axes in the order of the mesh in force."""
+    """Returns axes in the order of the current mesh."""
     return [axis for axis in mesh_in_force().axis_names if axis in axes]
 
 

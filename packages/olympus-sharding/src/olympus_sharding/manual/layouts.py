@@ -37,7 +37,7 @@ _NO_AXES: frozenset = frozenset()
 
 @functools.lru_cache(maxsize=256)
 def mesh_inside(mesh: BaseMesh, manual: tuple) -> AbstractMesh:
-    """Returns the mesh in force inside a function with some manual axes."""
+    """Returns the current mesh inside a function with some manual axes."""
     abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]
     return abstract.update_axis_types(dict.fromkeys(manual, AxisType.Manual))
 

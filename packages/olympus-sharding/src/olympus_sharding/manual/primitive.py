@@ -111,7 +111,7 @@ def inside(params: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def inside_of(mesh: BaseMesh, manual: Sequence[Any], check_vma: bool) -> Iterator[None]:
-    """Context manager that binds axes as manual axes of the mesh in force."""
+    """Context manager that binds axes as manual axes of the current mesh."""
     sizes = {axis: mesh.shape[axis] for axis in manual}
     varying = frozenset(manual) if check_vma else frozenset()
     with extend_axes(sizes, varying=varying), mesh_scope(mesh_inside(mesh, manual)):

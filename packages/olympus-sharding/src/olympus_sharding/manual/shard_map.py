@@ -143,7 +143,7 @@ def smap(
     out_axes: PyTree,
     axis_name: AxisName,
 ) -> Any:
-    """Maps a function of parts of arrays over one axis of the mesh in force.
+    """Maps a function of parts of arrays over one axis of the current mesh.
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
@@ -197,7 +197,7 @@ def smap(
 
 
 def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
-    """Returns the mesh of a call: the given mesh or the mesh in force, with devices if known."""
+    """Returns the mesh of a call: the given mesh or the current mesh, with devices if known."""
     found = mesh
     if found is None or isinstance(found, AbstractMesh):
         concrete = concrete_mesh_in_force()

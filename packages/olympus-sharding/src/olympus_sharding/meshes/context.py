@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh in force, set by `set_mesh` and `use_abstract_mesh`."""
+"""The current mesh, set by `set_mesh` and `use_abstract_mesh`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _concrete_mesh = config_states.concrete_mesh
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the abstract mesh in force, or an empty one.
+    """Returns the current abstract mesh, or an empty one.
 
     `set_mesh` and `use_abstract_mesh` set it.
 
@@ -99,10 +99,10 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
 
 
 class set_mesh:
-    """Sets the mesh in force in this thread, for a ``with`` block or, as a call, permanently.
+    """Sets the current mesh in this thread, for a ``with`` block or, as a call, permanently.
 
     Args:
-      mesh: the mesh; None removes the mesh in force.
+      mesh: the mesh; None removes the current mesh.
 
     Raises:
       ValueError: ``mesh`` is not a `Mesh`, or has manual axes.
@@ -143,13 +143,13 @@ class set_mesh:
 
 
 class use_abstract_mesh:
-    """Context manager that sets the abstract mesh in force in the current thread.
+    """Context manager that sets the current abstract mesh in the current thread.
 
     Args:
       mesh: an `AbstractMesh`.
 
     Raises:
-      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the mesh in force.
+      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the current mesh.
     """
 
     __slots__ = ("mesh", "prev")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies of arrays by compiled programs. `olympus_xla.evaluator` installs them in `arrays`."""
+"""Copies of arrays by compiled programs. `olympus_xla.evaluator` sets the functions in `arrays`."""
 
 from __future__ import annotations
 

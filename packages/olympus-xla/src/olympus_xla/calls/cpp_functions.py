@@ -19,7 +19,7 @@ from ..arrays.transfer import put_leaf
 __all__ = ["Fastpath", "clear_call_caches", "make_cpp_function"]
 
 
-# The class of a `NamedTuple` would take twice as long to create at import.
+# A class made by `typing.NamedTuple` would take twice as long to create at import.
 class Fastpath(
     namedtuple(
         "Fastpath",

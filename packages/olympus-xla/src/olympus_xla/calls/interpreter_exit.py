@@ -41,7 +41,7 @@ def park_daemon_threads() -> None:
 
 
 def _daemons_are_alive() -> bool:
-    # Only this dictionary includes threads that `threading` did not start.
+    # Only `sys._current_frames` includes threads that `threading` did not start.
     return len(sys._current_frames()) > 1 or threading.active_count() > 1
 
 

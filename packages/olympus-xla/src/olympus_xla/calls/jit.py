@@ -123,7 +123,7 @@ def jit(
         that is repeated many times, such as the unrolled steps of a solver. Such programs are split
         into parts that are expected to compile within the budget; ``compiled.report()`` lists the
         places. "auto" splits a program only if this saves much time. `float("inf")` never splits
-        them.
+        programs.
       cache: whether a program that another process has stored on disk may replace tracing. It is
         used only if the function and everything that it reads are provably the same
         (docs/caches.md). None stands for the flag ``olympus_program_cache``.

@@ -78,7 +78,10 @@ def _invalid_input(leaf: Any) -> bool:
 
 
 def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
-    """Returns the first operation whose result has a NaN or an infinity, with the user's line."""
+    """Returns the first operation whose result has a NaN or an infinity, with the user's line.
+
+    Returns None if there is no such operation.
+    """
     environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
     environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
     with _debug_nans(False), _debug_infs(False):

@@ -119,7 +119,7 @@ class Stage:
         )
 
     def _repr_html_(self) -> str | None:
-        """Returns a report on the stage, for notebooks."""
+        """Returns a report on the stage for notebooks; None if no installed package makes one."""
         return reports.html_of(self)
 
     @property

@@ -21,7 +21,7 @@ from olympus_ir.settings.naming import logger_name
 
 __all__ = ["CacheFolderError", "check_file", "folder_location", "prepared_folder", "warn_quietly"]
 
-# Windows has no such owners and modes. A user's profile is closed to other users there.
+# Windows lacks POSIX owners and modes. There, other users cannot write to a user's profile.
 _HAS_OWNERS = hasattr(os, "geteuid")
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 

@@ -93,12 +93,12 @@ class ProgramCache:
 
     @property
     def most_bytes(self) -> int:
-        """The maximal size in bytes; -1 if there is no bound."""
+        """The maximal size of the cache in bytes; -1 if there is no bound."""
         return flags.compilation_cache_max_size.value
 
     @property
     def least_seconds(self) -> float:
-        """The compile time below which programs are not stored."""
+        """The compile time, in seconds, below which programs are not stored."""
         return flags.persistent_cache_min_compile_time_secs.value
 
     def path_of(self, name: str, key: str) -> Path:
@@ -211,13 +211,13 @@ class UserCache(ProgramCache):
 
     @property
     def most_bytes(self) -> int:
-        """The maximal size in bytes; -1 if the environment removes the bound."""
+        """The maximal size of the cache in bytes; -1 if the flag removes the bound."""
         flag = flags.compilation_cache_max_size
         return _MOST_BYTES if flag.origin == "default" else flag.value
 
     @property
     def least_seconds(self) -> float:
-        """The compile time below which programs are not stored."""
+        """The compile time, in seconds, below which programs are not stored."""
         flag = flags.persistent_cache_min_compile_time_secs
         return 0.0 if flag.origin == "default" else flag.value
 

@@ -102,7 +102,9 @@ _loaded = FunctionCache()
 def request(
     fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
 ) -> Request | None:
-    """Returns the request of a call; None if the function must be traced.
+    """Returns all that is needed to look up a call's program in the cache.
+
+    Returns None if the call cannot use the cache, so the function must be traced.
 
     Args:
       fun: the function.
@@ -142,7 +144,7 @@ def find(asked: Request | None, executable_type: Any) -> tuple[Any, Any, bool] |
     Returns None if there is no such program.
 
     Args:
-      asked: the request of the call; None if the function must be traced.
+      asked: the result of `request` for the call; with None, `find` returns None.
       executable_type: the class of executables that can be called.
     """
     if asked is None:
@@ -170,7 +172,7 @@ def keep(asked: Request, program: TracedProgram, compiled: Any) -> None:
     """Stores the program of a call that has been traced.
 
     Args:
-      asked: the request of the call.
+      asked: the result of `request` for the call.
       program: the traced program.
       compiled: the compiled form of the program.
     """

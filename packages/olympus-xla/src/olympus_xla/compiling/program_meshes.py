@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh of devices that a program requires, or that is set around it."""
+"""The mesh of a program: the mesh that its equations require, or else the mesh in `set_mesh`."""
 
 from __future__ import annotations
 

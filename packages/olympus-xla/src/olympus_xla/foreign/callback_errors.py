@@ -2,7 +2,7 @@
 """Threads and exceptions of Python functions called by compiled programs.
 
 XLA turns an exception into a message. The function's wrapper therefore stores the exception with
-the user's traceback, which becomes the cause of the error that XLA raises.
+the user's traceback. The stored exception becomes the cause of the error that XLA raises.
 """
 
 from __future__ import annotations

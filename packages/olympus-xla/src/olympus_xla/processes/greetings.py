@@ -79,7 +79,8 @@ def check_greeting(
       num_processes: the coordinator's number of processes.
 
     Raises:
-      BadMessageError: a field is missing or has another type, or there is no such process.
+      BadMessageError: a field is missing or has another type, or ``process_id`` is not in
+        ``range(num_processes)``.
     """
     for name, types in fields.items():
         if type(greeting.get(name)) not in types:  # Booleans do not count as numbers.

@@ -179,7 +179,10 @@ def _good_bye(process_id: int) -> str:
 
 
 def _claim_signal(handler: Callable[[int, Any], Any]) -> int | None:
-    """Installs a handler for an unused signal; returns None outside the main thread."""
+    """Installs a handler for an unused signal, and returns the signal's number.
+
+    Returns None outside the main thread, where Python cannot install handlers.
+    """
     if threading.current_thread() is not threading.main_thread():
         return None
     if hasattr(signal, "SIGRTMIN"):

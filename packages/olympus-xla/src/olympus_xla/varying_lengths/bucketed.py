@@ -65,8 +65,8 @@ def bucketed(
         such as ``"batch, time, _"`` whose names are lengths and whose ``_`` are fixed sizes, or a
         pytree of these. Axes given as integers have the same length.
       sizes: the sizes that arrays are padded to: increasing integers, or a function from a length
-        to the size; by default, powers of two. A dictionary has sizes for each name of a length;
-        the name of axes given as integers is ``"n"``.
+        to the size; by default, powers of two. A dictionary has sizes for each name of a length.
+        The length along axes given as integers is named ``"n"``.
 
     Returns:
       A function with the arguments and the result of ``fun``. It is compiled for each combination
@@ -105,7 +105,7 @@ class _Bucketed:
     def __init__(self, fun: Callable[..., Any], axis: Any, sizes: Any) -> None:
         self.fun = fun
         self.axis = tuple(axis) if isinstance(axis, list) else axis
-        # The sizes given for single names of lengths, and the sizes for all other lengths.
+        # The bucket sizes of the lengths that ``sizes`` names, and those of all other lengths.
         self.sizes: dict[str, Any] = dict(sizes) if isinstance(sizes, Mapping) else {}
         self.other_sizes: Any = None if isinstance(sizes, Mapping) else sizes
         # One compiled function for each combination of structures, specifications and buckets.

@@ -357,7 +357,7 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
 def _forwarded_in_all(
     subprograms: list[Subprogram], inputs_of: list[list[Var]]
 ) -> list[int | None]:
-    """Returns for each result the input that all programs return for it, or None."""
+    """Returns for each result the position of the input that every program returns, or None."""
     common: list[int | None] | None = None
     for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
         positions = {var: place for place, var in enumerate(inputs)}

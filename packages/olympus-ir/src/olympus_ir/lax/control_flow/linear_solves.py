@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The primitive of linear solves, whose derivative does not differentiate the solver.
 
-The function that binds it, `custom_linear_solve`, needs transposition and is in olympus-autodiff.
+`custom_linear_solve`, which binds the primitive, needs transposition and is in olympus-autodiff.
 """
 
 from __future__ import annotations

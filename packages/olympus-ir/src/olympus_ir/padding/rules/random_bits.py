@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemptions of generators of the compiler from padding rules."""
+"""Exemptions of the compiler's generators of random bits from padding rules."""
 
 from __future__ import annotations
 

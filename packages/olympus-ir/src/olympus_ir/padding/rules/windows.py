@@ -21,8 +21,8 @@ class _Windows(NamedTuple):
     """Padded arrays, and windows over them.
 
     Attributes:
-      arrays: the arrays, whose padding holds the neutral elements. They include the padding of
-        symbolic size that the operation adds in front, filled with neutral elements, too.
+      arrays: the arrays, whose padding holds neutral elements. Padding of symbolic size that the
+        operation adds in front is part of the arrays, and also holds neutral elements.
       params: the parameters of windows over these arrays.
       fronts: the symbolic amounts of padding in front, by axis.
     """

@@ -67,7 +67,7 @@ class Glimpse:
             return _same(self._value, other._value)
         if self._identity != other._identity:
             return _hashable_and_equal(self._object(), other._object())
-        # An address may be used again after its object has died.
+        # Python may give the address of a dead object to another object.
         return self._reference is None or (self._object() is other._object() is not None)
 
     def _object(self) -> Any:

@@ -129,7 +129,8 @@ class _Visitor:
     def __init__(self, array_contents: Callable[[Any], bytes | None]) -> None:
         self._hash = hashlib.sha256()
         self._seen: dict[int, int] = {}
-        # The visited values, whose ids in `_seen` must not be used again.
+        # Keeps the visited values alive, so that Python does not reuse the ids in `_seen` for other
+        # objects.
         self._kept: list[Any] = []
         self._array_contents = array_contents
 

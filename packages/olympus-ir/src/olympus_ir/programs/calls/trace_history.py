@@ -55,7 +55,7 @@ class Compilation:
 
     Attributes:
       number: the position among all traces and compilations.
-      placement: descriptions of the mesh in force, of the default sharding, and of the sharding of
+      placement: descriptions of the current mesh, of the default sharding, and of the sharding of
         each operand. Shardings are not stored, because a sharding keeps the client of its devices
         alive.
     """
@@ -89,7 +89,7 @@ class TraceRecord:
       avals: the types of the leaves.
       statics: a `Glimpse` of each static argument, by position or name.
       num_positional: the number of positional arguments.
-      axes: the named axes in force.
+      axes: the named axes in scope.
       context: the configuration that programs depend on.
       surroundings: a `Glimpse` of each value that the function closes over, by kind and name.
       debug_info: the names of the arguments.

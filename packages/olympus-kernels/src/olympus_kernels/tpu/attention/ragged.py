@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causal attention of sequences of any numbers of queries to keys and values in pages.
+"""Ragged paged attention: causal attention over keys and values that are stored in pages.
 
-The queries of all sequences follow one another in one array, so that prompts of many tokens and
-single new tokens share a call. A kernel visits the pairs of a block of queries and a sequence with
-queries in that block.
+Sequences may have different numbers of queries. The queries of all sequences are concatenated in
+one array, so that long prompts and single new tokens share a call. A kernel visits each pair of a
+block of queries and a sequence that has queries in this block.
 """
 
 from __future__ import annotations

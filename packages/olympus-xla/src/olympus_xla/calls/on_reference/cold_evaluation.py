@@ -290,7 +290,7 @@ class _CloseTrace(EvaluationTrace):
 class _ExactTrace(_CloseTrace):
     """Interpreter that continues as long as results equal those of the compiled program.
 
-    Equations that are exact alone may be inexact in one program: XLA contracts products and sums,
+    Equations may be exact one by one but not together: XLA contracts products and sums,
     reorders arithmetic with constants, and keeps narrow floats in wider dtypes. Therefore at most
     one equation of a program may round, and in a program with narrow floats only one equation may
     compute. Divisions by repeated elements are not exact, because XLA multiplies by the inverses

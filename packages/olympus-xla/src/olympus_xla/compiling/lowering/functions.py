@@ -118,9 +118,9 @@ def _results_for(
     out_avals: Sequence[Any],
     targets: list[int | None],
 ) -> list[int | None]:
-    """Returns for each operand the result that reuses its memory, or None.
+    """Returns for each operand the position of the result that reuses its memory, or None.
 
-    ``targets`` has the results that are already chosen, and is updated. Each donated operand gets
+    ``targets`` has the positions that are already chosen, and is updated. Each donated operand gets
     the first free result of its type.
     """
     free: dict[Any, list[int]] = {}

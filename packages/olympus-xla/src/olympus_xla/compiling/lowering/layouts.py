@@ -73,10 +73,11 @@ _OF_WHOLE_VALUES = frozenset({"broadcast_in_dim", "convert_element_type", "iota"
 
 
 def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) -> Any:
-    """Constrains a value to be reduced before its type makes it unreduced.
+    """Constrains an unreduced value to the sharding of its type without the unreduced axes.
 
-    With both constraints, the partitioner makes the value the term of one device, and the other
-    terms zero. With only the second constraint, the value would become the term of every device.
+    A later constraint adds the unreduced axes. Because of the first constraint, the partitioner
+    then makes the value the term of one device, and the other terms zero. Otherwise it would make
+    the value the term of every device.
     """
     layout = aval.layout
     if layout is None or not layout.spec.unreduced:

@@ -150,9 +150,10 @@ class _Plan:
                 self.dead.add(position)
 
     def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
-        """Returns the equations that compute a value from stored values.
+        """Returns the positions of the equations that compute a value from stored values.
 
-        Returns None if there are too many.
+        Returns None if there are too many equations or one is expensive, or if they would extend
+        the lifetime of an operand too far.
         """
         positions: set[int] = set()
         pending: list[Any] = [var]

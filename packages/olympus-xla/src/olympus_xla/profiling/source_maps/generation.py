@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes: the stages of compilation whose results can be printed as text."""
+"""Source maps of passes: stages of compilation whose results can be printed as text."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ _PARTS = (
     float.fromhex("0x1.b839a252049c1p-104"),
 )
 
-# Coefficients of sin(t)/t in t^2, and of (cos(t) - 1 + t^2/2)/t^4. The first coefficient of the
-# sine is 1.
+# Coefficients of polynomials in t^2 that approximate (sin(t)/t - 1)/t^2 and
+# (cos(t) - 1 + t^2/2)/t^4.
 _SINE = [
     -1.66666666666666324348e-01,
     8.33333333332248946124e-03,
@@ -88,13 +88,13 @@ def cosine(operand: Any) -> Any:
 
 
 def _unless_large(x: Any, arithmetic: Callable[[Any], Any], of_library: Any) -> Any:
-    """Applies the C library's function if a finite element is above `_LARGEST`."""
+    """Applies ``of_library`` if a finite magnitude is above `_LARGEST`, else ``arithmetic``."""
     with config_states.enable_x64(True):
         is_large = lax.gt(lax.abs(x), lax.full_like(x, _LARGEST))
         is_large = lax.bitwise_and(is_large, lax.is_finite(x))
         # XLA vectorises the maximum of bytes, but no reduction of truth values.
         largest = lax.reduce_max(lax.convert_element_type(is_large, np.int8), tuple(range(x.ndim)))
-        # An accuracy that is given keeps XLA's operation.
+        # With an explicit accuracy, the lowering uses XLA's operation instead of this module.
         return lax.cond(
             lax.gt(largest, np.int8(0)),
             lambda x: of_library(x, accuracy=lax.AccuracyMode.DEFAULT),
@@ -104,7 +104,7 @@ def _unless_large(x: Any, arithmetic: Callable[[Any], Any], of_library: Any) -> 
 
 
 def _sine_after_quarters(x: Any, quarters: int) -> Any:
-    """Returns the sine of an angle plus a number of quarter turns; NaN if it is not finite."""
+    """Returns the sine of ``x`` plus a number of quarter turns; NaN where ``x`` is not finite."""
     quadrant, angle, rest = _reduced(x)
     quadrant = lax.add(quadrant, lax.full_like(quadrant, quarters))
     sin, cos = _sine(angle, rest), _cosine(angle, rest)

@@ -35,18 +35,18 @@ _SHIFT = 8.0
 _FACTORS = [0.0, 5040.0, 13068.0, 13132.0, 6769.0, 1960.0, 322.0, 28.0, 1.0]
 _SLOPE_OF_FACTORS = [k * factor for k, factor in enumerate(_FACTORS)][1:]
 
-# Coefficients of Stirling's series in 1/y^2: Bernoulli's numbers B_2n, divided by 2n (2n - 1) for
-# the logarithm and by 2n for its derivative.
+# Coefficients of Stirling's series in powers of 1/y^2: Bernoulli's numbers B_2n, divided by
+# 2n (2n - 1) for the logarithm and by 2n for its derivative.
 _BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6]
 _STIRLING = [b / ((2 * n) * (2 * n - 1)) for n, b in enumerate(_BERNOULLI, 1)]
 _SLOPE_OF_STIRLING = [b / (2 * n) for n, b in enumerate(_BERNOULLI, 1)]
 
-# Coefficients of the Taylor series of sin(pi t)/t and cos(pi t) in t^2, for t up to 1/2. The errors
-# are 2^-51.
+# Coefficients of the Taylor series of sin(pi t)/t and cos(pi t) in powers of t^2. For t up to 1/2
+# the errors are 2^-51.
 _SINE = [(-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(10)]
 _COSINE = [(-1) ** k * math.pi ** (2 * k) / math.factorial(2 * k) for k in range(11)]
 
-# Coefficients of log2, for an error of 2^-53.
+# Coefficients for `powers.log2`, whose error is then 2^-53.
 _LOGARITHM = [2 / math.log(2) / (2 * k + 1) for k in range(11)]
 
 

@@ -28,7 +28,8 @@ from olympus_ir.settings import config_states
 
 from .trigonometry import double, polynomial, quotient, times
 
-# Coefficients of log2(m) / s in the square of s = (m - 1) / (m + 1), and of 2^f in f.
+# Coefficients of power series: of log2(m) / s in powers of s^2, where s = (m - 1) / (m + 1); and of
+# 2^f in powers of f.
 _LOGARITHM = [2 / math.log(2) / (2 * k + 1) for k in range(7)]
 _EXPONENTIAL = [math.log(2) ** k / math.factorial(k) for k in range(10)]
 
@@ -40,7 +41,7 @@ _ROOT_OF_HALF = int(np.array(math.sqrt(0.5)).view(np.int64))
 # below the negative of this number are zero.
 _LARGEST_EXPONENT = 200.0
 
-# Products of half as many factors stay within the range of doubles.
+# The largest exponent with which powers of float32 numbers stay within the range of float64.
 _LARGEST_HALF = 7.5
 
 
@@ -100,7 +101,7 @@ def half_integer_power(
         value = lax.mul(lax.integer_pow(size, int(abs(exponent))), lax.sqrt(size))
         if exponent < 0:
             value = lax.div(lax.full_like(value, 1.0), value)
-        # The power of negative infinity is that of infinity.
+        # As in C, negative infinity has the same powers as infinity.
         undefined = lax.bitwise_and(lax.lt(x, lax.full_like(x, 0.0)), lax.is_finite(x))
         value = lax.select(undefined, lax.full_like(value, np.nan), value)
         return lax.convert_element_type(value, dtype)
@@ -117,8 +118,8 @@ def log2(size: Any, coefficients: Sequence[float] = _LOGARITHM) -> Any:
 
     Args:
       size: the numbers.
-      coefficients: the coefficients of log2(m) / s in the square of s = (m - 1) / (m + 1). More
-        coefficients give more digits.
+      coefficients: the coefficients of the series of log2(m) / s in powers of s^2, where
+        s = (m - 1) / (m + 1) and m is the mantissa. More coefficients give more digits.
     """
     bits = lax.bitcast_convert_type(size, np.int64)
     shift = lax.full_like(bits, _FRACTION_BITS)

@@ -7,8 +7,8 @@ elements it is slower, because it calls a function for each row: 1.3 to 3 ns ins
 an element of the operand, if each sum has 2 to 4 elements. Computed operands take up to 5 ns. XLA's
 loops are also fused with the operations that use the result.
 
-XLA keeps its loops if the reducer is not a plain sum or extreme. So a reducer rounds its result to
-the precision that it has, which changes no bit and takes no time.
+XLA keeps its loops if the reducer is not a plain sum or extreme. To this end, `without_library`
+rounds the reducer's result to its own precision, which changes no bit and takes no time.
 
 The application "N-body" of the benchmarks covers this module.
 """
@@ -36,7 +36,7 @@ _PRECISIONS = {np.dtype(np.float32): (8, 23), np.dtype(np.float64): (11, 52)}
 
 
 def keeps_loops(context: LoweringContext, operation: str, axes: Sequence[int]) -> bool:
-    """Returns whether XLA's loops compute a reduction rather than YNNPACK."""
+    """Returns whether a reduction should be computed by XLA's loops and not by YNNPACK."""
     aval = context.avals_in[0]
     if (
         operation not in ("add", "maximum", "minimum")
@@ -50,7 +50,7 @@ def keeps_loops(context: LoweringContext, operation: str, axes: Sequence[int]) -
 
 
 def without_library(context: LoweringContext, value: Any, dtype: Any) -> Any:
-    """Returns a reducer's result in a form that YNNPACK does not compute."""
+    """Rounds a reducer's result to its own precision, so that XLA does not use YNNPACK."""
     exponent, mantissa = _PRECISIONS[dtype]
     attributes = {"exponent_bits": mlir.i32(exponent), "mantissa_bits": mlir.i32(mantissa)}
     kind = mlir.tensor_type((), dtype)

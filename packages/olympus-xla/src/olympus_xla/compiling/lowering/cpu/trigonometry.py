@@ -45,12 +45,13 @@ _TWO_OVER_PI = (
     0xFE5163AB,
 )
 
-# Coefficients of the Taylor series in the square of the angle. Up to pi/4 their error is 2^-37.
+# Coefficients of the Taylor series of sin(t)/t and cos(t) in powers of t^2. Up to pi/4 the errors
+# are 2^-37.
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(6)]
 _COSINE = [(-1) ** k / math.factorial(2 * k) for k in range(7)]
 
-# Coefficients of (sin(t)/t - 1)/t^2 in t^2 for t up to pi/2. They interpolate at Chebyshev's
-# points. The relative error of the sine is 2^-41.
+# Coefficients of the polynomial in t^2 that interpolates (sin(t)/t - 1)/t^2 at Chebyshev's points,
+# for t up to pi/2. The relative error of the sine is 2^-41.
 _LONG_SINE = [
     -0.16666666666658467,
     0.008333333330940365,
@@ -183,7 +184,7 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
-    # Smaller operands would need digits before the start of the table.
+    # Operands below 1/2 stay as they are: a reduction would need digits before the table's start.
     is_reduced = _is_below_half(x)
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)
@@ -276,5 +277,5 @@ def _shift_left(x: Any, count: int) -> Any:
 
 
 def is_set(quadrant: Any, mask: int) -> Any:
-    """Returns whether a bit of an integer is set."""
+    """Returns, for each integer, whether a bit of ``mask`` is set."""
     return lax.ne(_and(quadrant, mask), lax.full_like(quadrant, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts before updates in place, for the CPU's compiler.
+"""Optimization barriers before updates in place, for XLA's CPU compiler.
 
 Programs on grids compute the new values of a part of an array from shifted views of the same array:
 ``x.at[1:-1].set((x[:-2] + x[2:]) / 2)``. XLA fuses the computation into the update, which works in

@@ -283,7 +283,7 @@ def _svd(
 def _svd_by_rotations(
     gpu: str, x: Any, full_matrices: bool, compute_uv: bool, algorithm: Any
 ) -> list[Any]:
-    """Lowers to Jacobi rotations, which require full matrices, or to the polar decomposition."""
+    """Lowers to Jacobi rotations, which give full matrices, or to the polar decomposition."""
     batch, (rows, columns), dtype = parts(x, 2)
     polar = algorithm is linalg.SvdAlgorithm.POLAR
     count = min(rows, columns)
