@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks of a function with rules of its own, in one call."""
+"""`check_rule`, which runs all checks of a function with custom rules."""
 
 from __future__ import annotations
 

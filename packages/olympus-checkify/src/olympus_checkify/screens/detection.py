@@ -16,7 +16,7 @@ from .tables import Case, Part
 
 __all__ = ["Detected"]
 
-# The parts of larger values are not combined.
+# Whether detected ranges cover a value is tracked up to this number of elements.
 _LARGEST = 1 << 16
 
 

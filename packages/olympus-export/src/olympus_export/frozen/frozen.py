@@ -21,7 +21,7 @@ from .container import Parts, Port, opened, ports_of, sealed
 
 __all__ = ["Frozen", "load_frozen"]
 
-#: The largest size in bytes that a file of a function or of weights may have to be read.
+#: The size in bytes above which a file of a function or of weights is refused.
 LONGEST_FILE = 1 << 40
 
 

@@ -247,7 +247,7 @@ def histogram(
     return counts, edges
 
 
-# `_places_in_even` saves no time for arrays smaller than this, or for more edges than this.
+# Heuristic: `_places_in_even` saves time from this array size on, up to this number of edges.
 _SMALLEST_SIZE = 4096
 _MOST_EDGES = 1 << 20
 

@@ -80,6 +80,6 @@ def with_copies_of_views(f: Callable[..., Any], args: tuple, in_specs: Any) -> t
 
 
 def _bases(values: Sequence[Any]) -> list[Any]:
-    """Returns the references among values, with its underlying reference for each view."""
+    """Returns the references among values; each view is replaced by its underlying reference."""
     bases = [value.ref if isinstance(value, TransformedRef) else value for value in values]
     return [base for base in bases if hasattr(base, "dtype") and get_aval(base).is_ref]

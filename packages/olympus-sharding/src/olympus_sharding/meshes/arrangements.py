@@ -184,8 +184,7 @@ def _torus(devices: Sequence[Any]) -> np.ndarray:
     return torus.reshape(*chips, last * cores)
 
 
-# For each mesh axis, one factor for each physical axis: how many of its positions the mesh axis
-# covers.
+# For each mesh axis, the number of positions that it covers along each physical axis.
 Assignment = tuple[tuple[int, ...], ...]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transformations of functions of arrays, as texts of functions with the same parameters."""
+"""Source text of transformations, each of which keeps the parameters of the function."""
 
 from __future__ import annotations
 

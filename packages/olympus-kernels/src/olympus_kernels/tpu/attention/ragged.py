@@ -246,7 +246,7 @@ class _Call:
         length, start, end = lengths_ref[sequence], starts_ref[sequence], starts_ref[sequence + 1]
         is_used = visit < count_ref[0]
 
-        def token(shape: tuple[int, int]) -> Any:  # each token has `group` rows: its heads
+        def token(shape: tuple[int, int]) -> Any:  # a token has one row for each of its heads
             rows = lax.broadcasted_iota(np.int32, shape, 0)
             return rows // self.group + tiles_ref[visit] * self.block
 

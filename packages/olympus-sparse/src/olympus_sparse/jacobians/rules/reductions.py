@@ -29,7 +29,7 @@ for _primitive in (lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p, lax.red
 
 @term_rules.define(lax.reduce_sum_p)
 def _sum_terms(results: Sequence[Any], x: Linear, *, axes: Sequence[int], **_: Any) -> list[Term]:
-    """Returns one term for each summand of a short sum, or one term with a list of entries."""
+    """Returns one term for each summand of a short sum, and one term for all of a long sum."""
     kept = [axis for axis in range(len(x.shape)) if axis not in axes]
     shape = [x.shape[axis] for axis in kept]
     count = math.prod(x.shape[axis] for axis in axes)
