@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -305,3 +307,11 @@ def test_raw_keys_can_be_forbidden():
         random.normal(raw)
     with config.legacy_prng_key("warn"), pytest.warns(UserWarning, match="Legacy uint32 key array"):
         random.normal(raw)
+
+
+def test_a_new_process_knows_the_primitives_of_samplers_by_name():
+    program = "import pickle, sys, olympus_random; print(pickle.loads(bytes.fromhex(sys.argv[1])))"
+    data = pickle.dumps(random.random_gamma_p).hex()
+    command = [sys.executable, "-c", program, data]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "random_gamma"

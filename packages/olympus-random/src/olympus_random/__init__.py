@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from olympus_ir.diagnostics.source_info import register_library_folder
 from olympus_ir.loading import lazy_exports
+from olympus_ir.programs.primitives import add_late_declarations
 
 from .__about__ import __version__
 from .generators.implementations import KeyType, PRNGImpl, register_prng
@@ -128,5 +129,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_exports(
         __name__, {name: module for module, names in _MODULES.items() for name in names.split()}
     )
+    # A program that another process has written may contain this primitive.
+    add_late_declarations(lambda: __getattr__("random_gamma_p"))
 
 register_library_folder(__path__[0])

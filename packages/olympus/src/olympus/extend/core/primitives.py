@@ -25,7 +25,7 @@ _SOURCES = {
 
 
 # Modules of primitives that `olympus_ir.lax` does not load. They are loaded on first use.
-_LATER = ("olympus_ir.lax.linalg", "olympus_random", "olympus_random.samplers.gamma")
+_LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_random")
 
 
 def _by_name(name: str) -> Any:
