@@ -74,6 +74,26 @@ def test_errors_have_the_kinds_of_jax(call, kind):
         call()
 
 
+def test_errors_have_the_words_that_programs_look_for():
+    function = olympus.custom_vjp(lambda x, y: x, nondiff_argnums=(1,))
+    function.defvjp(lambda x, y: x, lambda y, residuals, ct: (ct,))
+    for call, words in (
+        (lambda: jnp.sum(M, (0, 0)), r"duplicate value in 'axis': \(0, 0\)"),
+        (lambda: jnp.fft.fft2(M, axes=(0,)), r"numpy.fft.fft2 only supports 2 axes. Got axes = "),
+        (lambda: jnp.fft.fftn(M, axes=(0, 0)), "numpy.fft.fftn does not support repeated axes. "),
+        (
+            lambda: olympus.grad(lambda y: function(1.0, y))(1.0),
+            "Tracer object passed as an argument to a custom_vjp function in a position",
+        ),
+        (
+            lambda: olympus.grad(function)(1.0, 2.0),
+            "where the first element represents the primal output",
+        ),
+    ):
+        with pytest.raises((TypeError, ValueError), match=words):
+            call()
+
+
 def test_a_number_of_sections_may_be_a_float():
     assert [part.tolist() for part in jnp.split(X, 2.0)] == [[0, 1], [2, 3]]
 

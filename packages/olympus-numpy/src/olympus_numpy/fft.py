@@ -171,7 +171,8 @@ def _along_one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: An
     norm = _checked_norm(norm)
     if not isinstance(axis, int | np.integer):
         raise ValueError(
-            f"fft.{function} does not support multiple axes. Please use fft.{function}n. "
+            f"olympus.numpy.fft.{function} does not support multiple axes. Please use "
+            f"olympus.numpy.fft.{function}n. "
             f"Got axis = {axis!r}."
         )
     _check_real(function, a, kind)
@@ -196,14 +197,16 @@ def _along_several(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm
         )
     axes = tuple(canonical_axis(axis, ndim) for axis in given)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"fft.{function} does not support repeated axes. Got axes {given}.")
+        raise ValueError(
+            f"olympus.numpy.fft.{function} does not support repeated axes. Got axes {given}."
+        )
     return _transform(a, kind=kind, lengths=lengths, axes=axes, norm=norm)
 
 
 def _along_two(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm: Any) -> Any:
     axes = _sequence(function, "axes", axes)
     if len(axes) != 2:
-        raise ValueError(f"fft.{function} only supports 2 axes. Got axes = {axes!r}.")
+        raise ValueError(f"olympus.numpy.fft.{function} only supports 2 axes. Got axes = {axes!r}.")
     return _along_several(function, kind, a, s, axes, norm)
 
 

@@ -13,6 +13,7 @@ from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings.config_flags import disable_bwd_checks
+from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types import dtypes
@@ -212,10 +213,11 @@ class custom_vjp(CustomRuleFunction[P, R]):
         for leaf in pytrees.tree_leaves(value):
             if isinstance(leaf, Tracer):
                 raise UnexpectedTracerError(
-                    f"Found a traced value in argument {place} of the custom_vjp function "
-                    f"{name_of(self)}, which nondiff_argnums names. Arguments that are not "
-                    "differentiated must be known when the backward pass runs; make it an ordinary "
-                    "argument whose cotangent is None."
+                    f"Found an {naming.library} Tracer object passed as an argument to a "
+                    "custom_vjp function in a position indicated by nondiff_argnums as "
+                    "non-differentiable: "
+                    f"argument {place} of {name_of(self)}. Such arguments must be known when the "
+                    "backward pass runs; make it an ordinary argument whose cotangent is None."
                 )
 
 
@@ -257,9 +259,10 @@ class FlatForward:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
                 f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair "
-                f"(list or tuple of length two) where the first element is the result of {name} "
-                "and the second element represents residuals (i.e. values stored from the forward "
-                f"pass for use on the backward pass), but it produced {pair!r}."
+                "(list or tuple of length two) where the first element represents the primal "
+                f"output (equal to that of the custom_vjp-decorated function {name}) and the "
+                "second element represents residuals (i.e. values stored from the forward pass for "
+                f"use on the backward pass), but it produced {pair!r}."
             )
         results, tree = pytrees.tree_flatten(pair[0])
         residuals, residual_tree = pytrees.tree_flatten(pair[1])

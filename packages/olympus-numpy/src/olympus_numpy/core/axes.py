@@ -57,7 +57,7 @@ def unique_axes(axes: Sequence[Any], ndim: int) -> tuple[int, ...]:
     """
     result = tuple(canonical_axis(axis, ndim) for axis in axes)
     if len(set(result)) != len(result):
-        raise ShapeError(f"duplicate value in 'axis', repeated axis: {tuple(axes)}")
+        raise ShapeError(f"duplicate value in 'axis': {tuple(axes)} has a repeated axis")
     return result
 
 
