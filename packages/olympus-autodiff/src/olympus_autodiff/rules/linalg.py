@@ -385,7 +385,7 @@ def _eigh_jvp(
     primals: Sequence[Any],
     tangents: Sequence[Any],
     *,
-    compute_eigenvectors: bool,
+    compute_eigenvectors: bool = True,
     subset_by_index: Any,
     **params: Any,
 ) -> Any:
@@ -394,9 +394,7 @@ def _eigh_jvp(
             "Derivatives not defined for partial eigen decomposition: leave subset_by_index out "
             "and take a part of the result."
         )
-    vectors, values = linalg.eigh_p.bind(
-        *primals, compute_eigenvectors=True, subset_by_index=None, **params
-    )
+    vectors, values = linalg.eigh_p.bind(*primals, subset_by_index=None, **params)
     values = _separated(values)
     projected = matmul(matmul(adjoint(vectors), tangents[0]), vectors)
     differences = lax.sub(_columns(values, projected), _rows(values, projected))

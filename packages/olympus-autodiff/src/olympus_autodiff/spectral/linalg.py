@@ -46,7 +46,7 @@ def _eigh(
     if source is None or params["subset_by_index"] is not None:
         return None
     values = Form(source, _axes(source, VALUE), _identity)
-    if not params["compute_eigenvectors"]:
+    if not params.get("compute_eigenvectors", True):
         return [values]
     return [Form(source, _axes(source, ROW, VALUE), _one, "left"), values]
 

@@ -176,7 +176,7 @@ def _eigh(
     x: np.ndarray,
     *,
     lower: bool,
-    compute_eigenvectors: bool,
+    compute_eigenvectors: bool = True,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,

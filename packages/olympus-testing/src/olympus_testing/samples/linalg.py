@@ -332,7 +332,6 @@ def _lines_and_values(results: list[np.ndarray]) -> list[np.ndarray]:
 
 _EIGH = {
     "lower": True,
-    "compute_eigenvectors": True,
     "sort_eigenvalues": True,
     "subset_by_index": None,
     "algorithm": None,

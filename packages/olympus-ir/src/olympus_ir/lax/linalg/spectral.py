@@ -163,7 +163,7 @@ def eigh_p(
     dtype: Any,
     *,
     lower: bool,
-    compute_eigenvectors: bool,
+    compute_eigenvectors: bool = True,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: EighImplementation | None,
@@ -218,7 +218,6 @@ def eigh(
     vectors, values = eigh_p.bind(
         x,
         lower=bool(lower),
-        compute_eigenvectors=True,
         sort_eigenvalues=bool(sort_eigenvalues),
         subset_by_index=subset_by_index,
         algorithm=None if implementation is None else EighImplementation(implementation),

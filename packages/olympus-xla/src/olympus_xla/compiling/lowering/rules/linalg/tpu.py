@@ -100,7 +100,7 @@ def _eigh(
     x: Any,
     *,
     lower: bool,
-    compute_eigenvectors: bool,
+    compute_eigenvectors: bool = True,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
     algorithm: Any,
