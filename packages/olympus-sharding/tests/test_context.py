@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mesh in force, set by `set_mesh`, `use_abstract_mesh` and the older `with mesh:`."""
+"""The current mesh, set by `set_mesh`, `use_abstract_mesh` and the older `with mesh:`."""
 
 import threading
 

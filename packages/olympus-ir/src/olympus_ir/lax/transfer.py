@@ -9,7 +9,7 @@ from typing import Any
 from .._jaxlib import ArrayCopySemantics
 from ..programs.primitives import instruction
 from ..programs.tracing import current, evaluation_trace
-from ..types.annotations import PyTree
+from ..types.annotations import DeviceLike
 from ..types.avals import AbstractValue
 from ..types.layouts import placed
 from ..types.memory_spaces import MemorySpace, space_of_kind
@@ -49,7 +49,7 @@ def _put(aval: Any, device: Any) -> Any:
     return aval if kind is None else aval.update(memory_space=space_of_kind(kind))
 
 
-def device_put(x: ArrayLike, device: PyTree = None) -> Array:
+def device_put(x: ArrayLike, device: DeviceLike | MemorySpace = None) -> Array:
     """Places an array on a device or according to a sharding.
 
     Args:

@@ -257,7 +257,7 @@ def _place_in_program(place: Any) -> Any:
 
     Raises:
       ValueError: the place is no device, sharding, format or memory, or a partition spec without a
-        mesh in force.
+        current mesh.
     """
     if type(place) is PartitionSpec:
         mesh: Any = concrete_mesh_in_force() or mesh_in_force()

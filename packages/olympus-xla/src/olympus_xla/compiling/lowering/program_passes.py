@@ -2,9 +2,9 @@
 """Passes over programs before their equations are lowered, for the CPU compiler.
 
 Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
-be fused into ever larger functions are cut (cuts/fusions.py). Updates in place are cut from the
-operations that read the updated array (cuts/updates.py), and gathers from the computation of the
-elements that they take repeatedly (cuts/gathers.py). Finally, starts of slices of stacked
+be fused into ever larger functions are cut (cuts/fusions.py). Barriers separate updates in place
+from the operations that compute the new values (cuts/updates.py), and gathers from the computation
+of the elements that they take repeatedly (cuts/gathers.py). Finally, starts of slices of stacked
 operands become values, so that equal steps become equal functions (window_starts.py).
 """
 
