@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._jaxlib import Sharding
+from ..programs.expansion import expansion_rules
 from ..programs.jit import number_rules
 from ..programs.primitives import instruction
 from ..programs.staging import StagingTrace, staging_rules
@@ -52,6 +53,7 @@ copy_p = unary("copy", AnythingExtended, linear_in=True)
 stage_p = unary("stage", AnythingExtended, linear_in=True)
 # The result is the operand, stored in memory. Compilers do not compute it again for each use.
 stored_p = unary("stored", AnythingExtended, linear_in=True)
+expansion_rules.define(stored_p, lambda x: x)
 stop_gradient_p = unary("stop_gradient", AnythingExtended)
 
 

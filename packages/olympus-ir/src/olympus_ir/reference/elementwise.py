@@ -415,5 +415,4 @@ def _from_edtype(x: np.ndarray, *, edtype: Any) -> np.ndarray:
 
 define(conversion.copy_p, np.copy)
 define(conversion.stage_p, lambda x: x)
-define(conversion.stored_p, lambda x: x)
 define(conversion.stop_gradient_p, lambda x: x)
