@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class _JaxFinder:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
-            spec.loader = _RefusingLoader()
+            spec.loader = cast(Any, _RefusingLoader())
         return spec
 
 

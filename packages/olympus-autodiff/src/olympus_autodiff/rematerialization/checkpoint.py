@@ -154,7 +154,7 @@ def _with_given(olympuspr: Olympuspr, operands: Sequence[Any], results: Sequence
     """Returns results, with operands and constants that are results among them as they are."""
     values = dict(zip(olympuspr.invars, operands, strict=True))
     return [
-        typed(atom.val) if atom.__class__ is Literal else typed(values.get(atom, result))
+        typed(atom.val) if isinstance(atom, Literal) else typed(values.get(atom, result))
         for atom, result in zip(olympuspr.outvars, results, strict=True)
     ]
 

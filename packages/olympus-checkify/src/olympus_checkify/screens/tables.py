@@ -23,12 +23,12 @@ class Case(NamedTuple):
     Attributes:
       which: the variable that selects a case for each element.
       number: the case in which elements of the value are taken.
-      count: the number of cases.
+      cases: the number of cases.
     """
 
     which: Atom
     number: int
-    count: int
+    cases: int
 
 
 #: A part of a value: a range of each dimension, or the elements that a selection takes.

@@ -214,7 +214,7 @@ def _pinv_of(a: Any, *rtols: Any, hermitian: bool) -> Any:
     if rtols:
         rtol = ensure_array(rtols[0]).astype(real)
     else:
-        count = lax.mul(lax.size_array(max_dim(*a.shape[-2:]), real), np.array(10, real))
+        count = lax.size_array(10 * max_dim(*a.shape[-2:]), real)
         rtol = lax.mul(count, np.array(_precision(a.dtype), real))
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     cutoff = lax.expand_dims(rtol, (np.ndim(rtol),)) * s[..., :1]

@@ -59,7 +59,9 @@ class PRNGImpl(Record):
         )
 
     # Generators are compared by identity.
-    __eq__ = object.__eq__
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

@@ -78,7 +78,7 @@ def stacked(
         if each.rows == 1:
             breaks = np.flatnonzero(np.diff(own, prepend=-2) != 1)
             lengths = np.diff(breaks, append=own.size)
-            pieces = list(map(values_from, own[breaks].tolist(), lengths.tolist()))
+            pieces: list[Any] = list(map(values_from, own[breaks].tolist(), lengths.tolist()))
         else:
             columns = [(number, each.rows) for number in own.tolist()]
             pieces = _groups(each, origin, sources, lambda j: values_from(*columns[j]))  # noqa: B023

@@ -111,7 +111,9 @@ def _positions(windows: _Windows, select_prim: Any, operand: Any) -> Any:
     is_padded = any(map(any, windows.padding))
     padded = lax.pad(operand, zero, config) if is_padded else operand
     inside = lax.pad(lax.full(operand.shape, True), no, config) if is_padded else None
-    best, found, position = None, None, None
+    best: Any = None
+    found: Any = None
+    position: Any = None
     for number, offset in enumerate(windows.offsets()):
         element = _view(windows, padded, offset)
         is_inside = None if inside is None else _view(windows, inside, offset)

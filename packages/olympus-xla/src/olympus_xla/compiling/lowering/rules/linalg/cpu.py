@@ -199,8 +199,8 @@ def _eigh(
         uplo=ui8("L" if lower else "U"),
     )
     ok = succeeded(info)
-    found = [nan_unless(ok, vectors), nan_unless(ok, values)]
-    return part_of_spectrum(*found, subset_by_index, compute_eigenvectors)
+    vectors, values = nan_unless(ok, vectors), nan_unless(ok, values)
+    return part_of_spectrum(vectors, values, subset_by_index, compute_eigenvectors)
 
 
 def part_of_spectrum(

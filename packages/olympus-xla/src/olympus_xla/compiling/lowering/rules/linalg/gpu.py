@@ -230,8 +230,8 @@ def _eigh(
         lower=lower,
     )
     ok = succeeded(info)
-    found = [nan_unless(ok, vectors), nan_unless(ok, values)]
-    return part_of_spectrum(*found, subset_by_index, compute_eigenvectors)
+    vectors, values = nan_unless(ok, vectors), nan_unless(ok, values)
+    return part_of_spectrum(vectors, values, subset_by_index, compute_eigenvectors)
 
 
 @gpu_rule(linalg.tridiagonal_p)
