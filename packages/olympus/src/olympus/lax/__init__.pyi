@@ -187,6 +187,7 @@ from olympus_ir.lax import squeeze_p as squeeze_p
 from olympus_ir.lax import stack_p as stack_p
 from olympus_ir.lax import stage_p as stage_p
 from olympus_ir.lax import stop_gradient_p as stop_gradient_p
+from olympus_ir.lax import stored_p as stored_p
 from olympus_ir.lax import sub_p as sub_p
 from olympus_ir.lax import tan_p as tan_p
 from olympus_ir.lax import tanh_p as tanh_p

@@ -174,6 +174,7 @@ from olympus_ir.lax import squeeze_p as squeeze_p
 from olympus_ir.lax import stack_p as stack_p
 from olympus_ir.lax import stage_p as stage_p
 from olympus_ir.lax import stop_gradient_p as stop_gradient_p
+from olympus_ir.lax import stored_p as stored_p
 from olympus_ir.lax import sub_p as sub_p
 from olympus_ir.lax import tan_p as tan_p
 from olympus_ir.lax import tanh_p as tanh_p
@@ -215,6 +216,7 @@ from olympus_ir.references.primitives import freeze_p as freeze_p
 from olympus_ir.references.primitives import get_p as get_p
 from olympus_ir.references.primitives import new_ref_p as new_ref_p
 from olympus_ir.references.primitives import swap_p as swap_p
+from olympus_random import random_gamma_p as random_gamma_p
 from olympus_random.generators.threefry import threefry2x32_p as threefry2x32_p
 from olympus_random.keys.primitives import random_bits_p as random_bits_p
 from olympus_random.keys.primitives import random_clone_p as random_clone_p
