@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from olympus_batching.tables import batching_rules
 from olympus_ir import lax
@@ -54,7 +54,7 @@ Saveable = _Saveable()
 Recompute = _Recompute()
 
 
-class Offloadable(Record):
+class Offloadable(NamedTuple):
     """The decision to offload a value to another memory space until the backward pass.
 
     Attributes:
@@ -64,9 +64,6 @@ class Offloadable(Record):
 
     src: str
     dst: str
-
-    def __init__(self, src: str, dst: str) -> None:
-        super().__init__(src=src, dst=dst)
 
 
 def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
