@@ -220,13 +220,15 @@ def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
     """
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
-    elif any(tangent is value for value in given):
-        return tangent
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
         return tangent
     if known_types.high and known_types.is_high(aval_of(tangent)):
         return tangent
-    return as_array(tangent)
+    result = as_array(tangent)
+    # Arrays are returned as they are anyway. To look for each among all would take quadratic time.
+    if result is not tangent and any(tangent is value for value in given):
+        return tangent
+    return result
 
 
 # ---- layouts over explicit axes of a mesh ----
