@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -39,7 +40,7 @@ class Way(enum.Enum):
     GUARDED = 2
 
 
-class Step:
+class Step(ABC):
     """One equation of a screened program.
 
     Attributes:
@@ -59,13 +60,13 @@ class Step:
         self.guarded: list[int] = []
         self.checked: list[int] = []
 
+    @abstractmethod
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
         """Returns for each operand the way in which its bad elements propagate.
 
         Args:
           shown: for each result, whether its bad elements are detected.
         """
-        raise NotImplementedError
 
     def part(self, operand: int) -> Part | None:
         """Returns the part of an operand whose bad elements propagate; None for all elements."""
@@ -76,13 +77,13 @@ class Step:
         """Returns whether an element of the result depends on one element of each operand."""
         return False
 
+    @abstractmethod
     def run(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Applies the equation.
 
         Returns:
           The flags of failures inside the step, and the results.
         """
-        raise NotImplementedError
 
     @property
     def runs_with_flags(self) -> bool:
@@ -138,12 +139,13 @@ class Operation(Step):
         aval = self.equation.outvars[0].aval
         return is_real(aval) and is_finite(bounds, aval.dtype)
 
+    @functools.cached_property
     def _entries(self) -> Sequence[Carried | None]:
         rule = carrying_rules.find(self.equation.primitive)
         return [None] * len(self.operands) if rule is None else rule(self.equation, self.in_bounds)
 
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
-        entries = enumerate(self._entries())
+        entries = enumerate(self._entries)
         return [self._way(place, entry, shown) for place, entry in entries]
 
     @property
@@ -151,7 +153,7 @@ class Operation(Step):
         return self.equation.primitive.family in ("elementwise", "special")
 
     def part(self, operand: int) -> Part | None:
-        entry = self._entries()[operand]
+        entry = self._entries[operand]
         return None if entry is None else entry.part
 
     def _way(self, place: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
@@ -202,7 +204,7 @@ class Operation(Step):
         operation does not propagate NaNs, a mask of the bad elements is returned.
         """
         operands, hidden = list(operands), []
-        entries = self._entries() if self.guarded else ()
+        entries = self._entries if self.guarded else ()
         for place in self.guarded:
             bad = bad_elements(operands[place], self.operands[place])
             entry = entries[place]
