@@ -53,7 +53,7 @@ def deserialize_and_load(
       out_tree: the structure of the results.
       backend: the platform or the backend to load the function on; by default the default backend.
       execution_devices: the devices to run on, in the order of the devices that the function was
-        compiled for; by default the devices with the same numbers.
+        compiled for; by default the devices with the same ids.
 
     Returns:
       The compiled function, loaded on the devices.

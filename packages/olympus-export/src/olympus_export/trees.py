@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion to JSON, and back, of the pytree structures of exported functions."""
+"""Conversion of the pytree structures of exported functions to JSON and back."""
 
 from __future__ import annotations
 

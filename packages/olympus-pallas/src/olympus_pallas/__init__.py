@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Pallas language: a kernel is a function of references that each program of a grid runs."""
+"""The Pallas language, in which each program of a grid runs a kernel: a function of references."""
 
 from __future__ import annotations
 

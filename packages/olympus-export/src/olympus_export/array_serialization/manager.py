@@ -168,7 +168,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         on_commit_callback: Callable[[], None] | None = None,
         transaction: Any = None,
     ) -> None:
-        """Starts to write arrays. The caller may change them after the return.
+        """Starts to write arrays. The caller may change the arrays as soon as this method returns.
 
         Args:
           arrays: the arrays.
@@ -221,7 +221,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
           tensorstore_specs: the TensorStore spec of each array.
           global_shapes: the shape of each array, by default the stored shape.
           dtypes: the dtype of each array, by default the stored dtype.
-          concurrent_gb: the limit of gigabytes read concurrently.
+          concurrent_gb: the largest number of gigabytes to read at the same time.
         """
         self.wait_until_finished()
         return run_deserialization(

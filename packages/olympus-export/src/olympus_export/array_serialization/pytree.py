@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading of pytrees of arrays, each in a folder.
+"""Writing and reading of pytrees of arrays. Each pytree has a folder of its own.
 
-A folder contains a file ``pytreedef.json`` with the structure and the arrays' types, and a database
-``array_store`` with the arrays, named by their positions in the pytree. JAX uses the same
-format.
+The folder contains a file ``pytreedef.json`` with the structure and the types of the arrays. A
+database ``array_store`` contains the arrays, named by their positions in the pytree. JAX uses the
+same format.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
     """Writes a pytree of arrays to a folder.
 
     The file ``pytreedef.json`` is written last, in one atomic step. `load` refuses a folder without
-    this file. So if a process ends during a write, the folder is not taken for a complete one. With
-    ``overwrite``, the old contents are removed first. Write each training step to its own folder.
+    this file, so an interrupted write is never taken for a complete pytree. With ``overwrite``, the
+    old contents are removed first. Write each training step to its own folder.
 
     Args:
       data: the pytree. Its leaves are arrays or None.
@@ -178,7 +178,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
 
 
 def _checked(leaf: Any) -> Any:
-    """Returns a leaf after a check that it can be written."""
+    """Checks that a leaf can be written, and returns the leaf."""
     dtype = getattr(leaf, "dtype", None)
     if dtype is None or not hasattr(leaf, "shape"):
         raise ValueError(
@@ -256,7 +256,7 @@ def nonblocking_save(
 
 # ---- reading ----
 
-# The exceptions with which the readers of JSON, base64 and structures report damage.
+# Exceptions that the readers of JSON, base64 and pytree structures raise for damaged data.
 _DAMAGED = (
     *(ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError, struct.error),
 )
@@ -295,7 +295,7 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Returns:
-      The pytree of arrays, each with its sharding.
+      The pytree of arrays, with the requested shardings.
 
     Raises:
       FileNotFoundError: the folder has no pytree.

@@ -28,7 +28,7 @@ _REMOTE_PATH = re.compile(r"^(gs|s3)://([^/]*)/?(.*)$")
 
 
 def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
-    """Returns whether a spec or a path names a storage in the cloud.
+    """Returns whether a spec or a path refers to cloud storage.
 
     Args:
       tspec: a TensorStore spec, or a path or address.
@@ -48,7 +48,7 @@ def is_remote_storage(tspec: Mapping[str, Any] | str) -> bool:
 
 
 def process_path(path: str, process_idx: int | None) -> str:
-    """Returns the folder of a process, if several write parts of one database."""
+    """Returns the folder that a process writes to; ``path`` itself if ``process_idx`` is None."""
     return path if process_idx is None else f"{path.rstrip('/')}/process_{process_idx}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes and reads of arrays with TensorStore, concurrently shard by shard."""
+"""Writing and reading of arrays with TensorStore. Shards are written and read concurrently."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Runs a coroutine to its end, also where this thread runs an event loop, as in notebooks."""
+    """Runs a coroutine to its end, even if this thread runs an event loop, as in notebooks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -46,7 +46,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
     wide = enable_x64.value
 
     def run() -> Result:
-        with enable_x64(wide):  # a new thread has its own settings
+        with enable_x64(wide):  # settings belong to a thread
             return asyncio.run(coroutine)
 
     with concurrent.futures.ThreadPoolExecutor(1) as threads:
@@ -55,7 +55,7 @@ def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 @functools.cache
 def shared_context() -> Any:
-    """Returns the TensorStore context, with limits, that all reads and writes share."""
+    """Returns the TensorStore context of all reads and writes, which limits their concurrency."""
     return ts.Context(
         {
             "cache_pool": {"total_bytes_limit": 0},
@@ -66,7 +66,7 @@ def shared_context() -> Any:
 
 
 async def gather_all(*work: Any) -> list[Any]:
-    """Awaits all awaitables and returns their results. An error is raised after all have ended.
+    """Awaits all awaitables and returns their results. Raises an error only after all have ended.
 
     The event loop must not close earlier: if TensorStore's threads report to a closed loop, the
     process dies.
@@ -112,7 +112,7 @@ def _is_metadata_known(spec: Any) -> bool:
 
 
 def _check_shared(array: Any, spec: Any) -> None:
-    """Raises ValueError if several processes have arrays of their own for the same file."""
+    """Raises ValueError if each of several processes would write its own array to the same file."""
     if backends.process_count() == 1 or not getattr(array, "is_fully_addressable", False):
         return
     place = spec.get("kvstore") if isinstance(spec, dict) else spec
@@ -145,12 +145,12 @@ async def async_serialize(
       context: limits on concurrent operations; by default `shared_context`.
       chunk_layout: preferences for chunks.
       primary_host: the process that creates the file; None if all processes create it.
-      replica_id: the replica number of the shards to write.
+      replica_id: the replica id of the shards to write.
       transaction: the transaction of the writes.
 
     Raises:
-      ValueError: TensorStore cannot open or create the array with this spec, or there are several
-        processes, and this one holds the whole array, so that each would write its own.
+      ValueError: TensorStore cannot open or create the array with this spec, or each of several
+        processes would write its own array to the same file.
     """
     array = arr_inp
     _check_shared(array, tensorstore_spec)
@@ -202,7 +202,7 @@ async def _write_shard(store: Any, shard: Any, transaction: Any) -> Any:
 
 
 def _resolved(in_type: Any) -> tuple[Any, Any, Any, Any]:
-    """Returns the sharding, layout, shape and dtype in which an array is read."""
+    """Returns the sharding, layout, shape and dtype of the array to read."""
     layout = shape = dtype = None
     sharding = in_type
     if hasattr(in_type, "shape") and hasattr(in_type, "dtype"):
@@ -243,7 +243,7 @@ async def async_deserialize(
 
     Raises:
       TypeError: no sharding is given.
-      ValueError: there is no such array.
+      ValueError: the spec refers to no stored array.
     """
     sharding, layout, given_shape, given_dtype = _resolved(in_type)
     options: dict[str, Any] = {} if chunk_layout is None else {"chunk_layout": chunk_layout}
@@ -315,7 +315,7 @@ def run_deserialization(
       tensorstore_specs: the TensorStore spec of each array.
       global_shapes: the shape of each array, by default the stored shape.
       dtypes: the dtype of each array, by default the stored dtype.
-      concurrent_gb: the limit of gigabytes read concurrently.
+      concurrent_gb: the largest number of gigabytes to read at the same time.
 
     Returns:
       The arrays.

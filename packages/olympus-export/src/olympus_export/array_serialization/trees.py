@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures of pytrees as FlatBuffers, in the layout that JAX writes with its checkpoints.
+"""Serialization of pytree structures as FlatBuffers, in the layout of JAX's checkpoints.
 
 A node is a table of five fields: the kind, the children, the keys (for dictionaries), and the name
 and the static data (for registered types). https://flatbuffers.dev/internals describes the format.
@@ -37,7 +37,7 @@ def tree_from_bytes(data: bytes) -> Any:
 
     Raises:
       ValueError: the structure has nodes of types that are not registered for serialization, or
-        refers to one node so often that it would be larger than the file.
+        more nodes than ``data`` has bytes.
       struct.error: the data are damaged.
     """
     return tree_from_json(_Reader(data).node(struct.unpack_from("<I", data, 0)[0]))
@@ -100,7 +100,7 @@ def _write_vector(buffer: bytearray, values: list[Any]) -> int:
 
 
 class _Reader:
-    """Reader of one structure, which counts the nodes."""
+    """Reader of one structure. The number of nodes is limited."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of frozen functions.
+"""File format of frozen functions.
 
 The files are safetensors files. The arrays of a file are the weights, and arrays of bytes:
 
@@ -79,7 +79,7 @@ class Parts(NamedTuple):
 
 
 def ports_of(avals: Sequence[Any], names: Sequence[str], weights: int = 0) -> tuple[Port, ...]:
-    """Returns a port for each type and name; the first ports are the weights."""
+    """Returns a port for each type and name. The first ``weights`` ports are weights."""
     return tuple(
         Port(
             name,
@@ -110,7 +110,7 @@ def sealed(
     signature, pieces = to_parts(parts.exported)
     arrays = {MODULE: parts.exported.mlir_module_serialized, OPTIONS: parts.options}
     arrays |= {f"{PART}{number}": piece for number, piece in enumerate(pieces)}
-    del arrays[f"{PART}{signature['module']}"]  # this array is the module
+    del arrays[f"{PART}{signature['module']}"]  # stored as MODULE
     operands = ports_of(parts.exported.in_avals, parts.names, len(parts.weights))
     metadata = {
         "format": FORMAT,
@@ -140,7 +140,7 @@ def _sha256(contents: bytes) -> str:
 
 
 def _digest(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
-    """Returns the digest of the arrays, with names and types, and of the other metadata."""
+    """Returns the digest of the arrays, their names and types, and the metadata but the digest."""
     texts = {name: text for name, text in metadata.items() if name != "digest"}
     found = hashlib.sha256(safetensors.header_bytes(arrays, dict(sorted(texts.items()))))
     for array in arrays.values():

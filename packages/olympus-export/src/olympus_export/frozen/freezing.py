@@ -43,8 +43,8 @@ def freeze(
 
     Args:
       fun: the function, plain or returned by `jit`.
-      *args: the arguments. Except for weights, `ShapeDtypeStruct` may replace arrays.
-      weights: the position, or several positions, of arguments whose arrays are stored.
+      *args: the arguments. In arguments other than weights, `ShapeDtypeStruct` may replace arrays.
+      weights: the position or positions of the arguments whose arrays are stored.
       platforms: the platforms of the program; by default the platform of the default device.
       disabled_checks: safety checks to switch off; see `DisabledSafetyCheck`.
       **kwargs: keyword arguments of the function.
@@ -137,7 +137,7 @@ def _operands(
 
 
 def _parameter_names(fun: Callable[..., Any], count: int) -> list[str]:
-    """Returns a name for each positional argument: the parameter's name, or a number."""
+    """Returns the name of each positional argument's parameter; ``arg0``, ... if it has none."""
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):
@@ -171,7 +171,7 @@ def _host_array(operand: _Operand) -> np.ndarray:
 
 
 def _inputs(traced: stages.Traced, operands: Sequence[_Operand]) -> tuple[Any, Any]:
-    """Returns the arguments and keyword arguments without weights, as types."""
+    """Returns the types of the arguments and keyword arguments, except the weights."""
     avals = traced.jaxpr.in_avals[len(traced._program.hoisted) :]
     leaves = [operand for operand in operands if not operand.is_constant]
     types = [

@@ -21,7 +21,7 @@ from .container import Parts, Port, opened, ports_of, sealed
 
 __all__ = ["Frozen", "load_frozen"]
 
-#: The size in bytes above which a file of a function or of weights is refused.
+#: Largest accepted size of a function's file and of a weights file, in bytes.
 LONGEST_FILE = 1 << 40
 
 
@@ -219,7 +219,7 @@ def _read(path: pathlib.Path) -> bytes:
 
 
 def _write(path: pathlib.Path, contents: bytes) -> None:
-    """Writes a file under a temporary name and renames it, so readers never see a part of it."""
+    """Writes a file under a temporary name and renames it. Readers never see an incomplete file."""
     descriptor, unfinished = tempfile.mkstemp(prefix=path.name, dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -25,8 +25,8 @@ def check_module(exported: Exported, module: Any) -> None:
       module: the StableHLO module of ``exported``.
 
     Raises:
-      ValueError: the module is malformed, its main function has other types, or it calls foreign
-        functions that are neither known nor allowed.
+      ValueError: the module is malformed, its main function has types other than those of
+        ``exported``, or it calls foreign functions that are neither known nor allowed.
     """
     try:
         well_formed = module.operation.verify()

@@ -144,7 +144,7 @@ class Exported:
         return str(mlir.portable_module(self.mlir_module_serialized))
 
     def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the sharding of each flat argument over a mesh, or None if it is unspecified.
+        """Returns the sharding of each flat argument over a mesh; None for an unspecified sharding.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.
@@ -152,7 +152,7 @@ class Exported:
         return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
 
     def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
-        """Returns the sharding of each flat result over a mesh, or None if it is unspecified.
+        """Returns the sharding of each flat result over a mesh; None for an unspecified sharding.
 
         Args:
           mesh: a mesh of ``nr_devices`` devices.

@@ -21,7 +21,7 @@ class DisabledSafetyCheck:
 
     @classmethod
     def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
-        """Returns an object that allows custom calls of a target without stability guarantee.
+        """Returns an object that allows calls of a foreign function without a stability guarantee.
 
         Args:
           target_name: the name of the foreign function.

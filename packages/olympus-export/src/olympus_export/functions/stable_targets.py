@@ -14,7 +14,7 @@ from typing import Any
 
 from .safety_checks import DisabledSafetyCheck
 
-# Targets of the calls that XLA replaces, and of the calls of kernels in XLA's kernel languages.
+# Targets of custom calls that XLA's compiler implements, and of calls of Pallas kernels.
 _OF_THE_COMPILER = frozenset(
     {
         "ApproxTopK",

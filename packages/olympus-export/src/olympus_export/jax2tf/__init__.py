@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for TensorFlow programs, and TensorFlow functions in OLYMPUS programs.
+"""Conversion of functions to TensorFlow and from TensorFlow.
 
 TensorFlow is optional: ``pip install tensorflow``. The first function that needs it imports it.
 """

@@ -34,14 +34,14 @@ _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
 
 
 def numpy_dtype(dtype: Any) -> np.dtype:
-    """Returns the dtype for values of a TensorFlow dtype."""
+    """Returns the NumPy dtype for a TensorFlow dtype; 32 bits wide if 64-bit types are disabled."""
     return dtypes.canonicalize_dtype(dtype.as_numpy_dtype)
 
 
 def dtype_of_val(val: Any) -> Any:
     """Returns TensorFlow's dtype of a tensor, or of a value that becomes one.
 
-    32-bit types replace 64-bit types if 64-bit types are not enabled.
+    If 64-bit types are disabled, 32-bit types replace them.
 
     Args:
       val: a tensor, an array or a number.
@@ -74,7 +74,7 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
     texts = pytrees.tree_map(
         as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
     )
-    # -1 stands for an unknown size, which a variable must replace.
+    # -1 stands for an unknown size, which a dimension variable must replace.
     known = [tuple(-1 if size is None else size for size in leaf.shape) for leaf in leaves]
     structs = [
         ShapeDtypeStruct(tuple(max(size, 1) for size in shape), leaf.dtype)
@@ -107,7 +107,7 @@ def convert(
     Args:
       fun_jax: a function of pytrees of arrays.
       polymorphic_shapes: specifications of the symbolic shapes of arguments, such as
-        ``"b, _"``: one for all, or a sequence with one for each argument.
+        ``"b, _"``: one for all arguments, or a sequence with one for each argument.
       polymorphic_constraints: constraints of the variables in ``polymorphic_shapes``.
       with_gradient: whether TensorFlow can differentiate the result, in reverse mode, any number of
         times.
@@ -121,7 +121,7 @@ def convert(
       A function of pytrees of tensors to pytrees of tensors.
 
     Raises:
-      ValueError: a size is unknown and has no variable.
+      ValueError: a size is unknown and has no dimension variable.
 
     Example:
       Needs the library TensorFlow::
@@ -183,7 +183,7 @@ def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
 
 
 def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., list[Any]]:
-    """Returns an exported function of flat tensors; gradients call the exported derivative."""
+    """Returns a TensorFlow function that calls ``exported``, with the exported VJP as gradient."""
 
     if not with_gradient:
 
@@ -217,7 +217,7 @@ def _with_gradient(exported: Exported, with_gradient: bool) -> Callable[..., lis
 
 
 def _cotangent(cotangent: Any, aval: Any) -> Any:
-    """Converts a result's cotangent to the dtype that the exported derivative takes."""
+    """Converts a result's cotangent to the dtype that the exported VJP takes."""
     dtype = _tensor_dtype(dtypes.tangent_dtype(aval.dtype))
     if dtype == tf.bool:
         return tf.zeros(tf.shape(cotangent), dtype)
@@ -231,7 +231,7 @@ def eval_polymorphic_shape(
 
     Args:
       fun_jax: a function of pytrees of arrays.
-      polymorphic_shapes: specifications of shapes of arguments; see `convert`.
+      polymorphic_shapes: specifications of the argument shapes; see `convert`.
 
     Returns:
       A function of arguments, or of their types. It returns the types of the results, with symbolic
@@ -247,7 +247,7 @@ def eval_polymorphic_shape(
 
 
 def split_to_logical_devices(tensor: Any, partition_dimensions: Any) -> Any:
-    """Returns a tensor, annotated as split over devices.
+    """Returns a tensor with an annotation that splits it over devices.
 
     Args:
       tensor: the tensor.

@@ -5,8 +5,8 @@ A program processes a block of queries and loops over the blocks of keys. It kee
 maximum of the scores and the running sum of exponentials, and rescales its accumulators when the
 maximum grows (M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax", 2018; T.
 Dao et al., "FlashAttention", 2022). The backward pass recomputes the weights from the logarithms of
-the sums. It does so once for the cotangent of queries, and once for the cotangents of keys and
-values.
+the sums of exponentials. It does so once for the cotangent of queries, and once for the cotangents
+of keys and values.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class BlockSizes:
     """Numbers of queries and keys in the blocks of each kernel.
 
     Args:
-      block_q: queries of a program of the forward pass.
-      block_k: keys in one step of a program of the forward pass.
-      block_q_dkv: queries in one step of a program of the backward pass of keys and values.
-      block_kv_dkv: keys of a program of the backward pass of keys and values.
-      block_q_dq: queries of a program of the backward pass of queries.
-      block_kv_dq: keys in one step of a program of the backward pass of queries.
+      block_q: queries per program of the forward kernel.
+      block_k: keys per step of the forward kernel.
+      block_q_dkv: queries per step of the kernel for the cotangents of keys and values.
+      block_kv_dkv: keys per program of the kernel for the cotangents of keys and values.
+      block_q_dq: queries per program of the kernel for the cotangents of queries.
+      block_kv_dq: keys per step of the kernel for the cotangents of queries.
     """
 
     block_q: int
@@ -69,8 +69,8 @@ def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
     """Returns the mask that lets queries attend to the keys of their own segment.
 
     Args:
-      q_segment_ids: the segments of the queries, along the last dimension.
-      kv_segment_ids: the segments of the keys, along the last dimension.
+      q_segment_ids: the segment ids of the queries, along the last dimension.
+      kv_segment_ids: the segment ids of the keys, along the last dimension.
 
     Returns:
       A boolean array of shape (..., queries, keys).
@@ -97,13 +97,12 @@ def mha_reference(
 
 
 class _Rows(NamedTuple):
-    """The rows that a kernel computes.
+    """Rows (queries or keys) that a kernel computes, divided among its programs.
 
     Args:
       number: the number of rows.
-      size: the number of rows of a program.
-      step: the number of keys (if the rows are queries) or queries (if the rows are keys) in one
-        step of a program.
+      size: the number of rows per program.
+      step: the number of keys (if the rows are queries) or queries (if the rows are keys) per step.
     """
 
     number: int
@@ -124,7 +123,7 @@ class _Attention:
     # ---- blocks: arrays are [batch, length, heads, depth], sums [batch, heads, length] ----
 
     def own_rows(self, size: int) -> BlockSpec:
-        """Returns the block specification of a program's own rows."""
+        """Returns the block specification of the rows that a program computes."""
         return BlockSpec((None, size, None, self.width), lambda i, b, h: (b, i, h, 0))
 
     def all_rows(self, length: int, size: int) -> BlockSpec:
@@ -169,7 +168,7 @@ class _Attention:
     # ---- computations inside of kernels ----
 
     def rows(self, ref: Any, start: Any, size: int, length: int) -> Any:
-        """Loads the rows of a block, with zeros beyond the array."""
+        """Loads the rows of a block, with zeros beyond the end of the array."""
         part = ref[...] if start is None else ref[ds(start, size), :]
         if length % size == 0 and self.width == self.depth:
             return part  # without a mask, a product can read the loaded block in place
@@ -181,7 +180,7 @@ class _Attention:
         return jnp.where(inside, part, jnp.zeros((), part.dtype))
 
     def numbers(self, ref: Any, start: Any, size: int) -> Any:
-        """Loads one number for each query of a block, with zeros beyond the array."""
+        """Loads one number for each query of a block, with zeros beyond the end of the array."""
         part = ref[...] if start is None else ref[ds(start, size)]
         if self.num_queries % size == 0:
             return part
@@ -191,12 +190,12 @@ class _Attention:
     def scores(self, q: Any, k: Any) -> Any:
         """Computes the scaled products of queries and keys, divided by log(2).
 
-        So powers of two of the results are the exponentials of the scaled products.
+        Two to the power of a result is the exponential of the scaled product.
         """
         return dot(q, k.T) * np.float32(self.options.sm_scale * _LOG2_E)
 
     def seen(self, shape: tuple[int, int], q_start: Any, k_start: Any, segment_ref: Any) -> Any:
-        """Returns the mask of the keys of a block that each query attends to."""
+        """Returns the attention mask of a block of queries and a block of keys."""
         keys = lax.broadcasted_iota(np.int32, shape, 1) + k_start
         seen = keys < self.num_keys
         if self.options.causal:
@@ -208,7 +207,7 @@ class _Attention:
         return seen
 
     def over_keys(self, step: Any, q_start: Any, block_q: int, block_k: int, carry: Any) -> Any:
-        """Runs a loop over blocks of keys: first those without a mask, then those with one."""
+        """Runs a loop over blocks of keys: first the unmasked blocks, then the masked blocks."""
         last: Any = cdiv(self.num_keys, block_k)
         complete: Any = 0 if self.has_segments else self.num_keys // block_k
         if self.options.causal:
@@ -219,7 +218,7 @@ class _Attention:
         return loop(complete, last, functools.partial(step, masked=True), carry)
 
     def over_queries(self, step: Any, k_start: Any, block_q: int, block_k: int, carry: Any) -> Any:
-        """Runs a loop over blocks of queries: first those with a mask, then those without one."""
+        """Runs a loop over blocks of queries: first the masked blocks, then the unmasked blocks."""
         last: Any = cdiv(self.num_queries, block_q)
         first: Any = 0
         complete: Any = last if self.has_segments else 0
@@ -459,18 +458,19 @@ def _mha(
       sm_scale: the factor by which the products of queries and keys are multiplied.
       causal: whether queries attend only to keys that do not come after them.
       block_sizes: the numbers of queries and keys that a program processes at a time.
-      backward_pass_impl: whether the backward pass is made of kernels ("triton") or of array
+      backward_pass_impl: whether the backward pass consists of kernels ("triton") or of array
         operations ("xla").
       num_warps: the number of warps of a program.
       num_stages: the number of pipelined steps of a loop.
       grid: the grid of the forward pass; by default it follows from shapes and block sizes.
       interpret: whether the kernels are run as array operations.
       debug: whether to print the kernels.
-      return_residuals: whether to return the logarithms of the sums of exponentials as well, of
-        shape ``(batch, heads, length)``.
+      return_residuals: whether to return also the logarithms of the sums of exponentials, an array
+        of shape ``(batch, heads, length)``.
 
     Returns:
-      An array of the shape and dtype of ``q``.
+      An array of the shape and dtype of ``q``. With ``return_residuals``, a pair of this array and
+      the logarithms.
 
     Example:
       >>> x = np.ones((1, 4, 2, 16), np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode attention: one query for each example, whose keys are split among several programs."""
+"""Decode attention: one query for each example. Several programs share an example's keys."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Decoding:
           q: queries.
           k: keys.
           v: values.
-          span: the first key of each example and the end of the keys, i32[batch, 2].
+          span: the first and one past the last key index of each example, i32[batch, 2].
           options: options of `pallas_call`.
         """
         rows, width, of_part = self.rows, self.width, self.steps * self.block_k
@@ -134,11 +134,11 @@ def _gqa(
       q: queries, [batch, heads, head_dim].
       k: keys, [batch, keys, heads of keys, head_dim].
       v: values, of the shape of keys.
-      start_idx: the first key of each example, i32[batch] or one number; 0 by default.
-      kv_seq_len: the end of the keys of each example; by default the number of keys.
+      start_idx: the index of each example's first key, i32[batch] or a scalar; 0 by default.
+      kv_seq_len: the index after each example's last key; by default the number of keys.
       sm_scale: the factor by which the products of queries and keys are multiplied; by default
         ``1 / sqrt(head_dim)``.
-      block_h: the smallest number of rows of a product in the kernel.
+      block_h: the smallest number of rows in a product; fewer queries are padded.
       block_k: the number of keys of a step.
       k_splits: the number of programs that share the keys of a head.
       num_warps: the number of warps of a program.
@@ -146,12 +146,12 @@ def _gqa(
       grid: ignored: the grid follows from the shapes.
       interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
-      return_residuals: whether to return the sums of the softmax, too.
+      return_residuals: whether to return also the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
-      An array of the shape and dtype of queries. With ``return_residuals`` a pair of the array and
-      of the sums of exponentials and the maxima of scores, [batch, heads] each.
+      An array of the shape and dtype of queries. With ``return_residuals``, a pair of this array
+      and the pair ``(sums of exponentials, maxima of scores)``, each of shape [batch, heads].
 
     Raises:
       ValueError: the shapes are not consistent.
@@ -214,10 +214,10 @@ def _mqa(
       q: queries, [batch, heads, head_dim].
       k: keys, [batch, keys, head_dim].
       v: values, of the shape of keys.
-      start_idx: the first key of each example, i32[batch] or one number; 0 by default.
-      kv_seq_len: the end of the keys of each example; by default the number of keys.
+      start_idx: the index of each example's first key, i32[batch] or a scalar; 0 by default.
+      kv_seq_len: the index after each example's last key; by default the number of keys.
       sm_scale: as in `gqa`.
-      block_h: the smallest number of rows of a product in the kernel.
+      block_h: the smallest number of rows in a product; fewer queries are padded.
       block_k: the number of keys of a step.
       k_splits: the number of programs that share the keys.
       num_warps: the number of warps of a program.
@@ -225,7 +225,7 @@ def _mqa(
       grid: ignored.
       interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
-      return_residuals: whether to return the sums of the softmax, too.
+      return_residuals: whether to return also the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -263,10 +263,10 @@ def gqa_reference(
       q: queries.
       k: keys.
       v: values.
-      start_idx: the first key of each example.
-      kv_seq_len: the end of the keys of each example.
+      start_idx: the index of each example's first key.
+      kv_seq_len: the index after each example's last key.
       sm_scale: the factor by which the products of queries and keys are multiplied.
-      return_residuals: whether to return the sums of the softmax, too.
+      return_residuals: whether to return also the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -304,10 +304,10 @@ def mqa_reference(
       q: queries.
       k: keys.
       v: values.
-      start_idx: the first key of each example.
-      kv_seq_len: the end of the keys of each example.
+      start_idx: the index of each example's first key.
+      kv_seq_len: the index after each example's last key.
       sm_scale: the factor by which the products of queries and keys are multiplied.
-      return_residuals: whether to return the sums of the softmax, too.
+      return_residuals: whether to return also the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -326,14 +326,14 @@ def mha_reference(
     kv_seq_len: Any = None,
     sm_scale: float | None = None,
 ) -> Any:
-    """Computes attention by array operations, where each head has keys of its own.
+    """Computes attention with keys and values for each head, by array operations.
 
     Args:
       q: queries, [batch, heads, head_dim].
       k: keys, [batch, keys, heads, head_dim].
       v: values, of the shape of keys.
-      start_idx: the first key of each example.
-      kv_seq_len: the end of the keys of each example.
+      start_idx: the index of each example's first key.
+      kv_seq_len: the index after each example's last key.
       sm_scale: the factor by which the products of queries and keys are multiplied.
 
     Returns:

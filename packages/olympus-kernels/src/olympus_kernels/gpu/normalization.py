@@ -43,7 +43,7 @@ class Options(NamedTuple):
 
 
 def reference(x: Any, weight: Any, bias: Any, eps: float, centered: bool) -> Any:
-    """Returns the normalized rows, by array operations."""
+    """Computes the normalized rows by array operations."""
     if centered:
         x = x - jnp.mean(x, axis=-1, keepdims=True)
     return x * lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps) * weight + bias

@@ -39,7 +39,7 @@ def _of_pages(pages: Any) -> BlockSpec:
 
 
 def _read(ref: Any, scales_ref: Any, page: Any) -> Any:
-    """Returns the vectors of a page, [length of a page, head_dim]."""
+    """Returns the keys or values of a page, [length of a page, head_dim]."""
     if scales_ref is None:
         return ref[page]
     return ref[page].astype(np.float32) * scales_ref[page][:, None] / _MAX_INT8
@@ -74,7 +74,7 @@ def _paged_attention(
       lengths: the number of keys of each sequence, i32[sequences]; None for all.
       k_scales_pages: the scales of int8 keys, [heads of keys, pages, length of a page].
       v_scales_pages: the scales of int8 values, of the same shape.
-      block_h: the smallest number of rows of a product in the kernel.
+      block_h: the smallest number of rows in a product; fewer queries are padded.
       pages_per_compute_block: ignored: a step of a program is one page.
       k_splits: the number of programs that share the pages of a head.
       num_warps: the number of warps of a program.
@@ -172,7 +172,7 @@ def paged_attention_reference(
     mask_value: float = LEAST,
     attn_logits_soft_cap: float | None = None,
 ) -> Any:
-    """Computes attention of one query per sequence by array operations; keys are not in pages.
+    """Computes attention with one query per sequence and without pages, by array operations.
 
     Args:
       q: queries, [sequences, heads, head_dim].

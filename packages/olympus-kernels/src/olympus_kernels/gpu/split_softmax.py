@@ -27,7 +27,7 @@ class Sums(NamedTuple):
 
     Attributes:
       values: the weighted sum of the values, [..., queries, value_dim].
-      total: the sum of the exponentials of scores less the maximum, [..., queries].
+      total: the sum of ``exp(score - maximum)``, [..., queries].
       maximum: the largest score, [..., queries].
     """
 

@@ -31,7 +31,7 @@ class Visits(NamedTuple):
     """The pairs of a group and a block of rows that a kernel visits, in order.
 
     The arrays have room for the largest possible number of visits. Only their first elements are
-    used: as many as there are visits, a number that is passed separately.
+    used. The number of visits is passed separately.
 
     Attributes:
       group_offsets: the first row of each group, followed by the total number of rows in all
@@ -161,9 +161,8 @@ def _gmm(
       group_sizes: the number of rows of each group, i32[all groups].
       preferred_element_type: the dtype of the product.
       tiling: the sizes of a block along m, k and n, or a function from m, k and n to these sizes.
-      group_offset: the group of the first matrix, i32[1]; the rows of groups without a matrix are
-        those of ``existing_out``.
-      existing_out: the result for rows of groups without a matrix, [m, n]; by default zeros.
+      group_offset: the group of the first matrix, i32[1].
+      existing_out: [m, n], the result for rows of groups without a matrix; by default zeros.
       transpose_rhs: whether the matrices are [groups, n, k].
       interpret: whether to interpret the kernel instead of compiling it.
 
@@ -253,7 +252,7 @@ def _tgmm(
     existing_out: Any = None,
     interpret: bool = False,
 ) -> Any:
-    """Multiplies, for each group, its columns of the left matrix by its rows of the right matrix.
+    """Multiplies each group's columns of the left matrix by its rows of the right matrix.
 
     Args:
       lhs: the matrix whose columns form groups, [k, m].
@@ -262,7 +261,7 @@ def _tgmm(
       preferred_element_type: the dtype of the products.
       tiling: the sizes of a block along m, k and n, or a function from m, k and n to these sizes.
       group_offset: the first group, i32[1].
-      num_actual_groups: the number of groups; by default that of ``group_sizes``.
+      num_actual_groups: the number of groups; by default the length of ``group_sizes``.
       existing_out: an array that is added to the products, [groups, k, n].
       interpret: whether to interpret the kernel instead of compiling it.
 

@@ -36,11 +36,11 @@ class QuantizedTensor(NamedTuple):
 
 
 def to_int8(x: Any, h: Any) -> Any:
-    """Quantizes numbers to int8.
+    """Quantizes numbers to int8: rounds ``x * 127.5 / h``.
 
     Args:
       x: the numbers.
-      h: the largest absolute values, which become 127.5 before they are rounded.
+      h: the largest absolute values; their shape broadcasts with that of ``x``.
 
     Returns:
       An array of the shape of ``x`` and of dtype int8.

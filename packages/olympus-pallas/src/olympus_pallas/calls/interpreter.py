@@ -3,7 +3,8 @@
 
 References become arrays (`olympus_ir.references.discharge`). Each step cuts the blocks of its
 program out of the operands, and runs the kernel on them. It then puts back the blocks that the
-kernel has written. Uninitialized floats are NaN, uninitialized integers the smallest of the dtype.
+kernel has written. Uninitialized floats are NaN. Uninitialized integers are the smallest of their
+dtype.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class _Kernel:
         return state
 
     def _places(self, number: Any) -> list[Any]:
-        """Returns the grid indices of a program, given its number; the last axis varies fastest."""
+        """Returns a program's grid indices from its linear index; the last axis varies fastest."""
         places: list[Any] = []
         for size in reversed(self.sizes[1:]):
             places.append(lax.rem(number, _index(size)))

@@ -86,7 +86,7 @@ def pallas_call(
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Callable[..., Any]:
-    """Makes a function of arrays from a kernel, which many programs run on blocks of the arrays.
+    """Makes a function of arrays from a kernel that many programs run on blocks of the arrays.
 
     Args:
       kernel: takes references to the blocks of the inputs, then to the blocks of the outputs, then
@@ -184,7 +184,7 @@ class _Metadata(dict):
 
 
 def hashable_metadata(metadata: dict[str, str] | None) -> Any:
-    """Returns properties for the compiler as a parameter of an equation."""
+    """Returns metadata in hashable form, as equations need for their parameters."""
     return None if metadata is None else _Metadata(metadata)
 
 

@@ -90,7 +90,7 @@ def kernel(
         Without ``body``, a decorator is returned.
       out_type: the types of the outputs.
       mesh: the cores, such as ``tpu.create_tensorcore_mesh("core")``, or several meshes whose cores
-        run at once. Within the kernel, ``lax.axis_index("core")`` gives the core's index.
+        run at the same time. Within the kernel, ``lax.axis_index("core")`` gives the core's index.
       scratch_types: buffers for each core to work with. If they are a dictionary, they are keyword
         arguments of the kernel.
       compiler_params: parameters of the compiler.
@@ -268,8 +268,8 @@ def core_map(
       scratch_shapes: buffers for each core to work with; they are arguments of the function.
 
     Returns:
-      A decorator, which runs the function at once. It returns nothing, and reads and writes
-      references that it closes over, made by ``new_ref`` or `run_state`.
+      A decorator, which runs the function immediately. The function returns nothing. It reads and
+      writes references that it closes over, made by ``new_ref`` or `run_state`.
 
     Example:
       >>> import numpy as np

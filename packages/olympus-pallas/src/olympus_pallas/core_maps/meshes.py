@@ -45,7 +45,7 @@ class Mesh:
         return math.prod(self.shape.values())
 
     def axes_of(self, number: int) -> dict[Any, tuple[int, int]]:
-        """Returns, for each axis, the index of a core and the size of the axis.
+        """Returns, for each axis, the index of core ``number`` and the size of the axis.
 
         The cores are numbered in row-major order.
         """

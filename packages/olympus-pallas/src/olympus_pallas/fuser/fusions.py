@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that take functions as inputs: `fusible`, `fuse`, `Fusion`."""
+"""Fusion of operations into the function that they surround: `fusible`, `fuse`, `Fusion`."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def fuse(
       strict_mode: whether the block indices of an array that several operations use must be equal.
 
     Returns:
-      The function as one call of the fusible function, which contains all other operations.
+      The function as a single call of the fusible function. The call contains all other operations.
 
     Raises:
       ValueError: if ``f`` calls no fusible function.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of operations for fusion: from a block of the result to the blocks of the inputs."""
+"""Fusion rules of operations, which relate a block of the result to the blocks of the inputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Block:
         return tuple(size for size in self.shape if size is not None)
 
     def is_same(self, other: Block, rank: int) -> bool:
-        """Returns whether two blocks coincide for a few sample programs."""
+        """Returns whether two blocks coincide for a few sample programs, as a heuristic."""
         if self.shape != other.shape:
             return False
         for step in (1, 2, 5):
@@ -233,9 +233,10 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Returns the old dimension for each new one; the shapes differ by dimensions of size one.
+    """Returns, for each dimension of ``after``, the dimension of ``before`` that it was.
 
-    An added dimension has None instead. The result is None if the shapes do not match.
+    The shapes may differ in dimensions of size 1. An added dimension has None. The result is None
+    if the shapes differ otherwise.
     """
     matched: list[int | None] = []
     position = 0

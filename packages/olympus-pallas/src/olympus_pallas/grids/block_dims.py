@@ -99,5 +99,5 @@ class Buffered:
 
 
 def block_size(dim: BlockDim) -> int:
-    """Returns the size of a block along a dimension; 1 where it is squeezed."""
+    """Returns the size of a block along a dimension; 1 for a squeezed dimension."""
     return 1 if isinstance(dim, Squeezed) else dim.block_size

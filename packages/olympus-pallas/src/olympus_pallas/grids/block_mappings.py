@@ -72,7 +72,7 @@ class BlockMapping:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The block's size along each dimension of the array; 1 where it is squeezed."""
+        """The block's size along each dimension of the array; 1 for a squeezed dimension."""
         return tuple(map(block_size, self.block_shape))
 
     @property

@@ -55,7 +55,7 @@ class GridSpec:
 
 @dataclasses.dataclass(init=False)
 class PrefetchScalarGridSpec(GridSpec):
-    """A grid whose index maps read the first inputs, integers in scalar memory.
+    """A grid whose index maps may read the first inputs, which are integers in scalar memory.
 
     Args:
       num_scalar_prefetch: the number of these inputs. Index maps take references to these inputs

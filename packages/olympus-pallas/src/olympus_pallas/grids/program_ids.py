@@ -2,7 +2,7 @@
 """Indices of the running program: `program_id` and `num_programs`.
 
 While a kernel is traced, both functions record primitives with the axis as parameter. Lowering
-gives the primitives values. The interpreter turns them into inputs of the kernel.
+replaces the primitives by values. The interpreter replaces the primitives by inputs of the kernel.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def num_programs(axis: int) -> Any:
       axis: the axis.
 
     Returns:
-      A Python integer where the grid is known, else a 32-bit integer.
+      A Python integer if the size of the grid is known, else a 32-bit integer array.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

@@ -24,7 +24,7 @@ from ..grids.block_mappings import BlockMapping
 from ..grids.grid_mappings import GridMapping, dynamic_grid_dim
 from ..memory.spaces import MemorySpace, TpuMemorySpace
 from ..operations.transfers import communicates
-from . import communication as communication  # This module defines rules.
+from . import communication as communication  # The import defines rules.
 from . import matrix_unit as matrix_unit
 from . import operations as operations
 from . import random_keys as random_keys
@@ -46,9 +46,9 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
     Args:
       context: the lowering context of the equation.
       operands: the arrays.
-      run: `(key, device, mesh_axes, *arrays) -> arrays`. Devices that run the same kernel meet
-        under ``key``. ``device`` is the device's id in the mesh. ``mesh_axes`` has the names
-        and sizes of the mesh's axes.
+      run: `(key, device, mesh_axes, *arrays) -> arrays`. Devices that run the same kernel find each
+        other by ``key``. ``device`` is the device's id in the mesh. ``mesh_axes`` has the names and
+        sizes of the mesh's axes.
     """
     axes = context.module.axis_context
     names = () if axes is None else axes.axis_names
@@ -169,11 +169,11 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
 def parallel_orders(
     grid_mapping: GridMapping, compiler_params: Any, seed: int | None
 ) -> list[list[int]]:
-    """Returns the order of the programs along the leading axes of the grid, which are parallel.
+    """Returns a random order of the programs for each parallel axis of the grid.
 
     Raises:
-      ValueError: if other axes come before a parallel one.
-      ConcretizationTypeError: if the size of a parallel axis is computed.
+      ValueError: if another axis comes before a parallel axis.
+      ConcretizationTypeError: if the size of a parallel axis is unknown while tracing.
     """
     kinds = getattr(compiler_params, "dimension_semantics", None) or ()
     parallel = [str(getattr(kind, "value", kind)).lower() == "parallel" for kind in kinds]
@@ -344,7 +344,7 @@ class _Block:
         self.seen = core.allocate(array, ("block", number))
 
     def enter(self, core: Core, place: Sequence[int], prefetched: Sequence[Site]) -> None:
-        """Loads the block of a program, after the previous one is written back."""
+        """Loads a program's block, after the previous block has been written back."""
         if self.is_direct:
             return
         index_map = self.mapping.index_map_jaxpr

@@ -36,7 +36,7 @@ machine_rules: RuleTable[Callable[..., Sequence[Any]]] = RuleTable(
 )
 
 
-# Placeholder for the core itself.
+# Default of ``owner``: the core itself.
 _own: Any = object()
 
 
@@ -49,8 +49,8 @@ class Core:
       number: the index of the core among the device's cores.
       settings: the parameters of interpretation: an `InterpretParams`, or anything with its fields.
       mesh_axes: names and sizes of the axes of the devices' mesh.
-      places: the index along each named axis, of devices and of cores.
-      grid: the sizes of the grid that `program_id` counts in.
+      places: the core's index along each named axis of the meshes of devices and of cores.
+      grid: the sizes of the grid that `program_id` refers to.
       place: the program's index in the grid.
       mesh: the mesh of cores that the core belongs to, if any.
       state: state that operations of one platform share, such as random generators.
@@ -98,10 +98,10 @@ class Core:
     # ---- memories ----
 
     def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
-        """Allocates a buffer with a name for other cores; its owner is this core by default.
+        """Allocates a buffer, under a name by which other cores find it.
 
-        Cores share the buffers of another owner. The first of these cores creates the buffer, and
-        the others get the same buffer.
+        By default this core owns the buffer. Cores that give the same other owner share one buffer:
+        the first of them creates it.
         """
         count = self._allocated[name] = self._allocated.get(name, 0) + 1
         label = name if count == 1 else (name, count)
@@ -129,7 +129,7 @@ class Core:
             return 0
         if dtypes.issubdtype(dtype, np.inexact):
             return np.nan
-        # The largest number is far out of bounds if an uninitialized element is used as an index.
+        # An uninitialized element that is used as an index is then out of bounds.
         return True if dtypes.issubdtype(dtype, np.bool_) else dtypes.iinfo(dtype).max
 
     def owner_over(self, axes: Sequence[Any]) -> Any:

@@ -114,7 +114,7 @@ def _masked_change(
             transforms = with_shape(transforms, roomy.shape)
         previous = read(roomy, transforms)
         if is_added:
-            # An element that several indices name gets one addition for each of them.
+            # An element that several indices select gets one addition for each index.
             numbers = read(np.arange(roomy.size).reshape(roomy.shape), transforms)
             amount = change if mask is None else np.where(mask, change, 0)
             flat = roomy.reshape(-1)

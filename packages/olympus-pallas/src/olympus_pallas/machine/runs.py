@@ -29,7 +29,7 @@ class Buffer:
       name: name by which other cores find the buffer; cores that run one program give it the same
         name.
       device: the id of the device.
-      core: the index of the core, or None where the device's cores share the buffer.
+      core: the index of the core; None if the device's cores share the buffer.
     """
 
     __slots__ = ("array", "arrivals", "core", "device", "name", "needed", "past")

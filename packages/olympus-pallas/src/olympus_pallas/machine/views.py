@@ -81,7 +81,7 @@ def _seen(transform: Any, array: np.ndarray) -> np.ndarray:
 
 
 def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Views the bits as another dtype; a new width changes the size of the second last axis."""
+    """Views the bits as another dtype; a new width changes the size of the second-to-last axis."""
     dtype = np.dtype(dtype)
     if array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)
@@ -91,7 +91,7 @@ def _cast(array: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def _places(indexer: NDIndexer, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """Returns the NumPy index of an indexer."""
+    """Converts an indexer to a NumPy index."""
     places: list[Any] = []
     for dim, (index, size) in enumerate(zip(indexer.indices, shape, strict=True)):
         if isinstance(index, Slice):

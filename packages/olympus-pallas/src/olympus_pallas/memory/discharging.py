@@ -106,7 +106,7 @@ def _atomic_rmw(equation: Any, operands: Sequence[Any]) -> Any:
         array, transforms, shape = _with_room(array, transforms)
     previous = read_view(array, transforms)
     if kind is AtomicOpType.ADD:
-        # An element that several indices name gets one addition for each of them.
+        # An element that several indices select gets one addition for each index.
         if mask is not None:
             value = _masked(mask, value, np.zeros((), value.dtype))
         changed = accumulated(array, transforms, value)

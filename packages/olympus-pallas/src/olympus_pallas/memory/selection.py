@@ -64,7 +64,7 @@ class SelectedRef(RefMethods):
 
 
 def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
-    """Calls a function with references, in one branch for each choice of a selected reference."""
+    """Calls a function on references; each choice of a selected reference becomes a branch."""
     for place, ref in enumerate(refs):
         if isinstance(ref, SelectedRef):
             ref._each(
@@ -80,7 +80,7 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
     """Selects one of several references by an index that is computed while the kernel runs.
 
     Args:
-      idx: the number of the reference, an integer scalar. An index out of range selects the nearest
+      idx: the index of the reference, an integer scalar. An index out of range selects the nearest
         reference.
       *refs: references, or views of them, of one shape and dtype.
 

@@ -71,7 +71,7 @@ class TpuMemorySpace(enum.Enum):
         return MemoryRef(_inner_aval(shape, dtype), self)
 
 
-# JAX calls this class `MemorySpace`, too.
+# JAX, too, calls this class `MemorySpace`.
 TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
 
 
@@ -80,7 +80,7 @@ class MemoryRef:
     """A buffer that a kernel allocates.
 
     Args:
-      inner_aval: the type of its contents.
+      inner_aval: the type of the buffer's contents.
       memory_space: memory space of the buffer.
     """
 
@@ -157,7 +157,7 @@ class SemaphoreDType(ExtendedDType):
 class SemaphoreType(enum.Enum):
     """The kinds of semaphores of a TPU. A member describes one semaphore.
 
-    Called with a shape, it returns an array of semaphores.
+    Called with a shape, a member describes an array of semaphores.
 
     Example:
       >>> SemaphoreType.DMA((2,)).shape

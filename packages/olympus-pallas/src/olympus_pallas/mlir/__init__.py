@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A builder, arithmetic and control flow, which the lowerings to Triton and Mosaic share.
+"""Shared parts of the lowerings to Triton and Mosaic: builder, arithmetic and control flow.
 
-Both languages are MLIR. Arithmetic is the dialects ``arith`` and ``math``, on tensors in Triton and
-on vectors in Mosaic. Control flow is the dialect ``scf``. The folder imports nothing else of the
-package.
+Both languages are MLIR. Arithmetic uses the dialects ``arith`` and ``math``, on tensors in Triton
+and on vectors in Mosaic. Control flow uses the dialect ``scf``. The folder imports nothing else of
+the package.
 """

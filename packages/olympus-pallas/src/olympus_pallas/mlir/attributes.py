@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLIR types and attributes from their text, cached."""
+"""Cached parsing of MLIR types and attributes from text."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class KernelBuilder:
         return self.shaped_type(aval.shape, element) if aval.shape else element
 
     def like(self, value: Any, mlir_element: Any) -> Any:
-        """Returns the type with a value's shape and other elements."""
+        """Returns the array type of elements ``mlir_element`` in the shape of ``value``."""
         shape = self.shape_of(value)
         return self.shaped_type(shape, mlir_element) if shape else mlir_element
 
@@ -210,7 +210,7 @@ class KernelBuilder:
         return self.binary("arith.muli", left, right)
 
     def compare(self, predicate: int, left: Any, right: Any) -> Any:
-        """Builds ``arith.cmpi`` with a numbered predicate."""
+        """Builds ``arith.cmpi``; ``predicate`` is MLIR's code of the comparison."""
         return self.create(
             "arith.cmpi",
             self.like(left, element_type(BOOL)),
@@ -314,7 +314,7 @@ def is_float(dtype: Any) -> bool:
 
 
 def is_unsigned(dtype: Any) -> bool:
-    """Returns whether a dtype has unsigned comparison and division, as booleans do, too."""
+    """Returns whether comparison and division of a dtype are unsigned; true also for booleans."""
     return np.dtype(dtype) == BOOL or dtypes.issubdtype(dtype, np.unsignedinteger)
 
 

@@ -110,7 +110,7 @@ def cast(builder: KernelBuilder, value: Any, old: Any, new: Any) -> Any:
     if new == BOOL:
         return compare(builder, "ne", value, builder.full(0, shape, old), old)
     if is_float(old) and is_float(new):
-        # No direct conversion exists. The conversion to float32 is lossless.
+        # Floats of equal width have no direct conversion. The conversion to float32 is lossless.
         if old.itemsize == new.itemsize:
             return cast(builder, cast(builder, value, old, np.float32), np.float32, new)
         name = "arith.extf" if old.itemsize < new.itemsize else "arith.truncf"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for GPUs that name warpgroups, barriers, asynchronous copies and tensor cores.
+"""Kernels for GPUs with explicit warpgroups, barriers, asynchronous copies and tensor cores.
 
 These kernels run on simulated threads. Settings of the hardware, such as layouts of registers, are
 accepted but have no effect there. The folder may import `machine`, `core_maps` and the folders

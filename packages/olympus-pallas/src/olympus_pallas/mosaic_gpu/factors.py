@@ -125,14 +125,14 @@ def check_scales(name: str, scales: Any, rows: int, length: int) -> None:
 
 
 def scales_from_tiles(tiles: np.ndarray) -> np.ndarray:
-    """Returns scales in the order of rows and columns."""
+    """Converts scales from tiles in SMEM to an array (rows, columns)."""
     rows, columns = tiles.shape[:2]
     split = tiles.reshape(rows, columns, 32, 4, 4).transpose(0, 3, 2, 1, 4)
     return split.reshape(rows * _ROWS, columns * 4)
 
 
 def metadata_from_tiles(tiles: np.ndarray) -> np.ndarray:
-    """Returns metadata as the rows and columns of tensor memory hold them."""
+    """Converts metadata from tiles in SMEM to the rows and columns of TMEM."""
     rows, columns = tiles.shape[:2]
     return tiles.transpose(0, 2, 1, 3).reshape(rows * _ROWS, columns * _COLUMNS)
 
@@ -144,7 +144,7 @@ def scaled(factor: np.ndarray, scales: np.ndarray) -> np.ndarray:
 
 
 def dense(stored: np.ndarray, metadata: np.ndarray) -> np.ndarray:
-    """Returns a sparse matrix, which stores two of every four elements, as a matrix with zeros."""
+    """Expands a sparse matrix, which stores two of every four elements, to a dense matrix."""
     rows, columns = metadata.shape
     tiles = metadata.reshape(rows // _ROWS, _ROWS, columns // _COLUMNS, _COLUMNS)
     tiles = tiles.transpose(0, 2, 1, 3)

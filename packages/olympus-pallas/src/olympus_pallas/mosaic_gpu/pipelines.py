@@ -143,14 +143,14 @@ class _Window(NamedTuple):
     buffers: Any
 
     def view(self, place: Sequence[Any], slot: Any) -> Any:
-        """Returns the reference that the body takes, to the block at the grid index ``place``.
+        """Returns the body's reference to the block at the grid index ``place``.
 
-        It refers to the buffer ``slot``, or to global memory if the operand has no buffers.
+        The block is in the buffer ``slot``, or in global memory if the operand has no buffers.
         """
         return self.operand.part(place) if self.buffers is None else self.buffers.at[slot]
 
     def copy_in(self, place: Sequence[Any], slot: Any, barriers: Any) -> None:
-        """Starts the copy of a block to shared memory. When complete, it arrives at a barrier."""
+        """Starts the copy of a block to shared memory. The completed copy arrives at a barrier."""
         copy_gmem_to_smem(self.operand.part(place), self.buffers.at[slot], barriers.at[slot])
 
     def copy_out(self, place: Sequence[Any], slot: Any, **options: Any) -> None:
@@ -448,13 +448,13 @@ def emit_pipeline_warp_specialized(
       max_concurrent_steps: number of steps whose blocks are in flight at once.
       wg_axis: the axis of the block's threads.
       num_compute_wgs: number of threads that compute.
-      pipeline_state: place in a sequence of pipelines, a `PipelinePipeline` or its number. On
-        simulated threads each pipeline of a sequence ends before the next one begins.
+      pipeline_state: place in a sequence of pipelines, a `PipelinePipeline` or its integer value.
+        On simulated threads each pipeline of a sequence ends before the next one begins.
       manual_consumed_barriers: whether the body itself arrives at the barrier of each input when it
         has read the input.
       compute_context: function that runs on the computing threads, around the loop. Its argument is
         a function that runs the loop: it takes the initial carry and returns the last carry.
-      memory_thread_idx: number of the copying thread; the last thread by default.
+      memory_thread_idx: index of the copying thread; the last thread by default.
 
     Returns:
       A function of references to the inputs and outputs, in GMEM, which all threads call. Its

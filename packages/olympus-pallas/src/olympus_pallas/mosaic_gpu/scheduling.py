@@ -89,7 +89,7 @@ def dynamic_scheduling_loop(
     cluster_axes: Sequence[Hashable] = (),
     init_carry: Any = None,
 ) -> Callable[[Callable[..., Any]], Any]:
-    """Runs the decorated function for this block's grid index, then for those of canceled clusters.
+    """Runs the decorated function for this block's grid index, then for canceled clusters' indices.
 
     Args:
       grid_names: the axes of the grid.

@@ -105,7 +105,7 @@ class Tiling:
     def tile_nested_shape_strides(
         self, shape: tuple[tuple[int, ...], ...], strides: tuple[tuple[int, ...], ...]
     ) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
-        """Returns the shape and strides in tiles, nested.
+        """Returns the nested shape and strides of an array in tiles.
 
         A nested dimension is a tuple, since it may consist of several dimensions in memory.
         """

@@ -386,7 +386,7 @@ def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
 
     Args:
       ref: the reference.
-      permutation: for each dimension of the view, the number of the reference's dimension.
+      permutation: for each dimension of the view, the index of the reference's dimension.
 
     Returns:
       The view, a reference.

@@ -98,7 +98,7 @@ class GPUMemoryRef(memory.MemoryRef):
     """A buffer in a GPU's memory.
 
     Args:
-      inner_aval: the type of its contents.
+      inner_aval: the type of the buffer's contents.
       memory_space: memory space of the buffer.
       transforms: the layout of the elements in memory.
       layout: the distribution of the elements over tensor memory.
@@ -163,7 +163,8 @@ class Barrier(_BarrierType):
 
     Args:
       num_arrivals: the number of arrivals that complete a phase of the barrier.
-      num_barriers: the number or the shape of the barriers; index the reference to get one.
+      num_barriers: the number or the shape of the barriers. An index of the reference selects one
+        barrier.
       orders_tensor_core: whether the barrier orders the operations of tensor cores.
 
     Example:

@@ -158,7 +158,7 @@ def _discharge(equation: Any, operands: Sequence[Any]) -> Any:
     def run(*refs: Any) -> list[Any]:
         return eval_olympuspr(whole.jaxpr, whole.consts, *refs)
 
-    # The semaphores are numbers from here on.
+    # From here on, semaphores are integers.
     program = trace_to_closed(run, avals, jaxpr.debug_info)
     flags = [
         var.aval.is_ref and (place >= len(operands) or not get_aval(operands[place]).is_ref)

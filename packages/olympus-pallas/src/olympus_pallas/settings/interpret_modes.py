@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpret mode of the kernels of a thread."""
+"""Interpret mode of kernels, a setting of each thread."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _state = _State()
 
 
 def interpret_params() -> Any:
-    """Returns the mode of kernels that do not set a mode; None if they are compiled."""
+    """Returns the mode of kernels that have no mode of their own; None for compilation."""
     return _state.interpret
 
 
 def set_interpret_mode(params: Any) -> None:
-    """Sets the mode of kernels that are lowered from now on; None resets it."""
+    """Sets the mode of kernels that are lowered from now on; None resets the mode."""
     _state.interpret = params
 
 

@@ -36,7 +36,7 @@ class InterpretParams:
         them (``"on_wait"``), which reveals a missing wait.
       random_seed: the seed for the random order of the programs along parallel axes; 0 if None.
       grid_point_recorder: function called before each program, with a token, the index in the grid
-        and the index of the core. It must return the token.
+        and the index of the core. The function must return the token.
       allow_hbm_allocation_in_run_scoped: ignored, since scoped buffers may always be in any memory.
       buffer_bounds: the size of buffers; must be ``"logical"``, the size that their shapes give.
 

@@ -84,7 +84,7 @@ def _pack(*xs: Any, packed_dtype: Any) -> Any:
 
 
 def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
-    """Packs several arrays of narrow numbers into one of wide numbers.
+    """Packs several arrays of narrow numbers into one array of wide numbers.
 
     Args:
       xs: the arrays. Their number is the number of values of ``packed_dtype`` that fit in one
@@ -198,7 +198,7 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
     """Rounds each number randomly to one of the two adjacent numbers of the target dtype.
 
-    The nearer of the two is the more probable.
+    The nearer number is more probable.
 
     Args:
       x: numbers of type float32.
@@ -234,7 +234,8 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
 
     Args:
       equation: the equation, such as ``"a(bc)->(ba)c"``. A letter is a dimension. Letters in
-        parentheses are one dimension, which is split if at the left, and merged if at the right.
+        parentheses are one dimension: on the left a dimension to split, on the right a merged
+        dimension.
       x: the array.
       assert_is_tile_preserving: whether elements of one tile of a TPU's memory must stay together.
         The last two dimensions may then be split only between tiles.

@@ -131,7 +131,7 @@ class _Window:
         return _Visit(step, number, slot, enters, leaves)
 
     def view(self, slot: Any) -> Any:
-        """Returns the reference that the body takes."""
+        """Returns the body's reference to the block in the buffer ``slot``."""
         index = [0 if squeezed else slice(None) for squeezed in self.operand.squeezed]
         return self.buffers.at[(slot, *index)]
 
@@ -347,7 +347,7 @@ def emit_pipeline(
     trace_scopes: bool = True,
     no_pipelining: bool = False,
 ) -> Callable[..., None]:
-    """Makes a loop over blocks of arrays in HBM, whose copies overlap with the body.
+    """Makes a loop over blocks of arrays in HBM. Copies of the blocks overlap with the body.
 
     Args:
       body: takes references to the blocks of the inputs, then of the outputs, in vector memory.
@@ -360,7 +360,7 @@ def emit_pipeline(
       core_axis_name: the axis of a mesh of cores; not supported.
       dimension_semantics: whether the steps along an axis depend on each other.
       trace_scopes: whether profiles show the parts of a step.
-      no_pipelining: whether to wait for each block before the copy of the next one starts.
+      no_pipelining: whether to wait for each block before the copy of the next block starts.
 
     Returns:
       A function of references to the inputs and outputs, to be called in a kernel.

@@ -110,7 +110,7 @@ def to_pallas_key(key: Any) -> Any:
     to samplers. The samplers then draw bits from the core's own generator.
 
     Args:
-      key: a typed key, or the data of one.
+      key: a typed key, or key data.
 
     Example:
       >>> from olympus_random import key

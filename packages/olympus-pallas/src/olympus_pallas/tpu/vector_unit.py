@@ -149,8 +149,8 @@ def _bitcast(x: Any, *, ty: Any) -> Any:
 def bitcast(x: Any, ty: Any) -> Any:
     """Reinterprets the bits of numbers as another dtype, as the vectors of a TPU hold them.
 
-    If the widths of the dtypes differ, the second last dimension grows or shrinks. An element of 32
-    bits becomes two elements of 16 bits along this dimension, the lower bits first.
+    If the widths of the dtypes differ, the second-to-last dimension grows or shrinks. An element of
+    32 bits becomes two elements of 16 bits along this dimension, the lower bits first.
 
     Args:
       x: the array.

@@ -89,7 +89,7 @@ def _compressed(mask: Any) -> Any:
 
 
 def load_expanded(ref: Any, *, mask: Any) -> Any:
-    """Reads consecutive elements from the first one on, and puts them where a mask is true.
+    """Reads the first elements in order, and puts them at the positions where a mask is true.
 
     Args:
       ref: the reference, of one dimension.
@@ -102,7 +102,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
 
 
 def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Writes the elements that a mask selects to consecutive positions, from the first one on.
+    """Writes the elements that a mask selects to consecutive positions, starting at 0.
 
     Args:
       ref: the reference, of one dimension.
@@ -113,7 +113,7 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
 
 
 def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
-    """Adds the elements that a mask selects to consecutive positions, from the first one on.
+    """Adds the elements that a mask selects to consecutive positions, starting at 0.
 
     Each addition is atomic.
 

@@ -152,5 +152,5 @@ class VectorSubcoreMesh(_SubcoreMesh):
         return core.number
 
     def number_of(self, core: Any, subcore: int) -> int:
-        """Returns the number of another subcore of the same sparse core."""
+        """Returns the core index of another subcore of the same sparse core."""
         return core.places[self.core_axis_name] * self.num_subcores + subcore

@@ -111,7 +111,7 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
 
 
 def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
-    """Counts the occurrences of each element so far, and marks the last occurrence of a value.
+    """Counts the occurrences of each element so far, and marks the last occurrence of each value.
 
     Args:
       x: the array.
@@ -223,7 +223,7 @@ def _other_dtype(dtype: Any, preferred: Any, known: dict[str, str], scale: float
 def pack(
     a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
 ) -> Any:
-    """Packs two arrays into one of narrower numbers.
+    """Packs two arrays into one array of narrower numbers.
 
     Args:
       a: the first array, of one dimension.

@@ -47,9 +47,9 @@ class Operands(NamedTuple):
       k: keys, [heads of keys, keys, head_dim]. The heads of queries are divided equally, in order,
         among the heads of keys.
       v: values, [heads of keys, keys, value_dim].
-      q_segments: segment numbers of queries, [queries, 1], or None. Queries attend to the keys of
+      q_segments: segment ids of queries, [queries, 1], or None. Queries attend to the keys of
         their own segment.
-      kv_segments: segment numbers of keys, [1, keys], or None.
+      kv_segments: segment ids of keys, [1, keys], or None.
       bias: the array that is added to the products, [heads, queries, keys], or None.
     """
 
@@ -164,20 +164,20 @@ class _Call:
         return outer if self.by_keys else inners[self._mask_head(head), outer, inner]
 
     def of_queries(self, size: int) -> BlockSpec:
-        """Returns the specification of blocks of [heads, queries, size]."""
+        """Returns the block specification of an array [heads, queries, size]."""
         return BlockSpec(
             (None, self.settings.block_q, size), lambda *at: (at[0], self.at_queries(*at), 0)
         )
 
     def of_keys(self, size: int, heads: int) -> BlockSpec:
-        """Returns the specification of blocks of [heads, keys, size]."""
+        """Returns the block specification of an array [heads, keys, size]."""
         return BlockSpec(
             (None, self.settings.block_kv, size),
             lambda *at: (at[0] // (self.heads // heads), self.at_keys(*at), 0),
         )
 
     def of_pairs(self) -> BlockSpec:
-        """Returns the specification of blocks of [heads, queries, keys]."""
+        """Returns the block specification of an array [heads, queries, keys]."""
         return BlockSpec(
             (None, self.settings.block_q, self.settings.block_kv),
             lambda *at: (at[0], self.at_queries(*at), self.at_keys(*at)),
@@ -364,8 +364,8 @@ def backward_queries(
       settings: as in `forward`, but with the block sizes of this kernel.
       logarithm: the logarithm of the sums, from `forward`.
       cotangent: the cotangent of the result.
-      mean: the mean of the cotangents of probabilities, [heads, queries, 1]. It is the sum of the
-        products of the result and its cotangent.
+      mean: the mean of the cotangents of the probabilities, weighted by the probabilities: [heads,
+        queries, 1]. It equals the sum of the products of the result and its cotangent.
     """
     call = _Call(operands, mask, settings, by_keys=False)
     size = operands.q.shape[2]

@@ -109,7 +109,7 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
       A boolean array of the given shape.
 
     Raises:
-      ValueError: chunks have no positions.
+      ValueError: ``chunk_size`` is not positive.
 
     Example:
       >>> make_chunk_attention_mask((3, 3), 2).astype(int).tolist()
@@ -268,7 +268,7 @@ class ChunkedCausalMask(_RuledMask):
       shard_count: the number of devices over which the queries are split.
 
     Raises:
-      ValueError: chunks have no positions.
+      ValueError: ``chunk_size`` is not positive.
 
     Example:
       >>> ChunkedCausalMask((4, 4), 2)[2:3, :].tolist()

@@ -67,7 +67,7 @@ def _check_cores(mode: str | None, batch: int, kv_heads: int) -> None:
 
 
 def _page_spec(shape: tuple[int, ...], pages_a_step: int, place: int) -> BlockSpec:
-    """Returns the block specification of one page of a head, the page ``place`` of a step."""
+    """Returns the block specification of one head's page at the index ``place`` in a step."""
 
     def index(b: Any, h: Any, step: Any, lengths_ref: Any, pages_ref: Any) -> tuple[Any, ...]:
         return h, pages_ref[b, step * pages_a_step + place], 0, 0
@@ -180,12 +180,12 @@ def _paged_attention(
 
 
 def _arrays_of(pages: Any) -> list[Any]:
-    """Returns the arrays of pages: the integers and their scales where they are quantized."""
+    """Returns the pages as a list of arrays: for quantized pages the integers and the scales."""
     return list(pages) if isinstance(pages, QuantizedTensor) else [pages]
 
 
 def _read(refs: Any, pages: int) -> Any:
-    """Returns the vectors of some pages, [keys, head_dim].
+    """Returns the keys or values of some pages, [keys, head_dim].
 
     Args:
       refs: references to the pages, followed by references to their scales if they are quantized.

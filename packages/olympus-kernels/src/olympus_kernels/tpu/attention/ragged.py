@@ -156,13 +156,13 @@ def get_tuned_block_sizes(
 ) -> tuple[int, int]:
     """Returns the numbers of pages and of queries in a block, by a heuristic.
 
-    The blocks hold 128 keys and 32 queries, or all where there are fewer.
+    A block holds 128 keys and 32 queries, or fewer if there are fewer.
 
     Args:
       q_dtype: the dtype of queries.
       kv_dtype: the dtype of keys and values.
-      num_q_heads_per_blk: the number of heads of queries of a block.
-      num_kv_heads_per_blk: the number of heads of keys of a block.
+      num_q_heads_per_blk: the number of query heads in a block.
+      num_kv_heads_per_blk: the number of key heads in a block.
       head_dim: the size of a query.
       page_size: the number of keys of a page.
       max_num_batched_tokens: the number of queries.
@@ -201,7 +201,7 @@ class _Call:
       page_size: the number of keys of a page.
       pages: the number of pages of a step.
       scale: the factor of scores.
-      window: the number of last keys that a query attends to, or None.
+      window: the number of most recent keys that a query attends to, or None.
       cap: the bound of scores, or None.
       least: a number below all scores.
       k_scale: the factor of keys, or None.
@@ -239,7 +239,7 @@ class _Call:
         count_ref: Any,
         *refs: Any,
     ) -> None:
-        """Adds the keys of one step to the sums of one block of queries."""
+        """Adds the keys of one step to the running softmax of one block of queries."""
         q_ref, inputs, o_ref, softmax = refs[0], refs[1:-4], refs[-4], RunningSoftmax(*refs[-3:])
         visit, step = program_id(1), program_id(2)
         sequence, first_key = groups_ref[visit], step * self.pages * self.page_size
@@ -284,7 +284,7 @@ class _Call:
         number: Any,
         vmem_limit_bytes: int | None,
     ) -> Any:
-        """Returns the attention of queries, [tokens, heads of keys, group, head_dim]."""
+        """Computes the attention, an array [tokens, heads of keys, group, head_dim]."""
         pages = self.pages
         of_queries = BlockSpec(
             (self.block, None, self.group, self.size),
@@ -332,7 +332,7 @@ def _ragged_paged_attention(
     num_queries_per_block: int | None = None,
     vmem_limit_bytes: int | None = None,
 ) -> Any:
-    """Computes ragged paged attention, whose queries are the last tokens of each sequence.
+    """Computes ragged paged attention. The queries are the last tokens of each sequence.
 
     Args:
       q: the queries of all sequences, one sequence after the other, [queries, heads, head_dim].
@@ -340,10 +340,11 @@ def _ragged_paged_attention(
         keys and the values of a head alternate along the third dimension.
       kv_lens: the number of keys of each sequence, i32[sequences].
       page_indices: the pages of each sequence, i32[sequences, pages of a sequence].
-      cu_q_lens: the first query of each sequence, and the end of the last, i32[sequences + 1].
+      cu_q_lens: the index of the first query of each sequence, followed by the number of queries in
+        all sequences, i32[sequences + 1].
       num_seqs: the number of sequences in use, i32[1].
       sm_scale: the factor of the products of queries and keys.
-      sliding_window: the number of last keys that a query attends to; all by default.
+      sliding_window: the number of most recent keys that a query attends to; all by default.
       soft_cap: the bound c of scores, which become c tanh(score / c).
       mask_value: a number below all scores.
       k_scale: the factor of keys.
@@ -353,7 +354,7 @@ def _ragged_paged_attention(
       vmem_limit_bytes: the size of vector memory that the kernel may use.
 
     Returns:
-      An array of the shape and dtype of queries; zeros for queries of no sequence.
+      An array of the shape and dtype of queries; zeros for queries that belong to no sequence.
 
     Raises:
       ValueError: shapes, dtypes or options are not consistent.
@@ -412,7 +413,7 @@ def _ragged_paged_attention(
 
 
 def _read(refs: Any) -> Any:
-    """Returns the vectors of several pages, [keys, head_dim], in single precision."""
+    """Returns the keys or values of several pages, [keys, head_dim], in single precision."""
     return jnp.concatenate([ref[...] for ref in refs], axis=0).astype(np.float32)
 
 
@@ -450,14 +451,14 @@ def ref_ragged_paged_attention(
       cu_q_lens: concrete indices of the first queries of the sequences.
       num_seqs: the concrete number of sequences.
       sm_scale: the factor of the products of queries and keys.
-      sliding_window: the number of last keys that a query attends to.
+      sliding_window: the number of most recent keys that a query attends to.
       soft_cap: the bound c of scores, which become c tanh(score / c).
       mask_value: a number below all scores.
       k_scale: the factor of keys.
       v_scale: the factor of values.
 
     Returns:
-      An array of the queries in sequences, [queries in use, heads, head_dim].
+      The results for the queries that belong to sequences, [queries in use, heads, head_dim].
     """
     static_validate_inputs(
         *(queries, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs),

@@ -23,7 +23,7 @@ class RunningSoftmax(NamedTuple):
 
     Attributes:
       maximum: the largest score of each query so far, [queries, 1].
-      total: the sum of the exponentials of the scores less the maximum, [queries, 1].
+      total: the sum of ``exp(score - maximum)``, [queries, 1].
       values: the sum of the values, weighted with these exponentials, [queries, value_dim].
     """
 
@@ -37,7 +37,7 @@ class RunningSoftmax(NamedTuple):
         return [VMEM(shape, np.float32) for shape in ((queries, 1), (queries, 1), (queries, size))]
 
     def start(self, least: float) -> None:
-        """Sets the accumulators to the state without scores.
+        """Initializes the accumulators, before the first scores.
 
         Args:
           least: a number below all scores.

@@ -45,8 +45,8 @@ class SegmentIds(NamedTuple):
     """Segments of the positions; queries attend to the keys of their own segment.
 
     Attributes:
-      q: the segment numbers of queries, integers of shape [queries].
-      kv: the segment numbers of keys, integers of shape [keys].
+      q: the segment ids of queries, integers of shape [queries].
+      kv: the segment ids of keys, integers of shape [keys].
     """
 
     q: Any
@@ -166,8 +166,9 @@ class SplashAttentionKernel:
 
     Args:
       forward: the mask, cut into blocks for the forward kernel.
-      queries: the mask, cut into blocks for the kernel of queries' cotangents; or None.
-      keys: the mask, cut into blocks for the kernel of keys' cotangents; or None.
+      queries: the mask, cut into blocks for the kernel that computes the cotangents of queries; or
+        None.
+      keys: the mask, cut into blocks for the kernel that computes the cotangents of keys; or None.
       options: the options of the computation.
     """
 

@@ -44,7 +44,7 @@ class MosaicKernel:
 
 
 def storage_dtype(dtype: Any) -> Any:
-    """Returns the dtype of elements in memory; booleans are integers."""
+    """Returns the dtype of elements in memory; booleans are stored as integers."""
     return INT32 if dtype == BOOL else np.dtype(dtype)
 
 

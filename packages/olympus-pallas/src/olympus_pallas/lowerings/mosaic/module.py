@@ -294,7 +294,7 @@ def _operand_types(grid_mapping: GridMapping, prefetched: Sequence[Any]) -> list
 def _operand_refs(
     grid_mapping: GridMapping, prefetched: Sequence[Any], memrefs: Sequence[Any]
 ) -> list[Any]:
-    """Returns the references that the kernel takes, from the arguments of its function."""
+    """Returns the kernel's references to the arguments ``memrefs`` of its MLIR function."""
     blocks = grid_mapping.block_mappings
     first, end = len(prefetched), len(prefetched) + len(blocks)
 
@@ -365,7 +365,7 @@ def _window(number: int, block: BlockMapping) -> Any:
 def _function(
     module: Any, name: str, types: Sequence[Any], results: Sequence[Any], attributes: Any
 ) -> Any:
-    """Adds a function and returns its block of operations."""
+    """Adds a function to a module, and returns the block of the function's operations."""
     location = mlir.unknown_location()
     signature = ir.FunctionType.get(list(types), list(results), context=mlir.context())
     function = ir.Operation.create(
@@ -388,7 +388,7 @@ def _function(
 def _transform(
     module: Any, name: str, block: BlockMapping, rank: int, prefetched: Sequence[Any]
 ) -> None:
-    """Adds the function from a program's indices to the indices of its block."""
+    """Adds the MLIR function that maps a program's indices to the indices of its block."""
     i32 = parsed_type("i32")
     types = [i32] * rank + [memref_type(aval.shape, aval.dtype, "smem") for aval in prefetched]
     results = [i32] * len(block.block_shape)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mosaic lowering of packing, stochastic rounding, matrix units and traced values."""
+"""Mosaic lowering of packing, stochastic rounding, matrix units and `trace_value`."""
 
 from __future__ import annotations
 

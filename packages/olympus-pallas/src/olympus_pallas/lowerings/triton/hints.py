@@ -40,7 +40,7 @@ def _num_programs(builder: TritonBuilder, *, axis: int) -> Any:
 
 
 def _hinted(attribute: str) -> Any:
-    """Returns the rule of a hint about integers, which sets an attribute of the operation."""
+    """Returns the rule of a hint about integers: an attribute of the operation that made them."""
 
     def rule(builder: TritonBuilder, x: Any, *, values: Sequence[int]) -> Any:
         owner = x.owner

@@ -116,7 +116,7 @@ def store_places(
 
 
 def _is_used(builder: TritonBuilder) -> bool:
-    """Returns whether another equation or a result uses the equation's result."""
+    """Returns whether the program uses the result of the equation that is being lowered."""
     return builder.equation.outvars[0] in builder.used
 
 

@@ -104,7 +104,7 @@ def _row_major(aval: Any) -> list[int]:
 def _leading_axes(grid: Sequence[int]) -> int:
     """Returns the number of leading axes of the grid that share the first hardware axis.
 
-    The two other hardware axes are short.
+    The second and the third hardware axis take one axis each, of limited size.
     """
     leading = max(len(grid) - 2, 1)
     while any(size > _LONGEST_AXIS for size in grid[leading:]):

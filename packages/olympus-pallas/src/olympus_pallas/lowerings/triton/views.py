@@ -217,7 +217,7 @@ class _Offsets:
 
     Attributes:
       uniform: the part that is the same for all elements; None for 0.
-      varying: the part that differs, in the shape of the elements; None for 0.
+      varying: the part that differs between elements, of the elements' shape; None for 0.
       inside: whether each element lies inside of the array; None where all do.
     """
 
