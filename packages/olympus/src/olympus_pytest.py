@@ -26,7 +26,7 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
-    """Turns the flag ``olympus_tiers`` on, for this process and those that it starts."""
+    """Turns the flag ``olympus_tiers`` on, for this process and its subprocesses."""
     if config.getoption("olympus_tiers"):
         os.environ[_VARIABLE] = "1"
         flags = sys.modules.get("olympus_ir.settings.config_flags")

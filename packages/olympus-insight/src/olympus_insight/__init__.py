@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports on programs: the causes of repeated traces, memory, costs, and pictures.
+"""Reports on programs: memory, costs, pictures, and the causes of repeated traces.
 
-This module imports no report. The first use of a name loads its module.
+Importing this package loads no report. The first use of a name imports its module.
 """
 
 from olympus_ir.diagnostics.source_info import register_library_folder

@@ -111,7 +111,7 @@ Contents = dict[Index, set[int]]
 
 
 class _Walk:
-    """Walk through the computations of a module in order of execution, which follows buffers."""
+    """Follows buffers through the computations of a module, in order of execution."""
 
     def __init__(self, module: Module, allocations: list[Allocation]) -> None:
         self.module = module
@@ -201,7 +201,7 @@ def lifetimes_of(module: Module, allocations: list[Allocation]) -> Lifetimes:
     for allocation in allocations:
         for buffer in allocation.buffers:
             start = walk.defined.get(buffer.id)
-            if start is None:  # the buffer is defined in a computation that does not run by itself
+            if start is None:  # defined inside another instruction, such as a fusion
                 continue
             last = end if buffer.id in returned else max(walk.readers[buffer.id], default=start)
             live[buffer.id] = start, max(start, last)

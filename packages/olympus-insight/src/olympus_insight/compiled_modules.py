@@ -15,7 +15,7 @@ from .protobufs import Message
 
 __all__ = ["Computation", "Instruction", "Module", "Shape", "module_of", "read_module"]
 
-# The numbers of XLA's element types, with the names and bits of the dtypes.
+# Maps the number of each element type of XLA to the dtype's name and its bits per element.
 _ELEMENT_TYPES = {
     1: ("bool", 8),
     2: ("int8", 8),
@@ -89,8 +89,8 @@ class Instruction(NamedTuple):
       called: the ids of the computations that it calls.
       tuple_index: the part that a ``get-tuple-element`` takes.
       parameter: the position of a parameter.
-      contracted: the dimensions of the first factor over which a product of matrices sums.
-      output_axis: the dimension of a convolution's kernel that gives the features of the result.
+      contracted: the contracting dimensions of the first operand of a matrix product.
+      output_axis: the output feature dimension of a convolution's kernel.
     """
 
     id: int
@@ -196,7 +196,7 @@ def _orders(schedule: Message) -> dict[int, list[int]]:
 
 
 def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
-    """Returns the lines of each stack frame and of the frames around it, by frame number from 1."""
+    """Returns the stack of lines of each frame, innermost first; frame 0 has an empty stack."""
     files, functions = index.texts(1), index.texts(2)
 
     def name(names: list[str], number: int) -> str:

@@ -48,7 +48,7 @@ class Trace(NamedTuple):
 
     Attributes:
       function: the function's name and line.
-      number: the number of the trace among the traces of the function, from 1.
+      number: the position of the trace among the traces of the function, counted from 1.
       line: the line of the call; None if it is not known.
       seconds: the duration of the trace.
       arguments: a text ``name: type`` for each argument.
@@ -70,7 +70,7 @@ class Trace(NamedTuple):
 class Explanation:
     """The traces of functions, with the cause of each.
 
-    As a context manager, it covers the traces and compilations inside the ``with`` block.
+    As a context manager, an explanation covers the traces and compilations in the ``with`` block.
 
     Attributes:
       traces: the traces, in order, grouped by function.
@@ -177,8 +177,8 @@ class _Explain:
     in each iteration. The first trace of the new function then has a cause, too. Calls of compiled
     functions record nothing; only traces and compilations do.
 
-    Without a function, the report covers all functions of the user's program. It is also a context
-    manager that covers the traces inside the ``with`` block.
+    Without a function, the report covers all functions of the user's program. The report is also a
+    context manager that covers the traces inside the ``with`` block.
 
     The most similar earlier trace is chosen by a heuristic: the one with the fewest differences.
 

@@ -30,7 +30,7 @@ class Node:
     Attributes:
       key: the name of the box's element in the page.
       lines: the text.
-      color: the color of its inside.
+      color: the color that fills the box.
       tooltip: the text under the pointer.
       opens: the name of the part of the page that a click on the box opens; empty for none.
       kind: the CSS class of the box's element.

@@ -287,7 +287,7 @@ class _Analysis:
         return "residual" if self._gap(buffer) else "temporary"
 
     def _gap(self, buffer: Buffer) -> tuple[int, int] | None:
-        """Returns the last forward and the first backward use of a residual; None for others."""
+        """Returns a residual's last forward and first backward use; None for other buffers."""
         order = self.lifetimes.order
         if buffer.id not in self.lifetimes.live:
             return None

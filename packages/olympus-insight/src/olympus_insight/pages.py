@@ -55,7 +55,7 @@ def _cell(value: object) -> str:
 
 
 def fragment(*parts: str) -> str:
-    """Returns a piece of a page with its style."""
+    """Returns pieces of HTML as one element that contains its style sheet."""
     return f'<div class="olympus"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 

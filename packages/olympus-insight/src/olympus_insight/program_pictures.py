@@ -71,8 +71,8 @@ class Picture:
 def show(fun: Any, *args: PyTree, **kwargs: PyTree) -> Picture:
     """Draws a program as a graph, or the placement of an array over devices.
 
-    Equations are boxes, and arrays are arrows with their types. The color of a box tells which
-    share of the arithmetic operations it does, by a heuristic estimate. Calls and loops have a
+    Equations are boxes, and arrays are arrows with their types. The color of a box shows the
+    equation's share of the arithmetic operations, by a heuristic estimate. Calls and loops have a
     thick border; a click opens the program inside. Arguments on several devices are drawn as well.
 
     Args:

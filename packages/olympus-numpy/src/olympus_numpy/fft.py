@@ -319,7 +319,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Returns the inverse of `hfft`: the first half of a symmetric array.
+    """Returns the inverse of `hfft`: the first half of a Hermitian-symmetric array.
 
     Args:
       a: an array of real numbers.
@@ -588,10 +588,10 @@ def fftfreq(
       n: the length of the transform.
       d: the distance between samples.
       dtype: the dtype of the result; the default float dtype if it is None.
-      device: where to put the result.
+      device: the device or sharding to put the result on.
 
     Returns:
-      An array of shape ``(n,)`` and of the dtype.
+      An array of shape ``(n,)`` and of the requested dtype.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -613,10 +613,10 @@ def rfftfreq(
       n: the length of the transform.
       d: the distance between samples.
       dtype: the dtype of the result; the default float dtype if it is None.
-      device: where to put the result.
+      device: the device or sharding to put the result on.
 
     Returns:
-      An array of shape ``(n // 2 + 1,)`` and of the dtype.
+      An array of shape ``(n // 2 + 1,)`` and of the requested dtype.
 
     Example:
       >>> import olympus_numpy as jnp

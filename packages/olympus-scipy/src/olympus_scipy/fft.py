@@ -210,7 +210,7 @@ def _transformed(x: Any, type: int, norm: str, n: int | None, axis: int) -> Any:
 
 
 def _scaled(result: Any, norm: str, size: int) -> Any:
-    """Scales a transform with period ``size`` as the norm requires."""
+    """Scales a transform of period ``size`` according to the norm."""
     factor = {"backward": 1.0, "forward": 1.0 / size, "ortho": 1.0 / math.sqrt(size)}[norm]
     return result if factor == 1.0 else result * np.asarray(factor, result.dtype)
 

@@ -158,7 +158,7 @@ def _within(places: Any, old: int, weights: Any) -> Array:
 
 
 def _clamped_cubic_weights(places: Any, positions: Any) -> Any:
-    """Returns the weights of PyTorch's bicubic resampling, of four samples with repeated border."""
+    """Returns the weights of PyTorch's bicubic resampling, which repeats the border samples."""
     weights = onp.zeros_like(places - positions)
     for offset in range(-1, 3):
         neighbour = onp.floor(places) + offset

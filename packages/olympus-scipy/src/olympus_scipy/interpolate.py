@@ -26,8 +26,8 @@ _METHODS = ("linear", "nearest")
 class RegularGridInterpolator:
     """Interpolator of values on a rectangular grid.
 
-    Unlike SciPy's interpolator, it does not support ``bounds_error=True`` or the spline methods. It
-    is a pytree of its arrays, and can be an argument of transformed functions.
+    Unlike SciPy's interpolator, it does not support ``bounds_error=True`` or the spline methods. An
+    interpolator is a pytree of its arrays, so it can be an argument of transformed functions.
 
     Args:
       points: for each dimension the increasing grid coordinates, an array of shape (n,).
@@ -158,7 +158,7 @@ def _flattened(interpolator: RegularGridInterpolator) -> tuple[tuple[Any, ...], 
 
 
 def _unflattened(options: tuple[str, bool], arrays: tuple[Any, ...]) -> RegularGridInterpolator:
-    """Makes an interpolator of any leaves, without the checks of its constructor."""
+    """Makes an interpolator from leaves of any type, without the constructor's checks."""
     interpolator = object.__new__(RegularGridInterpolator)
     interpolator.method, interpolator.bounds_error = options
     interpolator.grid, interpolator.values, interpolator.fill_value = arrays

@@ -11,7 +11,7 @@ import re
 
 __all__ = ["with_public_names"]
 
-# The public modules that have everything that examples import from the inner modules.
+# Maps each inner module that examples import from to the public module that replaces it.
 _MODULES = {
     "olympus_autodiff": "olympus",
     "olympus_batching": "olympus",
@@ -43,9 +43,9 @@ _MODULES = {
     "olympus_xla": "olympus",
     "olympus_xla.platforms.topologies": "olympus.experimental.topologies",
 }
-# Names that olympus_ir exports, and the public modules that have them.
+# Maps names that examples import from `olympus_ir` to their public modules.
 _OF_IR = {"ShapeDtypeStruct": "olympus", "lax": "olympus", "ShapedArray": "olympus.core"}
-# Names in the inner modules above that no public module has.
+# Names in the inner modules above that are not public.
 _INNER = frozenset(("extend_axes",))
 
 _IMPORT = re.compile(

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faces of functions and classes of inner packages: names and wrappers that users see.
+"""Presents functions and classes of inner packages under the public modules' names.
 
-The public modules present the objects of inner packages. A function is presented as a wrapper that
+The public modules present the objects of inner packages. The face of a function is a wrapper that
 hides the library's frames in errors. Functions and classes get the name of the public module as
-their ``__module__``, so that messages, ``help()`` and pickles refer to it. An inner package exports
-the same wrapper. Only the instruction set exports the functions themselves, which all rules call.
+their ``__module__``, so that messages, ``help()`` and pickles refer to the public module. Inner
+packages export the same wrappers. Only `olympus_ir` exports the functions themselves, because rules
+call them.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ else:
 
 __all__ = ["face", "missing_name", "present"]
 
-# The public modules of some classes, by name. Most programs use these classes under another name,
-# or without naming them.
+# Maps names of classes to their public modules. Without an entry, a class gets the first public
+# module that presents the class under its own name.
 _HOMES = {"PartitionSpec": "olympus.sharding"}
 
 # A cache of the wrapper of each inner function. Functions of modules are never deleted.
@@ -59,7 +60,7 @@ def face(module: str, name: str, value: Any) -> Any:
         return _wrappers.get(value) or _wrapper(module, name, value)
     if isinstance(value, type):
         home = _HOMES.get(value.__qualname__)
-        if home is not None or value.__qualname__ == name:  # pickles find a class by this name
+        if home is not None or value.__qualname__ == name:  # pickles find classes by name
             value.__module__ = home or module
             _publish_docstrings(value, *vars(value).values())
     elif callable(value) and "__module__" in getattr(value, "__dict__", ()):
@@ -72,7 +73,7 @@ def _publish_docstrings(*values: Any) -> None:
     """Rewrites the examples in docstrings, so that they import from the public modules."""
     for value in values:
         docstring = getattr(value, "__doc__", None)
-        # Few docstrings have imports to change. This fast test spares the others the replacement.
+        # Few docstrings have imports to rewrite. This test skips the others quickly.
         if isinstance(docstring, str) and " olympus_" in docstring:
             # The docstring of a compiled function cannot be replaced.
             with contextlib.suppress(AttributeError, TypeError):
@@ -85,7 +86,7 @@ def _is_inner(value: Any) -> bool:
 
 
 def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
-    """Returns a function's wrapper; the function itself if it is a wrapper."""
+    """Returns a function's wrapper, or the function itself if the function is a wrapper already."""
     package = function.__module__.partition(".")[0]
     wrapped = function if is_boundary(function) else api_boundary(function)
     wrapped.__module__ = module
@@ -104,7 +105,7 @@ def present(module: str) -> None:
 
     The error for a name that the module does not have suggests the name to use instead.
     """
-    if module not in sys.modules:  # a module that contains only aliases
+    if module not in sys.modules:  # a module of aliases in `compat`
         return
     names = vars(sys.modules[module])
     faces = {name: face(module, name, value) for name, value in names.items() if name[0] != "_"}
@@ -123,7 +124,7 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
     Args:
       module: the module.
       name: the name that was looked up.
-      names: a function that returns the names that the module has.
+      names: returns the names of the module, for suggestions.
     """
     text = f"module {module!r} has no attribute {name!r}"
     if not name.startswith("__"):  # Python and libraries look up many special names
@@ -132,6 +133,6 @@ def missing_name(module: str, name: str, names: Callable[[], list[str]]) -> Attr
     return AttributeError(text)
 
 
-# Programs show errors without importing `olympus.errors`, so the classes get their faces here.
+# Errors may be shown before `olympus.errors` is imported, so their classes get their faces here.
 for _name in errors.__all__:
     face("olympus.errors", _name, getattr(errors, _name))

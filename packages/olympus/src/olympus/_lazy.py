@@ -42,11 +42,11 @@ def lazy_attributes(
       sources: maps each name to the ``"module"`` that has it, or to ``"module:other_name"``.
       submodules: modules below this one.
       fallback: a function that returns the value of any other name, or raises `AttributeError`.
-      deprecated: maps names that have moved, as ``sources`` does; each use of them warns.
+      deprecated: maps deprecated names, as ``sources`` does; each use of such a name warns.
 
     Returns:
-      The two functions. The module keeps the values that they find, so they run once for each
-      name that is not deprecated.
+      The functions ``__getattr__`` and ``__dir__``. The module stores each value found, so
+      ``__getattr__`` runs once for each name. Deprecated names are not stored.
     """
     moved = deprecated or {}
     present(module_name)
@@ -106,7 +106,7 @@ def _deprecation(module_name: str, name: str, source: str) -> str:
 
 
 def names_from(module: str, *names: str) -> dict[str, str]:
-    """Returns the sources of names that one module has; ``"public=private"`` renames a name."""
+    """Returns ``sources`` for names of one module; ``"public=private"`` renames a name."""
     sources = {}
     for name in names:
         public, _, private = name.partition("=")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preparation of arguments for transformations: fixed and donated positions, flattening."""
+"""Preparation of arguments for transformations: argument positions, donation and flattening."""
 
 from . import _lazy
 

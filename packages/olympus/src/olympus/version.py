@@ -5,7 +5,7 @@ from .__about__ import __version__ as __version__
 
 
 def version_info(version: str) -> tuple[int, ...]:
-    """Returns the numbers of a version.
+    """Returns the numeric components of a version.
 
     Example:
         >>> version_info("0.10.2")

@@ -110,7 +110,7 @@ def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]
     """Returns ``copy``, ``order`` and ``ndmin`` of `array`; warns about positional arguments.
 
     Args:
-      args: the first of these three arguments, given by position, which is deprecated.
+      args: as many of the three arguments, in order, as the call gives by position.
       defaults: the values of all three for a call that gives none by position.
     """
     if len(args) > len(defaults):

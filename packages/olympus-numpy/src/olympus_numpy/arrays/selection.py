@@ -253,7 +253,7 @@ def piecewise(
             f"with {count} condition(s), either {count} or {count + 1} functions are expected; got "
             f"{functions}"
         )
-    # For each element, the number of the last condition that holds, counted from 1; 0 if none does.
+    # For each element, the index of the last condition that holds, counted from 1; 0 if none holds.
     conditions = [convert(asarray(condition), np.dtype(bool)) for condition in conditions]
     shape = broadcast_shapes(x.shape, *(condition.shape for condition in conditions))
     number = zeros(shape, dtype=np.int32)

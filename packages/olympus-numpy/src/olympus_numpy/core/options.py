@@ -10,7 +10,7 @@ __all__ = ["is_among"]
 
 
 def is_among(value: Any, choices: Container[Any]) -> bool:
-    """Returns whether an option is one of the choices; values that cannot be hashed are not.
+    """Returns whether an option is one of the choices; False for unhashable values.
 
     Example:
       >>> is_among("full", ("full", "same")), is_among({}, {"full": 0})

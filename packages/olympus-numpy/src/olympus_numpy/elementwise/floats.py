@@ -73,7 +73,7 @@ def _refuse_complex(name: str, dtype: Any) -> None:
 
 @inlined()
 def floor(x: ArrayLike, /) -> Array:
-    """Returns the largest integers not above the numbers, in their dtype.
+    """Rounds down to integers, elementwise; the dtype does not change.
 
     Args:
       x: an array or scalar of real numbers.
@@ -92,7 +92,7 @@ def floor(x: ArrayLike, /) -> Array:
 
 @inlined()
 def ceil(x: ArrayLike, /) -> Array:
-    """Returns the smallest integers not below the numbers, in their dtype.
+    """Rounds up to integers, elementwise; the dtype does not change.
 
     Args:
       x: an array or scalar of real numbers.
@@ -111,7 +111,7 @@ def ceil(x: ArrayLike, /) -> Array:
 
 @outlined()
 def trunc(x: ArrayLike) -> Array:
-    """Returns the numbers without their fractions, in their dtype.
+    """Rounds toward zero to integers, elementwise; the dtype does not change.
 
     Args:
       x: an array or scalar of real numbers.
@@ -448,7 +448,7 @@ def _frexp_jvp(primals: Any, tangents: Any) -> Any:
 
 @outlined()
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """Splits numbers into mantissas between 1/2 and 1 and exponents of two.
+    """Splits numbers into ``mantissa * 2 ** exponent`` with ``0.5 <= abs(mantissa) < 1``.
 
     Args:
       x: an array or scalar of real numbers.

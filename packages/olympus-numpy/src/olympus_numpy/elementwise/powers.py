@@ -44,7 +44,7 @@ __all__ = [
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1`` to the power of ``x2``, elementwise.
 
-    An exponent that is a Python integer is compiled in.
+    An exponent that is a Python integer becomes a constant of the compiled program.
 
     Args:
       x1: the base.
@@ -106,7 +106,7 @@ _power = compiled(_raised, inline=True, name="power")
 pow = power
 
 
-# The number of low bits of an exponent that count. An exponent above 63 makes 64-bit integers
+# The number of low bits of an exponent that are used. An exponent above 63 makes 64-bit integers
 # overflow, unless the base is 0, 1 or -1. The powers of these three bases are correct nevertheless.
 _EXPONENT_BITS = 6
 

@@ -368,7 +368,7 @@ def _sinc_at_zero_jvp(primals: Any, tangents: Any) -> Any:
 
 
 def _sinc_derivative_at_zero(x: Any, order: int) -> Any:
-    """Returns the derivative of an order of ``sin(x) / x`` at zero, from its power series."""
+    """Returns the derivative of order ``order`` of ``sin(x) / x`` at zero."""
 
     @custom_jvp
     def derivative(x: Any) -> Any:

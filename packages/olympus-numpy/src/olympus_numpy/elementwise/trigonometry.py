@@ -103,7 +103,7 @@ def tan(x: ArrayLike, /) -> Array:
 
 @inlined()
 def arcsin(x: ArrayLike, /) -> Array:
-    """Returns the angles in radians whose sine is given, elementwise; NaN outside [-1, 1].
+    """Returns the inverse sine in radians, elementwise; NaN for real numbers outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.
@@ -125,7 +125,7 @@ asin = arcsin
 
 @inlined()
 def arccos(x: ArrayLike, /) -> Array:
-    """Returns the angles in radians whose cosine is given, elementwise; NaN outside [-1, 1].
+    """Returns the inverse cosine in radians, elementwise; NaN for real numbers outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.
@@ -147,7 +147,7 @@ acos = arccos
 
 @inlined()
 def arctan(x: ArrayLike, /) -> Array:
-    """Returns the angles in radians whose tangent is given, elementwise.
+    """Returns the inverse tangent in radians, elementwise.
 
     Args:
       x: an array or scalar of numbers.
@@ -248,7 +248,7 @@ asinh = arcsinh
 
 @inlined()
 def arccosh(x: ArrayLike, /) -> Array:
-    """Returns the inverse hyperbolic cosine, elementwise; NaN below 1.
+    """Returns the inverse hyperbolic cosine, elementwise; NaN for real numbers below 1.
 
     Args:
       x: an array or scalar of numbers.
@@ -270,7 +270,7 @@ acosh = arccosh
 
 @inlined()
 def arctanh(x: ArrayLike, /) -> Array:
-    """Returns the inverse hyperbolic tangent, elementwise; NaN outside [-1, 1].
+    """Returns the inverse hyperbolic tangent, elementwise; NaN for reals outside [-1, 1].
 
     Args:
       x: an array or scalar of numbers.

@@ -115,9 +115,10 @@ def vectorize(
       the dimensions that the signature names.
 
     Raises:
-      TypeError: if ``excluded`` contains anything but integers and strings. The returned function
-        raises it if the number of arguments does not match the signature.
-      ValueError: if ``excluded`` contains a negative position or one without an argument.
+      TypeError: if ``excluded`` contains anything but integers and strings, or if a call has
+        another number of arguments than the signature.
+      ValueError: if ``excluded`` contains a negative position, or a position for which a call has
+        no argument.
 
     Example:
       >>> from olympus_numpy import array, dot
@@ -175,8 +176,8 @@ def _apply(
     loop_shapes = [
         array.shape[: array.ndim - len(names)] for array, names in zip(arrays, inputs, strict=True)
     ]
-    # Operands without dimensions broadcast in every mode of rank promotion. The other operands
-    # should have equally many loop dimensions.
+    # The ranks of loop shapes are compared for all operands except scalars, which broadcast in
+    # every mode of rank promotion.
     ranked = [loop for loop, array in zip(loop_shapes, arrays, strict=True) if array.ndim]
     check_ranks(f"vectorize {context}", [array.shape for array in arrays], ranked)
     loop_shape = broadcast_shapes(*loop_shapes)
@@ -192,7 +193,7 @@ def _apply(
         return results
 
     call = checked
-    unmapped = []  # loop dimensions of size zero or one in all arguments
+    unmapped = []  # loop dimensions of size one
     for dim in reversed(range(len(loop_shape))):
         in_axes = tuple(0 if _is_mapped(shape, loop_shape, dim) else None for shape in loop_shapes)
         if loop_shape[dim] == 1 or all(axis is None for axis in in_axes):

@@ -99,7 +99,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
 
 
 def _single(index: Any) -> Any:
-    """Checks that an index other than a tuple is no sequence, and returns the index."""
+    """Checks that an index other than a tuple is not a sequence, and returns the index."""
     if index.__class__ is list or (
         isinstance(index, Sequence) and not isinstance(index, str | bytes | Array)
     ):

@@ -76,7 +76,7 @@ def _scatter_at(
         )
         return _combine(operation, x, factors)
     x, values = ensure_array(x), to_array(values)
-    if not is_staging() or np.ndim(values):  # scalars of the host become literals of the program
+    if not is_staging() or np.ndim(values):  # host scalars become literals
         values = ensure_array(values)
     dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
     plan = gather_plan(x.shape, layout, list(operands), wrap_negative_indices)
@@ -194,8 +194,8 @@ class IndexedUpdate:
 
     * ``indices_are_sorted`` and ``unique_indices``, promises that let the compiler make the update
       faster;
-    * ``mode``, for indices out of range: ``"drop"`` (the default: their updates are left out),
-      ``"clip"`` (they are moved to the edge) or ``"promise_in_bounds"``;
+    * ``mode``, for indices out of range: ``"drop"``, the default, ignores their updates; ``"clip"``
+      moves the indices to the edge; ``"promise_in_bounds"`` promises that there are none;
     * ``wrap_negative_indices``, whether negative indices count from the end.
 
     Where an index occurs several times, `add`, `multiply`, `min` and `max` apply all its updates,
@@ -628,7 +628,7 @@ class IndexedUpdate:
     ) -> Array:
         """Returns the array with an elementwise function applied to the elements at the index.
 
-        If an index occurs several times, the function is applied as many times.
+        If an index occurs n times, the function is applied n times.
 
         Args:
           func: an elementwise function of arrays.

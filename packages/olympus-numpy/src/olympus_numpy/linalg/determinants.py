@@ -75,7 +75,7 @@ def _slogdet_qr(a: Any) -> tuple[Any, Any]:
     packed, taus = lax_linalg.geqrf(a)
     diagonal = _diagonal(packed)
     # A real Householder reflection has determinant -1; with a zero factor ``tau`` it is the
-    # identity. A complex one has the determinant 1 - tau * |v|**2.
+    # identity. A complex reflection has determinant 1 - tau * |v|**2.
     vectors = matrices.tril(packed, -1)
     lengths = 1 + (lax.abs(vectors) ** 2).sum(axis=-2)[..., : taus.shape[-1]]
     reflections = (1 - taus * lengths.astype(taus.dtype)).prod(axis=-1)
@@ -155,8 +155,8 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
     """JVP rule of `det`: the tangent is the trace of ``adjugate(a) @ da``, also for singular ``a``.
 
     Elimination without exchanges of columns may leave several zeros on the diagonal although the
-    adjugate is not zero. Such matrices are eliminated again after a reflection of their rows, whose
-    determinant is -1.
+    adjugate is not zero. Such matrices are multiplied by a reflection, whose determinant is -1, and
+    eliminated again.
     """
     (a,), (da,) = primals, tangents
     value, slope, is_lost = _det_by_elimination(a, da, 0.0)

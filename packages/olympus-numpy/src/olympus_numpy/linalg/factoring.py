@@ -180,7 +180,7 @@ _eigvals = compiled(_eigvals_of, name="eigvals")
 def eigvals(a: ArrayLike) -> Array:
     """Returns the complex eigenvalues of general matrices, in no particular order.
 
-    They can be differentiated wherever they differ from each other.
+    Eigenvalues can be differentiated where they are distinct.
 
     Args:
       a: square matrices.

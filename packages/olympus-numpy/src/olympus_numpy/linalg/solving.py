@@ -327,15 +327,15 @@ _lstsq = compiled(_lstsq_of, ("numpy_resid",), name="_lstsq")
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """Solves ``a @ x = b`` by least squares; the shortest ``x`` if there are several.
+    """Solves ``a @ x = b`` by least squares; returns the ``x`` of smallest norm.
 
     Args:
       a: a matrix.
       b: the right-hand side, a vector or a matrix.
       rcond: singular values up to this fraction of the largest one count as zero. The default is
         the dtype's precision times the larger of the two sizes.
-      numpy_resid: whether the residuals are empty if the rank is not full, as NumPy's are. This
-        depends on the values, so the function cannot be compiled then.
+      numpy_resid: whether the residuals are empty if the rank is not full, as in NumPy. The rank
+        depends on values, so such a call cannot be compiled.
 
     Returns:
       The solution, the sums of squared residuals, the rank of ``a`` and its singular values.

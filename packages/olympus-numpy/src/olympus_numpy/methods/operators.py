@@ -50,7 +50,7 @@ def _refused(symbol: str | None, left: Any, right: Any, other: Any) -> Any:
     """Returns ``NotImplemented`` for an operand that is neither an array nor a scalar.
 
     Args:
-      symbol: the operator, for the error message; None if containers are no error.
+      symbol: the operator, for the error message; None to raise no error for containers.
       left: the left operand.
       right: the right operand.
       other: the operand that is neither an array nor a scalar.

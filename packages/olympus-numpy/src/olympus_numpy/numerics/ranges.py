@@ -299,7 +299,7 @@ def linspace(
     Args:
       start: the first number, or an array of first numbers.
       stop: the last number, or an array of last numbers.
-      num: how many numbers to return.
+      num: the number of values to return.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       retstep: whether to return the distance of the numbers, too.
       dtype: the dtype; floating by default.
@@ -356,7 +356,7 @@ def logspace(
     Args:
       start: the first exponent.
       stop: the last exponent.
-      num: how many numbers to return.
+      num: the number of values to return.
       endpoint: whether the last exponent is ``stop``; otherwise it comes before ``stop``.
       base: the base.
       dtype: the dtype; floating by default.
@@ -408,7 +408,7 @@ def geomspace(
     Args:
       start: the first number, not zero.
       stop: the last number, not zero and of the same sign.
-      num: how many numbers to return.
+      num: the number of values to return.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.

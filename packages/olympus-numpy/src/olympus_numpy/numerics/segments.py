@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over segments: rows of an array with the same segment number."""
+"""Reductions over segments: rows of an array with the same segment id."""
 
 from __future__ import annotations
 

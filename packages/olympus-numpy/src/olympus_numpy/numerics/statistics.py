@@ -247,7 +247,7 @@ def histogram(
     return counts, edges
 
 
-# Heuristic: `_places_in_even` saves time from this array size on, up to this number of edges.
+# Heuristic: the array size from which `_places_in_even` saves time, and the most edges for it.
 _SMALLEST_SIZE = 4096
 _MOST_EDGES = 1 << 20
 

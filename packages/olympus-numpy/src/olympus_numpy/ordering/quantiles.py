@@ -150,8 +150,8 @@ def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "nearest":
         nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
-    # "inverted_cdf" gives the smallest element for which at least the requested fraction of the
-    # elements is not larger.
+    # "inverted_cdf" gives the smallest element x such that at least the requested fraction of the
+    # elements is <= x.
     one = np.ones((), place.dtype)
     count = lax.add(last, one)
     fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))

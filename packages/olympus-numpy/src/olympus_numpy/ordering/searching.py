@@ -196,7 +196,7 @@ _digitize = compiled(_digitized, ("right", "method"), name="digitize")
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
-    """Returns the number of the bin that each value falls into.
+    """Returns the index of the bin that each value falls into.
 
     Args:
       x: an array.

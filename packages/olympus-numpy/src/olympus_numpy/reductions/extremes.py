@@ -249,7 +249,7 @@ _argmin = compiled(_argmin_of, ("axis", "keepdims"), inline=True, name="_argmin"
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the first index of the largest element along an axis, or of a NaN.
+    """Returns the index of the first largest element along an axis; NaN counts as the largest.
 
     Args:
       a: an array.
@@ -276,7 +276,7 @@ def argmax(
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Returns the first index of the smallest element along an axis, or of a NaN.
+    """Returns the index of the first smallest element along an axis; NaN counts as the smallest.
 
     Args:
       a: an array.

@@ -300,7 +300,7 @@ def qr_multiply(
     overwrite_a: bool = False,
     overwrite_c: bool = False,
 ) -> tuple[Array, ...]:
-    """Computes ``a = q @ r``, and multiplies a matrix by ``q`` without forming it.
+    """Computes ``a = q @ r``, and multiplies a matrix by ``q`` without forming ``q``.
 
     Args:
       a: a matrix of shape (m, n).

@@ -43,7 +43,7 @@ def eigh(
     Args:
       a: the matrices, of shape (..., n, n).
       b: must be None; generalized problems are not supported.
-      lower: whether to read the lower triangle of the Hermitian part of ``a``.
+      lower: has no effect: the Hermitian part of ``a`` is used.
       eigvals_only: whether to return eigenvalues alone.
       overwrite_a: ignored.
       overwrite_b: ignored.

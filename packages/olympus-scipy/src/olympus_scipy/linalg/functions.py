@@ -73,7 +73,7 @@ def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
             return low
         if degree == 9:
             return low + chosen[4] * powers[4]
-        # For degree 13, the higher terms are a multiple of the sixth power.
+        # For degree 13, the higher terms have the common factor ``a**6``.
         high = sum(c * p for c, p in zip(chosen[4:], powers[1:], strict=False))
         return low + _matmul(powers[3], high)
 

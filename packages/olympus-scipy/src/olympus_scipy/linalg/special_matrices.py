@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices given by a formula or by a few numbers."""
+"""Matrices of special form: Toeplitz, companion, Hilbert, Pascal, Hadamard and others."""
 
 from __future__ import annotations
 

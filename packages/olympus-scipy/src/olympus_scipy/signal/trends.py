@@ -33,8 +33,8 @@ def detrend(
       data: an array of numbers.
       axis: the axis along which to remove the trend.
       type: ``"linear"`` or ``"constant"``.
-      bp: the breakpoints, indices along the axis. Each part between two breakpoints has a linear
-        trend of its own; the mean is that of the whole.
+      bp: the breakpoints, indices along the axis. Each part between two breakpoints has its own
+        linear trend. For ``"constant"``, breakpoints are ignored.
       overwrite_data: must be None, since arrays are immutable.
 
     Returns:
@@ -63,7 +63,7 @@ def detrend(
 
 
 def _bounds(bp: Any, size: int) -> tuple[int, ...]:
-    """Returns the places where parts with trends of their own begin, and the end of the last."""
+    """Returns the indices where the parts with separate trends begin, followed by ``size``."""
     points = np.atleast_1d(np.asarray(bp))
     if points.size and points.dtype.kind not in "biu":
         raise TypeError(f"The breakpoints `bp` of detrend must be integers, got {bp!r}.")

@@ -167,8 +167,8 @@ def _chebwin(size: int, attenuation: float) -> np.ndarray:
 def _dpss(size: int, bandwidth: float) -> np.ndarray:
     """Returns the first discrete prolate spheroidal sequence; Slepian, Bell Syst. Tech. J. (1978).
 
-    It is the eigenvector of the largest eigenvalue of a tridiagonal matrix. It is scaled to maximum
-    one for odd sizes, and approximately so for even sizes.
+    It is the eigenvector of the largest eigenvalue of a tridiagonal matrix. Its maximum is one for
+    odd sizes, and approximately one for even sizes.
     """
     places = np.arange(size, dtype=float)
     diagonal = ((size - 1 - 2 * places) / 2) ** 2 * np.cos(2 * np.pi * bandwidth / size)

@@ -295,7 +295,7 @@ def _minimal_residuals(restart: int) -> Method:
             basis, images = state
             vector = precondition(operator(basis[:, k]))
             length = _norm(vector)
-            # The vector is orthogonalised twice, since once leaves too large components along the
+            # The vector is orthogonalized twice: a single pass leaves large components along the
             # earlier vectors.
             column = jnp.zeros((size + 1,), x.dtype)
             for _ in range(2):

@@ -37,9 +37,9 @@ def _floats(name: str, value: Any, size: int | None = None) -> Any:
 
 
 def _chosen(flag: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """Returns one of two arrays of vectors: the first where ``flag`` is true.
+    """Returns the vectors of ``one()`` where ``flag`` is true, and of ``other()`` elsewhere.
 
-    A flag may be traced, or an array with one flag for each vector.
+    The flag may be traced, or an array with one flag for each vector.
     """
     if not isinstance(flag, Array | np.ndarray):
         return one() if flag else other()
@@ -137,7 +137,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_quat(cls, quat: Any) -> Rotation:
-        """Returns the rotations of quaternions, real part last; they are normalized."""
+        """Normalizes quaternions, real part last, and returns their rotations."""
         return cls(quaternions.normalized(_floats("from_quat", quat, 4)))
 
     @classmethod
@@ -283,7 +283,7 @@ class Rotation(NamedTuple):
 
 
 def _axes(seq: str) -> tuple[list[int], bool]:
-    """Returns the numbers of the axes in ``seq``, and whether the rotations are extrinsic.
+    """Returns the indices of the axes in ``seq``, and whether the rotations are extrinsic.
 
     Raises:
       ValueError: a letter is unknown or follows itself, or upper and lower case are mixed.

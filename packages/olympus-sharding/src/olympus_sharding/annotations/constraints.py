@@ -51,11 +51,11 @@ __all__ = [
 ]
 
 # Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
-# compiler's order; ``context_mesh``, the current mesh where the equation was made; and
+# compiler's order; ``context_mesh``, the current mesh when the equation was made; and
 # ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
 sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
-# Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices where
-# the user gave one; ``source_mesh``, the current mesh where the operand was made.
+# Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices, or
+# None if the user gave none; ``source_mesh``, the current mesh when the operand was made.
 reshard_p = Primitive("reshard", family="constraints")
 
 for _primitive in (sharding_constraint_p, reshard_p):
@@ -156,7 +156,7 @@ def _is_format(value: Any) -> bool:
 
 
 def _is_as_asserted(value: Any, given: Any) -> bool:
-    """Asserts that a value has the given spec if all axes are explicit; else returns False.
+    """Asserts that a value has the given spec; returns False if not all axes are explicit.
 
     Raises:
       AssertionError: all axes are explicit, but the value has another sharding.
@@ -374,7 +374,8 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
         own: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
         if type(own) is NamedSharding and own.mesh == sharding.mesh:
-            # An unconstrained dimension keeps its axes if the spec uses none of these axes.
+            # An unconstrained dimension stays split over its mesh axes, unless the spec uses one of
+            # them for another dimension.
             used = {
                 axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
             }
@@ -399,7 +400,7 @@ def _reshard_now(
     spec = dst_sharding.spec
     own = get_aval(operand).layout
     if spec.unreduced or (own is not None and own.spec.unreduced):
-        # An unreduced value is summed by a compiled program.
+        # Unreduced values must be summed, which needs a compiled program.
         with mesh_scope(dst_sharding.mesh):
             return jit(lambda value: reshard_p.bind(value, **params))(operand)
     return lax.device_put(operand, concrete_sharding(dst_sharding, concrete_mesh))

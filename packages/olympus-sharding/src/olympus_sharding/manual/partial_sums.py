@@ -4,7 +4,7 @@
 If types track variation, a value has one of four kinds along each manual axis. It is invariant,
 varying, unreduced (each device holds a term of a sum) or reduced (invariant, with an unreduced
 cotangent). The operations here convert between these kinds. The transpose of each operation is
-another one of them. Derivatives therefore postpone sums over devices as the program does.
+another of these operations. Derivatives therefore postpone sums over devices as the program does.
 """
 
 from __future__ import annotations

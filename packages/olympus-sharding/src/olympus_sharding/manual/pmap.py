@@ -79,8 +79,8 @@ def pmap(
 
     Raises:
       TypeError: ``fun`` is not callable, or axes are not ints or None.
-      ValueError: on the call, the mapped dimension is larger than the number of devices, or
-        arguments differ in its size.
+      ValueError: on the call, the mapped dimension is larger than the number of devices, or has
+        different sizes in the arguments.
 
     Example:
       >>> import numpy as np
@@ -144,7 +144,7 @@ def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class _Mapping:
-    """Function and the options of its mapping."""
+    """A function with the options of `pmap`."""
 
     def __init__(
         self,

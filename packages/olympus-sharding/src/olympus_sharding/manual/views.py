@@ -36,7 +36,7 @@ class Copies(NamedTuple):
         """Checks that the function does not close over the reference of a view.
 
         Raises:
-          ValueError: it closes over such a reference.
+          ValueError: the function closes over such a reference.
         """
         check_aliases(DebugInfo(info.traced_for, info.origin), closed_over, _bases(self.views))
 

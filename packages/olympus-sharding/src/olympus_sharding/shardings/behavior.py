@@ -88,7 +88,7 @@ def make_single_device_sharding(
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
-# Pickles refer to these functions, so that they do not depend on `__module__` of the C++ types.
+# Pickles refer to these functions and not to the C++ types, whose `__module__` may change.
 def _rebuild_named_sharding(*fields: Any) -> NamedSharding:
     return NamedSharding(*fields)
 

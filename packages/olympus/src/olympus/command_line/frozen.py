@@ -57,7 +57,7 @@ def _action(actions: Any, name: str, text: str, run: Any) -> argparse.ArgumentPa
 
 
 def _guarded(run: Any, options: argparse.Namespace) -> int:
-    """Runs an action; prints errors of the files and arguments, and returns 1 for them."""
+    """Runs an action and returns 0; for errors in files or arguments, prints them and returns 1."""
     try:
         run(olympus_export.load_frozen(options.file, untrusted=options.untrusted), options)
     except (OSError, ValueError) as error:
@@ -115,7 +115,7 @@ def _run(frozen: Any, options: argparse.Namespace) -> None:
 
 
 def _inputs(ports: Sequence[Any], given: Sequence[str]) -> list[np.ndarray]:
-    """Returns the arrays of the files, in the order of the inputs."""
+    """Loads the input files; returns their arrays in the order of ``ports``."""
     names = [port.name for port in ports]
     in_order = iter([text for text in given if text.partition("=")[0] not in names])
     by_name = {

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _LIBRARIES = ("jaxlib", "numpy", "ml-dtypes", "opt-einsum", "scipy")
-# Environment variables of programs of several processes. They set no flag.
+# Environment variables of multi-process programs, which set no flag.
 _OTHER_VARIABLES = {
     "OLYMPUS_COORDINATOR_ADDRESS",
     "OLYMPUS_COORDINATOR_SECRET",
@@ -214,7 +214,7 @@ def _device_problems() -> Iterator[Problem]:
 
 
 def flags_set() -> list[Flag]:
-    """Returns the flags that have another value than their default, or that a variable sets."""
+    """Returns the flags that a program or an environment variable has set."""
     flags = [config.flag(name) for name in config]
     return [flag for flag in flags if flag.origin != "default"]
 

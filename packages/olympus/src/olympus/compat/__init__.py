@@ -55,13 +55,13 @@ def installed() -> bool:
 
 
 def install(*, subprocesses: bool = True) -> ModuleType:
-    """Makes ``import jax`` mean OLYMPUS, in this process and in those that it starts.
+    """Makes ``import jax`` mean OLYMPUS, in this process and its subprocesses.
 
     A second call does nothing. The effect cannot be undone: modules imported as ``jax`` stay.
 
     Args:
-      subprocesses: whether this also holds in Python processes that this process starts. If so, a
-        folder with a package ``jax`` is put in front of ``PYTHONPATH``.
+      subprocesses: whether to include Python subprocesses. If so, a folder with a package ``jax``
+        is put in front of ``PYTHONPATH``.
 
     Returns:
       OLYMPUS, which is ``jax`` from now on.
@@ -84,8 +84,8 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
     sys.modules["jax"] = olympus
-    # Importing JAX imports its private modules and most of its public modules. So some programs use
-    # these modules as attributes of `jax`, or look in `sys.modules`.
+    # Importing JAX imports its private modules and most of its public modules. Some programs rely
+    # on this: they use modules as attributes of `jax`, or look in `sys.modules`.
     setattr(olympus, "_src", importlib.import_module("jax._src"))  # noqa: B010 - of no known type
     for name in _IMPORTED_WITH_JAX:
         importlib.import_module(f"jax.{name}")

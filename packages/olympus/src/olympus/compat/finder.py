@@ -116,8 +116,8 @@ class AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec
-        # The module may be no package. Then importlib cannot find submodules, so all submodules are
-        # made here.
+        # Importlib finds submodules of packages only. This module may not be a package, so its
+        # submodules are made here.
         for name, make in self._parts.items():
             sys.modules[name] = make()
             setattr(module, name.rpartition(".")[2], sys.modules[name])

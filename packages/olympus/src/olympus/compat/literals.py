@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of JAX's private module of constants.
 
-JAX makes some NumPy arrays instances of a class of its own; OLYMPUS makes none.
+JAX has its own class of NumPy arrays, ``TypedNdArray``. OLYMPUS uses `numpy.ndarray` in its place.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ TypedNdArray = np.ndarray
 
 
 def full_lower(val: Any) -> Any:
-    """Returns a value unchanged: OLYMPUS has no tracers of constants."""
+    """Returns a value unchanged, because OLYMPUS has no tracers of constants."""
     return val

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names in JAX's private modules that libraries use, and their counterparts in OLYMPUS.
 
-JAX's private modules are no interface, yet released libraries import from them. This module lists
-the names that they import. Each name is looked up when it is first used. A module that is not
-listed does not exist, and a name that is not listed raises an `AttributeError`.
+JAX's private modules are not a public interface, yet released libraries import from them. This
+module lists the names that libraries import. Each name is looked up when it is first used. A module
+that is not listed does not exist, and a name that is not listed raises an `AttributeError`.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from olympus_xla.processes import distributed
 
 
 class _PytreeNodes:
-    """Container of the types that are nodes of pytrees."""
+    """Container of the types that are registered as pytree nodes."""
 
     def __contains__(self, node_type: object) -> bool:
         return isinstance(node_type, type) and is_tree_node(node_type)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that stay calls in compiled programs and are each scheduled as one group."""
+"""Functions that the compiler does not inline, and schedules as one group each."""
 
 from .. import _lazy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled functions as bytes, to be loaded by another process."""
+"""Serialization of compiled functions, so that another process can load them."""
 
 from olympus_export.executables import deserialize_and_load, serialize
 

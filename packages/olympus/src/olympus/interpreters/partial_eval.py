@@ -29,7 +29,7 @@ from olympus_ir.programs.staging import StagingTracer as DynamicOlympusprTracer
 from .. import _lazy
 
 Val: TypeAlias = Any
-# Partial evaluation has the same tracers as the recording of programs.
+# Tracing and partial evaluation use the same tracers.
 OlympusprTracer = DynamicOlympusprTracer
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

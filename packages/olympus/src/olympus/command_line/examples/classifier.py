@@ -37,7 +37,7 @@ def loss(params, points, label):
 
 @jit
 def step(state, points, label):
-    """Returns the state after one step of Adam: parameters, two moments and the step's number."""
+    """Returns the state after one step of Adam, and the loss before the step."""
     params, mean, square, number = state
     value, slope = value_and_grad(loss)(params, points, label)
     number = number + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stores arrays of many devices and processes in files, by the library tensorstore."""
+"""Stores arrays of many devices and processes in files, with the library tensorstore."""
 
 from ... import _lazy
 

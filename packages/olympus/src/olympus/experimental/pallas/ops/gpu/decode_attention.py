@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode attention: one query for each example, whose keys are split among several programs."""
+"""Decode attention of one query per example; several program instances split the keys."""
 
 from olympus_kernels.gpu.decode_attention import *  # noqa: F403
 from olympus_kernels.gpu.decode_attention import __all__ as __all__

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paged attention: one query for each sequence, whose keys and values are stored in pages."""
+"""Paged attention of one query per sequence, over keys and values that are stored in pages."""
 
 from olympus_kernels.tpu.attention.paged import paged_attention
 
