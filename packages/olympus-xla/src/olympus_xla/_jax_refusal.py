@@ -36,7 +36,7 @@ def refuse_later_import() -> None:
         sys.meta_path.insert(0, _JaxFinder())
 
 
-# The base classes of `importlib.abc` would import `tempfile` and modules for resources.
+# The class has no base class, because `importlib.abc` would import `tempfile` and other modules.
 class _JaxFinder:
     """Finder that finds JAX but refuses to load it.
 

@@ -140,7 +140,7 @@ def _sha256(contents: bytes) -> str:
 
 
 def _digest(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
-    """Returns the digest of the arrays, their names and types, and the metadata but the digest."""
+    """Returns the digest of the arrays, their names and types, and the rest of the metadata."""
     texts = {name: text for name, text in metadata.items() if name != "digest"}
     found = hashlib.sha256(safetensors.header_bytes(arrays, dict(sorted(texts.items()))))
     for array in arrays.values():

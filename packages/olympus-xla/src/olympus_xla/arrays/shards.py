@@ -21,7 +21,7 @@ class Shard:
     Attributes:
       device: the device.
       index: the slices of the whole array that the shard covers.
-      replica_id: the number of the copy among the devices with the same shard, from 0.
+      replica_id: the index of the device among the devices with the same shard.
       data: the shard as an array on the device; None if another process holds it.
 
     Args:
@@ -37,7 +37,7 @@ class Shard:
         self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
     ) -> None:
         self.device = device
-        # The index and the replica number, computed on first use.
+        # The index and the replica id, computed on first use.
         self._place: tuple[Index, int] | None = None
         self._whole = sharding, tuple(global_shape)
         self._data = data
@@ -72,7 +72,7 @@ class Shard:
 
     @property
     def replica_id(self) -> int:
-        """The number of the copy among the devices with the same shard, from 0."""
+        """The index of the device among the devices with the same shard."""
         return (self._place or self._find_place())[1]
 
     @property

@@ -366,8 +366,8 @@ def device_put(
     Args:
       x: a pytree of arrays, NumPy arrays and scalars.
       device: a device, sharding, partition spec, format or memory (`memory.Space`), or a tree of
-        these that is a prefix of ``x``. Arrays that are already there are not copied. None leaves
-        arrays in place, and puts other values on the default device, uncommitted.
+        these that is a prefix of ``x``. Arrays that are already in this place are not copied. None
+        leaves arrays in place, and puts other values on the default device, uncommitted.
       src: the current device or sharding of ``x``. Optional, because arrays know their sharding.
       donate: whether results may reuse the memory of the arrays: a bool, or a tree of bools that is
         a prefix of ``x``. Donated arrays cannot be used afterwards.

@@ -83,8 +83,8 @@ def make_cpp_function(
       static_argnums: positions of arguments that are compared by value.
       static_argnames: names of keyword arguments that are compared by value.
       key: identifies the function in the shared cache, together with ``fun``.
-      own_capacity: the number of entries of a cache of the object's own. None shares entries with
-        other objects of the same ``fun`` and ``key``.
+      own_capacity: the capacity of a cache that only this object uses. None for the cache that all
+        objects of the same ``fun`` and ``key`` share.
     """
     return pjit_function(
         name,

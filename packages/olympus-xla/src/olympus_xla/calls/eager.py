@@ -236,7 +236,7 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
 
 
 def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Returns the function with operands and exceptions like those of compiled programs."""
+    """Returns a callback's function with the operands and exceptions of compiled programs."""
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:

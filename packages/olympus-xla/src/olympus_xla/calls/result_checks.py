@@ -71,7 +71,7 @@ def _message(complaint: str, where: str | None, name: str, leaves: Sequence[Any]
 def _invalid_input(leaf: Any) -> bool:
     if leaf.__class__ is float or leaf.__class__ is complex:
         leaf = np.asarray(leaf)
-    deleted = getattr(leaf, "is_deleted", None)  # donated arrays are
+    deleted = getattr(leaf, "is_deleted", None)  # true for donated arrays
     if not hasattr(leaf, "dtype") or (deleted is not None and deleted()):
         return False
     return invalid_elements(leaf) is not None

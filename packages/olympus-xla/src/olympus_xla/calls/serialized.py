@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled functions as bytes, which other processes load on devices of the same kind.
 
-The bytes contain machine code and pickled records, so loading them runs code of their author. A
+The bytes contain machine code and pickled records, so `load` runs code of the bytes' author. A
 digest at the start detects damage before any code runs.
 """
 

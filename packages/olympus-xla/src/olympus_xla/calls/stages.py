@@ -452,7 +452,7 @@ class Compiled(Stage):
     # ---- placement of operands and results ----
 
     def _of_operands(self, kept_values: Sequence[Any], missing: Any) -> Any:
-        """Arranges values for the operands in the structure of all arguments.
+        """Arranges the operands' values in the structure of all arguments.
 
         Operands that the executable does not take get the value ``missing``.
         """

@@ -5,8 +5,8 @@ The key of an entry covers everything on which tracing, lowering and compilation
 the function and of everything that it reads (`olympus_ir.programs.calls.identity`), the static
 arguments, the types and the structure of the other arguments, the configuration, the versions of
 the libraries, and everything on which the compiler depends. Functions without a digest are traced.
-So are unusual calls, for example on a device other than the default one, with custom pytree nodes,
-or under a mesh. A log message of level DEBUG gives the reason.
+Unusual calls are traced, too, for example on a device other than the default one, with custom
+pytree nodes, or under a mesh. A log message of level DEBUG gives the reason.
 """
 
 from __future__ import annotations

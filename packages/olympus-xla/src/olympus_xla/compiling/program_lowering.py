@@ -141,7 +141,7 @@ def lower(
         device.
       inline_constants: whether the module holds all constants, including large ones.
       portable: whether other processes must be able to run the module.
-      compile_budget: the wanted compile time in seconds; None for the default.
+      compile_budget: the desired compile time in seconds; None for the default.
       name_of_operand: a function that returns the name of the operand at a position, for error
         messages.
 

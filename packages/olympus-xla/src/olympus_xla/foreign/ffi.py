@@ -109,7 +109,7 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Declares that a function may run on each shard along leading dimensions separately.
+    """Declares that a function may run separately on each shard along the leading dimensions.
 
     The partitioner then does not gather operands that are sharded over these dimensions.
     """

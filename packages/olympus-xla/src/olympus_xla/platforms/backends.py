@@ -520,7 +520,7 @@ def process_count(backend: str | Client | None = None) -> int:
 
 
 def process_indices(backend: str | Client | None = None) -> list[int]:
-    """Returns the numbers of the processes of the program.
+    """Returns the indices of the processes of the program.
 
     Example:
       >>> process_indices()

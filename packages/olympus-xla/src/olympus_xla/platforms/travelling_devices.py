@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pickles of devices: the platform and the number, by which another process finds its own device.
+"""Pickles of devices. They hold a platform and an id, by which a process finds its own device.
 
 Meshes and shardings, and functions that refer to them, are pickled with their devices.
 """
@@ -15,7 +15,7 @@ __all__ = ["device_of_this_process"]
 
 
 def device_of_this_process(platform: str, number: int) -> Device:
-    """Returns the device with a platform and a number.
+    """Returns the device of the given platform with the id ``number``.
 
     Raises:
       RuntimeError: this process has no such device.

@@ -162,8 +162,8 @@ def _check_specs(what: str, specs: Any, values: Any) -> None:
 def colocated_python_class(cls: type) -> Any:
     """Makes a class whose methods run on the hosts of the devices of their arguments.
 
-    The first call of a method creates the object on these hosts. It lives as long as the local
-    object.
+    The first call of a method creates the object on these hosts. The created object lives as long
+    as the local object.
 
     Args:
       cls: the class.

@@ -144,7 +144,8 @@ class CoordinationServiceProcess:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the service process after a failed start, once the other processes are told."""
+        """Ends the service process after a failed start, once other processes have been
+        notified."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._end(5)
         if self._process.poll() is None:

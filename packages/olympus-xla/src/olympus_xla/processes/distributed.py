@@ -436,7 +436,7 @@ def _left(process_id: int) -> str:
 
 
 def live_processes() -> set[int]:
-    """Returns the numbers of the live processes; a single process returns only its own."""
+    """Returns the indices of the live processes; a single process returns only its own index."""
     membership = _membership
     if membership is None:
         return {0}

@@ -187,7 +187,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     """Returns whether the processes should save their state now because of a preemption.
 
     Args:
-      step_id: the number of the step, which must be the same in all processes.
+      step_id: the index of the step, which must be the same in all processes.
 
     Returns:
       True in all processes at the same step, after one process has received the termination signal.
@@ -202,7 +202,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
 def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
     """Context manager that yields the devices of live processes.
 
-    At the end, it checks that these processes are still alive.
+    At the end of the block, checks that these processes are still alive.
 
     Args:
       devices: the devices to choose from.

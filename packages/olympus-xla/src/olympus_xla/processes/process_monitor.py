@@ -31,7 +31,7 @@ class ProcessFailureError(RuntimeError):
 
     Attributes:
       failed_devices: the known devices of these processes.
-      failed_processes: the numbers of these processes.
+      failed_processes: the indices of these processes.
     """
 
     def __init__(self, failed_devices: Collection[Any]) -> None:
@@ -47,7 +47,7 @@ class ProcessFailureError(RuntimeError):
 
         Args:
           failed_devices: the known devices of these processes.
-          failed_processes: the numbers of these processes.
+          failed_processes: the indices of these processes.
           message: the message of the error.
         """
         error = cls(failed_devices)

@@ -36,10 +36,10 @@ def _client_of(structs: list[Any]) -> Any:
 
 
 def await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
-    """Offers a pytree of arrays under a number until another program has pulled the arrays.
+    """Offers a pytree of arrays under an id until another program has pulled the arrays.
 
     Args:
-      uuid: the number; each number is used once.
+      uuid: the id; each id is used once.
       arrays: the arrays.
       timeout: the time during which the arrays are offered.
     """
@@ -47,10 +47,10 @@ def await_pull(self: Any, uuid: int, arrays: Any, timeout: Any = None) -> None:
 
 
 def pull(self: Any, uuid: int, xs: Any, timeout: Any = None) -> Any:
-    """Pulls the arrays that the other side offers under a number.
+    """Pulls the arrays that the other side offers under an id.
 
     Args:
-      uuid: the number.
+      uuid: the id.
       xs: a pytree of `ShapeDtypeStruct`s with shardings, the types of the offered arrays.
       timeout: the time to wait.
 

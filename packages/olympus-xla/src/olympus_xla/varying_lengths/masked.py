@@ -117,7 +117,7 @@ def _run(
 
 
 def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``fun`` as masked, in a form that `vmap` can map."""
+    """Returns the masked form of ``fun`` for one example of a batch, which `vmap` can map."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
         result = _run(fun, args, kwargs, is_example=True)

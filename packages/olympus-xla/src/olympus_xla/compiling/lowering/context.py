@@ -40,7 +40,7 @@ class ModuleLowering:
     """A module that is being built.
 
     Attributes:
-      compile_budget: the wanted compile time in seconds; None for the default.
+      compile_budget: the desired compile time in seconds; None for the default.
       cuts: for each program of the module, the cuts that limit the size of fused functions.
       module: the MLIR module.
       platforms: the platforms for which the module is lowered.

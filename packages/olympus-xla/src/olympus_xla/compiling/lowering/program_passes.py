@@ -36,7 +36,7 @@ def prepared(
     Args:
       olympuspr: the program.
       platforms: the program's platforms; only programs whose sole platform is the CPU change.
-      budget: the wanted compile time in seconds; None to cut only if much is gained.
+      budget: the desired compile time in seconds; None to cut only if much is gained.
       cuts: the list to which the cuts of the program are added.
     """
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)

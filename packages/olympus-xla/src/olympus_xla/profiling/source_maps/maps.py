@@ -2,7 +2,7 @@
 """Source maps, in the format of ECMA-426, which relate a text to places in source files.
 
 A map has a group of segments for each line of the text. A segment has a column in the line and a
-source position: the number of a file, a line, a column, and optionally the number of a name. All
+source position: the index of a file, a line, a column, and optionally the index of a name. All
 numbers except the column in the line are relative to the previous segment, which may be in an
 earlier line.
 """
@@ -125,8 +125,8 @@ class MappingsGenerator:
         """Adds a segment to the line.
 
         Args:
-          *seg: the column in the line, and optionally the numbers of the source file, line, column
-            and name.
+          *seg: the column in the line; optionally the index of the source file, the line and the
+            column there, and the index of a name.
         """
         column, *origin = seg
         relative = [number - last for number, last in zip(origin, self._last, strict=False)]

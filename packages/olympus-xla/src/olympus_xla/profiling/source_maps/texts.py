@@ -63,7 +63,7 @@ def create_mlir_sourcemap(mlir_dump: str) -> SourceMap:
     }
 
     def resolved(location: str) -> Place | None:
-        """Returns a location's innermost source position, for a call in the callee; else None."""
+        """Returns a location's innermost source position (for calls, in the callee), or None."""
         found = _FILE.search(location)
         if found:
             return found[1], int(found[2]), int(found[3])

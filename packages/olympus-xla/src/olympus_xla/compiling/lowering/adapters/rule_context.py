@@ -209,13 +209,13 @@ class ModuleContext:
       backend: the client of the devices; None if only the platform is known.
       axis_context: the context of the devices.
       keepalives: objects that must live as long as the executable.
-      channel_iterator: an iterator over the numbers of channels between devices.
+      channel_iterator: an iterator over the ids of channels between devices.
       host_callbacks: the Python functions that the program calls.
       lowering_parameters: choices about the lowering.
       shape_poly_state: the state of symbolic dimensions and platforms.
       all_default_mem_kind: whether all operands and results are in their devices' default memory.
 
-    Attributes whose names contain "cache" are dictionaries for the use of rules.
+    Attributes whose names contain "cache" are dictionaries that rules may use.
     """
 
     __slots__ = (
@@ -334,7 +334,7 @@ class ModuleContext:
         )
 
     def new_channel(self) -> int:
-        """Returns the number of a new channel between devices."""
+        """Returns the id of a new channel between devices."""
         return next(self.channel_iterator)
 
     def add_host_callback(self, host_callback: Any) -> None:

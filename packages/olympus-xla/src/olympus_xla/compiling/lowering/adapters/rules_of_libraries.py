@@ -408,7 +408,7 @@ def lower_olympuspr_to_module(
 def _other_rules(
     platforms: Sequence[str], rules: Sequence[tuple[Primitive, Any]]
 ) -> Iterator[None]:
-    """Context manager that replaces rules. The caller must hold `mlir.lowering_lock`."""
+    """Context manager that replaces lowering rules. The caller must hold `mlir.lowering_lock`."""
     entered = {primitive: entered_rule(primitive, rule) for primitive, rule in rules}
     tables = [rules_for_platform(platform) for platform in platforms]
     saved = [(table, primitive, table.find(primitive)) for table in tables for primitive in entered]

@@ -7,8 +7,8 @@ weight, takes 0.5 ns. A convolution with windows of one element is a matrix prod
 precede the spatial dimensions, XLA transposes input and result, which takes twice the time of the
 product. A convolution with a few groups of features takes half the time if each group is a separate
 convolution. The derivative with respect to the windows is a convolution with windows of the size of
-the images, and a result of the size of a window. Each element of a window is a batch of matrix
-products with a view of the images, which takes half the time.
+the images, and a result of the size of a window. Here each element of this result is a batch of
+matrix products with a view of the images, which takes half the time of XLA's convolution.
 
 XLA computes all other convolutions.
 
@@ -142,7 +142,7 @@ def is_products_of_views(
         and set(lhs_dilation) == {1}
         and 0 < count <= min(_LARGEST_WINDOW, window)
         and window >= _SMALLEST_CONTRACTION
-        and lhs.shape[dimension_numbers.lhs_spec[0]] > 1  # otherwise these are no matrices
+        and lhs.shape[dimension_numbers.lhs_spec[0]] > 1  # a single example would give vectors
         and all(map(_is_in_one_block, (dimension_numbers.lhs_spec, dimension_numbers.rhs_spec)))
     )
 
@@ -158,7 +158,7 @@ def _is_large(context: LoweringContext, allowed: tuple) -> bool:
     avals = (lhs, rhs, context.aval_out)
     return (
         all(is_static(aval.shape) and aval.dtype in allowed for aval in avals)
-        # The derivative with respect to small windows is a small result of large operands.
+        # In the derivative with respect to windows, the result is small and ``rhs`` is large.
         and max(math.prod(context.aval_out.shape), math.prod(rhs.shape)) >= SMALLEST
         and is_for_this_cpu(context)
     )
@@ -239,7 +239,7 @@ def products_of_views(
 ) -> Any:
     """Convolves with large windows: each spatial element of the result is a batch of products.
 
-    The batch is that of the input features, whose products are added.
+    The batch dimension has the input features. Their products are added.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     precision = precision if type(precision) is tuple else None
@@ -281,7 +281,7 @@ def products_of_views(
 
 
 def _with_flat_space(x: Any, spec: tuple) -> tuple[Any, list[int]]:
-    """Returns an array with one spatial dimension, and the places of the dimensions in ``spec``."""
+    """Merges the spatial dimensions of an array. Also returns the new ``spec``."""
     first, last = spec[2], spec[-1]
     space = math.prod(x.shape[first : last + 1])
     flat = lax.reshape(x, (*x.shape[:first], space, *x.shape[last + 1 :]))

@@ -5,7 +5,7 @@ XLA's CPU backend calls the C library for each element, in 12 ns. These function
 vectors of 256 bits. Their error is below 0.79 units in the last place; that of the C library is
 below 0.52.
 
-The operand less a multiple of pi/2 is a sum of two doubles. Pi/2 is cut into parts of 33 bits, so
+The operand minus a multiple of pi/2 is a sum of two doubles. Pi/2 is cut into parts of 33 bits, so
 that products with at most 20 bits are exact. The method and the polynomials up to pi/4 are those of
 FDLIBM (Sun Microsystems, 1993). If an operand is above `_LARGEST`, the C library computes the whole
 array.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of extremes, found by NumPy or in two passes.
+"""Positions of extremes (argmax and argmin), found by NumPy or in two passes.
 
 XLA's CPU backend reduces pairs of values and positions sequentially, in 2 to 8 ns per element. This
 module uses one pass for the extreme and another for its first position. Both passes are vectorised

@@ -50,8 +50,7 @@ _ARC_SINE = [
 # For operands below this, the rounded arc sine and arc tangent equal the operand.
 _SMALL = 2.0**-13
 
-# The sum of this number and a third of the bits of a float32 has the bits of its cube root, within
-# 4 %.
+# This number plus a third of the bits of a float32 are the bits of its cube root, within 4 %.
 _THIRD_OF_BIAS = 0x2A5137A0
 
 
@@ -150,7 +149,8 @@ def _angle(high: Any, right: Any) -> Any:
 def _angle_of_sine(x: Any) -> tuple[Any, Any]:
     """Returns whether ``abs(x)`` is above 1/2, and an angle in double precision.
 
-    The angle is half of the arc cosine of ``abs(x)`` if that is above 1/2, else its arc sine.
+    The angle is half of the arc cosine of ``abs(x)`` if ``abs(x)`` is above 1/2, and the arc sine
+    of ``abs(x)`` otherwise.
     """
     size = lax.abs(x)
     half = lax.full_like(size, 0.5)

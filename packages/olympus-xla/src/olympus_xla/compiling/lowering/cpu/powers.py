@@ -7,7 +7,7 @@ exponential are below 2^-32 of the result. So the error of the power is at most 
 last place, as in the C library.
 
 The logarithm is the series of the inverse hyperbolic tangent of (m - 1) / (m + 1), where the
-mantissa m is between the roots of 1/2 and 2. Special operands follow C's ``pow``.
+mantissa m is between the square roots of 1/2 and 2. Special operands follow C's ``pow``.
 
 Constant exponents halfway between two integers, such as -3/2, need products, a root and a division,
 which take 1.2 ns. Their error is below 0.501 units.

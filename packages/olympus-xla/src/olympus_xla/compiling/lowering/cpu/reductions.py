@@ -28,7 +28,8 @@ from .choice import is_for_this_cpu, is_static
 # If this many elements or fewer are reduced to one, XLA's loops are faster.
 LONGEST = 32
 
-# XLA's loops are also faster if so few elements lie side by side in the result and the operand.
+# XLA's loops are also faster if the dimensions after the reduced ones hold this many elements or
+# fewer.
 NARROWEST = 8
 
 # The bits of the exponent and of the mantissa.

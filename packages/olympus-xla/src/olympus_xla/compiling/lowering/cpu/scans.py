@@ -5,9 +5,10 @@ XLA's CPU backend computes cumulative operations by reductions of windows, in 5 
 element, and in 500 ns for log-sum-exp. The loops of this module take 0.3 to 1.2 ns, and 5 ns for
 log-sum-exp.
 
-Each step of a loop combines two vectors. If the scan is not along the last dimension, a vector
-holds neighbouring elements, else elements of several rows. Long rows are cut into blocks, which are
-scanned in parallel. Afterwards each block is combined with the total of the preceding blocks.
+Each step of a loop combines two vectors. In scans along the last dimension, a vector holds elements
+of several rows. In other scans, it holds neighbouring elements. Long rows are cut into blocks,
+which are scanned in parallel. Afterwards each block is combined with the total of the preceding
+blocks.
 
 For integers, the results equal XLA's. Floats are combined in another order. The error of a sum is
 at most the error of adding n elements sequentially. Here n is `_LONGEST`, or twice the square root

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a program that XLA's CPU backend does not fuse with the rest.
 
-XLA removes optimization barriers before it fuses operations. A function that it does not inline is
+XLA removes optimization barriers before it fuses operations. A function that XLA does not inline is
 compiled by itself: its results are computed once and written to memory.
 """
 

@@ -246,10 +246,10 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def quotient(x: Any, y: Any) -> Any:
-    """Returns the quotient of doubles, for several uses.
+    """Returns the quotient of doubles, as an operation that XLA fuses with each of its users.
 
-    XLA writes the result of a division that is used more than once to memory, instead of fusing it.
-    So the division here is used once, by a product with 2, which is exact.
+    XLA writes the result of a division that is used more than once to memory, instead of fusing
+    the division. So the division here is used once, by a product with 2, which is exact.
     """
     return times(lax.div(times(x, 0.5), y), 2.0)
 

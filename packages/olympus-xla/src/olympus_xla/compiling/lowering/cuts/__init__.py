@@ -2,5 +2,5 @@
 """Optimization barriers in programs for the CPU's compiler, where fusion would cost time.
 
 `fusions` cuts chains that would be fused into ever larger functions, `updates` cuts updates in
-place from what reads the same array, and `gathers` cuts gathers from expensive operands.
+place from operations that read the same array, and `gathers` cuts gathers from expensive operands.
 """

@@ -2,10 +2,10 @@
 """Cuts before gathers that take elements repeatedly, for the CPU's compiler.
 
 XLA fuses the computation of an array into the gather from it: ``sin(x)[places]``. The fused
-function computes an element at each place that takes it, so four times if there are four times as
-many places as elements. XLA itself avoids this for the few operations that it knows as expensive.
-The sine and many other functions are written out in cheap operations here, and short sums are
-fused as well.
+function computes an element once for each place that takes it: four times if there are four times
+as many places as elements. XLA itself avoids this for the few operations that it knows as
+expensive. OLYMPUS expands the sine and many other functions to cheap operations, and short
+sums are fused as well.
 
 This pass puts an optimization barrier before such gathers. As with the cuts of fusions.py, the
 pass of XLA that removes barriers is switched off.
@@ -27,9 +27,9 @@ __all__ = ["cut_before_gathers", "has_gathers"]
 
 # Smaller gathers are not worth another operation.
 _SMALLEST = 4096
-# A cut is worth it from this number of places for each element.
+# The least number of places per element for which a cut pays off.
 _LEAST_REPETITION = 1.5
-# These take little more time than the memory that a cut needs.
+# These operations take little more time than writing and reading their results.
 _CHEAP = frozenset({"div", "rem", "rsqrt", "sqrt"})
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of annotations."""
+"""Lowering of XLA metadata, `compute_on`, fused calls and layout constraints."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from ..layouts import partial_sums_as_typed
 from ..names import IN_FUNCTIONS, name_call
 from ..program_passes import prepared_in
 from ..tables import lowering_rules
-from . import composites as composites  # This module defines more rules of the family.
+from . import composites as composites  # The import defines more rules of the family.
 
 
 def ordered_effects_of(program: Any) -> list[Any]:

@@ -350,7 +350,7 @@ def _conj(context: LoweringContext, operand: Any, **params: Any) -> Any:
     return context.create("stablehlo.complex", mlir.aval_type(aval), (real, negative))
 
 
-# XLA replaces powers of these exponents by products and roots.
+# XLA replaces powers with these exponents by products and roots.
 _SIMPLE = frozenset((-1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of tokens and sinks."""
+"""Lowering of tokens, and of `dce_sink`, which keeps values from dead-code elimination."""
 
 from __future__ import annotations
 
