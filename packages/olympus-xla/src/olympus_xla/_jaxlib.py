@@ -243,7 +243,7 @@ _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 class _Deferred:
     collect = staticmethod(_jax.collect_garbage)
-    # `gc` passes the name of a phase, "start" or "stop", and `getattr` then collects.
+    # `gc` calls the callback with a phase, "start" or "stop". Reading this attribute collects.
     start = stop = property(operator.methodcaller("collect"))
 
 

@@ -60,7 +60,7 @@ _LEAF = re.compile(r"^Array\((?P<dtype>[\w<>]+)\[(?P<shape>[\d, ]*)\]\)$")
 
 
 class PyTreeFuture(concurrent.futures.Future):
-    """Future of a pytree that a thread reads or writes; ``result`` and ``await`` wait for it.
+    """Future of a pytree that a thread reads or writes, with ``result()`` and ``await``.
 
     Attributes:
       pytree: the pytree with `ShapeDtypeStruct`s in place of arrays, available at once.

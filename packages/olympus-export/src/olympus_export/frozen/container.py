@@ -11,7 +11,8 @@ The metadata are strings:
 
 - ``format`` and ``version`` name this layout.
 - ``operands``: JSON, the operands of the program in order: the name, shape and dtype of each, and
-  whether it is a weight. In a program for several platforms, the platform's index precedes these.
+  whether it is a weight. In a program for several platforms, the index of the current platform
+  precedes these operands.
 - ``results``: JSON, the results in the same form.
 - ``signature``: JSON, the structures of arguments and results, and the other fields of `Exported`.
 - ``weights_file`` and ``weights_digest``: the name and the SHA-256 of the separate file of weights,

@@ -7,7 +7,7 @@ __all__ = ["DisabledSafetyCheck"]
 
 
 class DisabledSafetyCheck:
-    """Safety check of exported functions that is switched off."""
+    """Switched-off safety check of exported functions."""
 
     __slots__ = ("_impl",)
 

@@ -121,7 +121,7 @@ def _send(file: IO[bytes], contents: bytes) -> None:
 
 
 def _receive(file: IO[bytes]) -> bytes:
-    """Reads what `_send` wrote; raises EOFError if the other process has ended."""
+    """Reads a message that `_send` wrote; raises EOFError if the other process has ended."""
     head = file.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError

@@ -465,7 +465,7 @@ def _mha(
       grid: the grid of the forward pass; by default it follows from shapes and block sizes.
       interpret: whether the kernels are run as array operations.
       debug: whether to print the kernels.
-      return_residuals: whether to return also the logarithms of the sums of exponentials, an array
+      return_residuals: whether to also return the logarithms of the sums of exponentials, an array
         of shape ``(batch, heads, length)``.
 
     Returns:

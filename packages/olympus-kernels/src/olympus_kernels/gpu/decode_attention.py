@@ -64,7 +64,8 @@ class _Decoding:
           q: queries.
           k: keys.
           v: values.
-          span: the first and one past the last key index of each example, i32[batch, 2].
+          span: the index of each example's first key, and the index after its last key, i32[batch,
+            2].
           options: options of `pallas_call`.
         """
         rows, width, of_part = self.rows, self.width, self.steps * self.block_k
@@ -146,7 +147,7 @@ def _gqa(
       grid: ignored: the grid follows from the shapes.
       interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
-      return_residuals: whether to return also the softmax sums.
+      return_residuals: whether to also return the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -225,7 +226,7 @@ def _mqa(
       grid: ignored.
       interpret: whether to interpret the kernel instead of compiling it.
       debug: whether to print the kernel.
-      return_residuals: whether to return also the softmax sums.
+      return_residuals: whether to also return the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -266,7 +267,7 @@ def gqa_reference(
       start_idx: the index of each example's first key.
       kv_seq_len: the index after each example's last key.
       sm_scale: the factor by which the products of queries and keys are multiplied.
-      return_residuals: whether to return also the softmax sums.
+      return_residuals: whether to also return the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:
@@ -307,7 +308,7 @@ def mqa_reference(
       start_idx: the index of each example's first key.
       kv_seq_len: the index after each example's last key.
       sm_scale: the factor by which the products of queries and keys are multiplied.
-      return_residuals: whether to return also the softmax sums.
+      return_residuals: whether to also return the softmax sums.
       normalize_output: whether to divide by the sums of the exponentials.
 
     Returns:

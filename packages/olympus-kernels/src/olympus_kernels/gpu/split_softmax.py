@@ -90,8 +90,8 @@ def join(sums: Sums, axis: int) -> Sums:
     """Returns the sums over the keys of all programs.
 
     Args:
-      sums: the sums of the programs, along an axis.
-      axis: the axis.
+      sums: the sums of the programs.
+      axis: the axis along which the programs lie.
     """
     maximum = jnp.max(sums.maximum, axis=axis, keepdims=True)
     shrink = jnp.exp(sums.maximum - maximum)

@@ -233,7 +233,7 @@ block_rules.define(
 
 
 def _ones_matched(before: Sequence[int], after: Sequence[int]) -> list[int | None] | None:
-    """Returns, for each dimension of ``after``, the dimension of ``before`` that it was.
+    """Returns, for each dimension of ``after``, the corresponding dimension of ``before``.
 
     The shapes may differ in dimensions of size 1. An added dimension has None. The result is None
     if the shapes differ otherwise.

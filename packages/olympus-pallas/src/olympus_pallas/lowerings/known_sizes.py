@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check that a kernel for a compiler has no blocks of symbolic sizes."""
+"""Check that a kernel to be compiled has no blocks of symbolic sizes."""
 
 from __future__ import annotations
 

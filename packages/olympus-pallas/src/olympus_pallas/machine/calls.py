@@ -121,7 +121,7 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
     """Runs functions, each on a core, and waits for all.
 
     Raises:
-      BaseException: the first error of any of them.
+      BaseException: the first error of a function.
     """
     run = core.run
     if len(bodies) == 1:

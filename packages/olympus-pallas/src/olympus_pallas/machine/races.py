@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detection of races, which are unordered accesses to one element, at least one a write.
+"""Detection of races: unordered accesses to one element, of which at least one is a write.
 
 Each core and each copy is an actor. An actor has a vector clock, with the last known time of every
 other actor. A semaphore passes the clocks of the actors that signal it to the actors that wait for

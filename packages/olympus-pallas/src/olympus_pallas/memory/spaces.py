@@ -157,7 +157,7 @@ class SemaphoreDType(ExtendedDType):
 class SemaphoreType(enum.Enum):
     """The kinds of semaphores of a TPU. A member describes one semaphore.
 
-    Called with a shape, a member describes an array of semaphores.
+    Called with a shape, a member returns the description of an array of semaphores.
 
     Example:
       >>> SemaphoreType.DMA((2,)).shape

@@ -275,5 +275,5 @@ def _is_finite(builder: KernelBuilder, x: Any) -> Any:
     return compare(builder, "lt", size, infinity, aval.dtype)
 
 
-# Operations that only carry hints or names. Kernels ignore these.
+# Operations that only carry hints or names have no effect in kernels.
 define_for_both(lax.optimization_barrier_p, lambda builder, *operands, **params: list(operands))

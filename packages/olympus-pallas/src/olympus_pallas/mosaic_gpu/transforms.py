@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms of references to GPU memory: tilings, swizzles, and buffers elsewhere."""
+"""Transforms of references to GPU memory: tilings, swizzles, and views of remote buffers."""
 
 from __future__ import annotations
 

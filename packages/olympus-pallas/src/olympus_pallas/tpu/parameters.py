@@ -51,7 +51,7 @@ class CompilerParams(calls.CompilerParams):
       allow_input_fusion: for each input, whether the operation that computes it may be fused into
         the kernel.
       vmem_limit_bytes: the limit of the kernel's vector memory, in bytes.
-      collective_id: number that kernels on several devices share in order to communicate.
+      collective_id: id that kernels on several devices share in order to communicate.
       has_side_effects: whether the kernel runs even if its outputs are not used.
       flags: flags of the compiler.
       internal_scratch_in_bytes: the number of bytes that the compiler may use for its own buffers.
@@ -63,7 +63,7 @@ class CompilerParams(calls.CompilerParams):
         that does not need it.
       shape_invariant_numerics: whether results do not depend on how blocks are cut.
       use_tc_tiling_on_sc: whether sparse cores use the tiling of tensor cores.
-      needs_layout_passes: whether the compiler works out layouts.
+      needs_layout_passes: whether the compiler infers layouts.
       fuse_transposed_lhs_in_matmul: whether products read transposed left factors directly.
 
     Example:

@@ -104,7 +104,7 @@ pallas_keys = register_prng(
 
 
 def to_pallas_key(key: Any) -> Any:
-    """Derives a key for kernels from a key.
+    """Derives a key for kernels from an ordinary key.
 
     A kernel reads the key from scalar memory, by `BlockSpec(memory_space=tpu.SMEM)`, and gives it
     to samplers. The samplers then draw bits from the core's own generator.

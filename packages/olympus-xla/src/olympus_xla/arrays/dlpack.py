@@ -162,7 +162,7 @@ def from_dlpack(
             f"got {type(external_array).__name__}."
         )
     source = _device_of_number(*external_array.__dlpack_device__())
-    # A capsule on a GPU must be ready for the stream that the consumer names.
+    # The exporter makes the data on a GPU ready for this stream.
     stream = None if source.platform == "cpu" else source.get_stream_for_external_ready_events()
     arguments = {} if stream is None else {"stream": stream}
     try:

@@ -19,8 +19,8 @@ from ..foreign.callback_errors import in_callback, raise_callback_error
 
 lock = threading.RLock()
 _tokens: dict[Any, Any] = {}
-# Tokens of computations with unordered effects, oldest first. There is no test whether a token is
-# ready, so `watch` waits for the oldest tokens if there are many.
+# Tokens of computations with unordered effects, oldest first. Tokens cannot be tested for
+# readiness, so `watch` waits for the oldest tokens if there are many.
 _pending: list[Any] = []
 _MOST_PENDING = 1024
 

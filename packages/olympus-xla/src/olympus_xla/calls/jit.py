@@ -369,7 +369,7 @@ def _release_devices() -> None:
 
 @api_boundary
 def _trace(self: Any, *args: Any, **kwargs: Any) -> stages.Traced:
-    """Traces the function for arguments of the given types: arrays or `ShapeDtypeStruct`s."""
+    """Traces the function for the types of its arguments: arrays or `ShapeDtypeStruct`s."""
     return stages.trace(self.__wrapped__, self._olympus_options, args, kwargs)
 
 
@@ -380,7 +380,7 @@ def _lower(
     lowering_platforms: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> stages.Lowered:
-    """Traces and lowers the function for arguments of these types."""
+    """Traces and lowers the function for the types of the given arguments."""
     return _trace(self, *args, **kwargs).lower(lowering_platforms=lowering_platforms)
 
 

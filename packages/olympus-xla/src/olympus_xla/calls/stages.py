@@ -59,11 +59,11 @@ class Wrapped(Protocol):
         ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """Traces the function for arguments of these types."""
+        """Traces the function for the types of the given arguments."""
         ...
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Traces and lowers the function for arguments of these types."""
+        """Traces and lowers the function for the types of the given arguments."""
         ...
 
 
@@ -394,7 +394,7 @@ class Compiled(Stage):
     def of_executable(
         cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
     ) -> Compiled:
-        """Returns a deserialized function.
+        """Returns the stage of a deserialized function.
 
         ``program`` has the function's types but no equations.
         """

@@ -6,7 +6,7 @@ The key covers everything on which the compiler's output depends:
 - the module in binary form, without source positions (unless a flag requests them);
 - XLA's compile options, among them the number and order of the devices, and the flags in the
   environment;
-- the build of jaxlib, of the plugin where there is one, and the version of this package;
+- the build of jaxlib, the build of the plugin, if there is one, and the version of this package;
 - the platform and the kind of the devices; on CPUs also the model, the features and the count
   of the processors, and the count that this process may use.
 

@@ -19,7 +19,7 @@ _MOST_KEPT = 16
 
 @contextmanager
 def calling_back() -> Iterator[None]:
-    """Context manager around a call of Python from a compiled program, which stores exceptions."""
+    """Context manager that stores exceptions of a Python function called by a compiled program."""
     outer, _calls.active = in_callback(), True
     try:
         yield

@@ -144,8 +144,7 @@ class CoordinationServiceProcess:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the service process after a failed start, once other processes have been
-        notified."""
+        """Ends the service process after a failed start, with time to tell the other processes."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._end(5)
         if self._process.poll() is None:

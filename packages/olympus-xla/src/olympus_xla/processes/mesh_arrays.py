@@ -67,7 +67,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
-    """Returns this process's data of arrays, as arrays over its devices.
+    """Returns this process's part of global arrays, as arrays over the devices of this process.
 
     Args:
       global_inputs: a pytree of arrays over the devices of all processes.

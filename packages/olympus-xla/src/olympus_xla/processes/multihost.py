@@ -86,7 +86,7 @@ def _everywhere(array: ArrayImpl) -> NamedSharding:
 
 
 def _mesh_of_processes() -> Mesh:
-    """Returns the mesh of each process's first device; the other devices need no data."""
+    """Returns a mesh of the first devices of all processes; other devices need no data."""
     firsts: dict[int, Any] = {}
     for device in backends.devices():
         firsts.setdefault(device.process_index, device)

@@ -28,17 +28,17 @@ class BlockSizes:
     """Numbers of queries and keys in the blocks of each kernel.
 
     Args:
-      block_q: queries of a program of the forward kernel.
-      block_k_major: keys of a program of the forward kernel.
-      block_k: keys of one step of a program of the forward kernel; a divisor of ``block_k_major``.
-      block_b: examples of a program. It has no effect: each example has its own programs.
-      block_q_major_dkv: queries of a program for cotangents of keys.
-      block_k_major_dkv: keys of a program for cotangents of keys.
-      block_k_dkv: keys of one step of a program for cotangents of keys.
-      block_q_dkv: queries of one step of a program for cotangents of keys.
-      block_k_major_dq: keys of a program for cotangents of queries.
-      block_k_dq: keys of one step of a program for cotangents of queries.
-      block_q_dq: queries of a program for cotangents of queries.
+      block_q: queries per program of the forward kernel.
+      block_k_major: keys per program of the forward kernel.
+      block_k: keys per step of the forward kernel; a divisor of ``block_k_major``.
+      block_b: examples per program. It has no effect: each example has its own programs.
+      block_q_major_dkv: queries per program of the kernel for the cotangents of keys and values.
+      block_k_major_dkv: keys per program of the kernel for the cotangents of keys and values.
+      block_k_dkv: keys per step of the kernel for the cotangents of keys and values.
+      block_q_dkv: queries per step of the kernel for the cotangents of keys and values.
+      block_k_major_dq: keys per program of the kernel for the cotangents of queries.
+      block_k_dq: keys per step of the kernel for the cotangents of queries.
+      block_q_dq: queries per program of the kernel for the cotangents of queries.
 
     Raises:
       ValueError: a block size does not divide the corresponding major block size.

@@ -67,15 +67,14 @@ class BlockSizes:
     The sizes of the backward kernels may be missing if nothing is differentiated.
 
     Args:
-      block_q: queries of a program of the forward kernel.
-      block_kv: keys of a program of the forward kernel.
-      block_kv_compute: keys of one step of a program of the forward kernel; a divisor of
-        ``block_kv``.
-      block_q_dkv: queries of a program for cotangents of keys.
-      block_kv_dkv: keys of a program for cotangents of keys.
-      block_kv_dkv_compute: keys of one step of a program for cotangents of keys.
-      block_q_dq: queries of a program for cotangents of queries.
-      block_kv_dq: keys of a program for cotangents of queries.
+      block_q: queries per program of the forward kernel.
+      block_kv: keys per program of the forward kernel.
+      block_kv_compute: keys per step of the forward kernel; a divisor of ``block_kv``.
+      block_q_dkv: queries per program of the kernel for the cotangents of keys and values.
+      block_kv_dkv: keys per program of the kernel for the cotangents of keys and values.
+      block_kv_dkv_compute: keys per step of the kernel for the cotangents of keys and values.
+      block_q_dq: queries per program of the kernel for the cotangents of queries.
+      block_kv_dq: keys per program of the kernel for the cotangents of queries.
       use_fused_bwd_kernel: whether one kernel computes all cotangents. In that case there are no
         block sizes for cotangents of queries.
       q_layout: the memory layout of queries.

@@ -40,7 +40,7 @@ def _num_programs(builder: TritonBuilder, *, axis: int) -> Any:
 
 
 def _hinted(attribute: str) -> Any:
-    """Returns the rule of a hint about integers: an attribute of the operation that made them."""
+    """Returns the rule of a hint: it sets an attribute of the operation that made the integers."""
 
     def rule(builder: TritonBuilder, x: Any, *, values: Sequence[int]) -> Any:
         owner = x.owner

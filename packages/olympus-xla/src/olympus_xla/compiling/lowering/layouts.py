@@ -90,7 +90,7 @@ def _whole_first(context: Any, equation: Any, aval: Any, mesh: Any, value: Any) 
 
 
 def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[Any]) -> Any:
-    """Constrains values to be unreduced where their types say so, such as results of a barrier."""
+    """Constrains values, such as results of a barrier, to be unreduced where their types say so."""
     if context.module.mesh is None:
         return values
     return [

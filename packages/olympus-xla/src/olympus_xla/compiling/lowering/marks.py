@@ -18,7 +18,7 @@ _NAME = "mhlo.frontend_attributes"
 
 
 def frontend_attributes(attributes: Mapping[str, Any] | None, texts: Mapping[str, str]) -> Any:
-    """Returns attributes with texts for the compiler added to the frontend attributes."""
+    """Returns ``attributes`` with ``texts`` added to their frontend attributes."""
     attributes = dict(attributes or {})
     written = attributes.get(_NAME)
     found = {} if written is None else {entry.name: entry.attr for entry in written}

@@ -512,7 +512,7 @@ def _count_of_lines(traceback: Any) -> int:
 
 
 def _lines_of(traceback: Any, limit: int) -> Any:
-    """Returns the user's lines in a traceback as a location: an unknown location without lines."""
+    """Returns the user's lines in a traceback as a location; an unknown location for no lines."""
     cache = _cached(
         ("locations", limit),
         lambda: _jax_mlir_ext.TracebackToLocationCache(

@@ -109,7 +109,7 @@ class _Plan:
     def _add(self, block: range, next_stop: int) -> bool:
         """Plans recomputation of a block's values that are used only after the next block.
 
-        Returns whether it found such values.
+        Returns whether there are such values.
         """
         kept: set[Any] = set()
         found = False

@@ -257,7 +257,7 @@ def _runs(
 
 
 def _next_occurrences(numbers: Sequence[int]) -> list[int]:
-    """Returns for each position the next position at which the same few numbers occur, or -1."""
+    """Returns, for each position, the next position with the same `_CONTEXT` numbers, or -1."""
     following = [-1] * len(numbers)
     last: dict[tuple[int, ...], int] = {}
     contexts = list(zip(*(numbers[shift:] for shift in range(_CONTEXT)), strict=False))

@@ -30,7 +30,7 @@ def plugin_library() -> str | None:
 
 
 def has_tpu() -> bool:
-    """Returns whether the kernel reports the chips of a TPU machine."""
+    """Returns whether the operating system reports TPU chips."""
     return any(Path("/dev").glob("accel[0-9]*")) or (
         # PCI vendor 0x1ae0 is Google. TPU v5 and later use the vfio driver.
         Path("/dev/vfio").exists()

@@ -86,11 +86,10 @@ class LoweringParameters:
     Attributes:
       override_lowering_rules: pairs of a primitive and a rule to use in place of the primitive's
         own rule.
-      global_constant_computation: whether the caller computes operands that are constant on each
-        platform.
+      global_constant_computation: has no effect.
       for_export: whether later versions must be able to read the module.
       export_ignore_forward_compatibility: whether an exported module may use new features.
-      hoist_constants_as_args: whether constants of the program are operands of its functions.
+      hoist_constants_as_args: has no effect.
     """
 
     override_lowering_rules: tuple[tuple[Primitive, Any], ...] | None = None

@@ -237,9 +237,10 @@ def products_of_views(
     rhs_dilation: tuple,
     precision: Any,
 ) -> Any:
-    """Convolves with large windows: each spatial element of the result is a batch of products.
+    """Convolves with large windows.
 
-    The batch dimension has the input features. Their products are added.
+    Each spatial element of the result is a batch of matrix products, one for each input feature.
+    The products of all input features are added.
     """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     precision = precision if type(precision) is tuple else None

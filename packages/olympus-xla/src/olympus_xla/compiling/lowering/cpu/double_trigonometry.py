@@ -28,7 +28,7 @@ from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .trigonometry import SMALLEST, is_set, polynomial, times
 
-# The multiple of pi/2 has at most 20 bits.
+# For operands up to this magnitude, the multiple of pi/2 has at most 20 bits.
 _LARGEST = 2.0**20
 
 # The sum of the parts is pi/2. All but the last have 33 bits.

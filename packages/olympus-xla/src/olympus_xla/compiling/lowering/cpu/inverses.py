@@ -50,7 +50,7 @@ _ARC_SINE = [
 # For operands below this, the rounded arc sine and arc tangent equal the operand.
 _SMALL = 2.0**-13
 
-# This number plus a third of the bits of a float32 are the bits of its cube root, within 4 %.
+# A third of the bits of a float32, plus this number, are the bits of its cube root within 4 %.
 _THIRD_OF_BIAS = 0x2A5137A0
 
 
@@ -96,7 +96,7 @@ def arc_cosine(x: Any) -> Any:
 
 @_in_double
 def angle_of_point(y: Any, x: Any) -> Any:
-    """Returns the angle of the point with these coordinates, with the sign of ``y``."""
+    """Returns the angle of the point ``(x, y)``. The angle has the sign of ``y``."""
     angle = _angle(lax.abs(y), lax.abs(x))
     half_turn = lax.sub(lax.full_like(angle, math.pi), angle)
     value = _single(lax.select(_is_signed(x), half_turn, angle), angle.shape)

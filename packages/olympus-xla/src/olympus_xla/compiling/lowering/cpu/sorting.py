@@ -49,7 +49,7 @@ def is_sorted_by_numpy(context: LoweringContext, avals: Sequence[Any], dimension
 
 
 def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
-    """Sorts arrays along a dimension by the first ``num_keys`` arrays, in lexical order.
+    """Sorts arrays along a dimension by the first ``num_keys`` arrays, in lexicographic order.
 
     Equal elements keep their order; zeros of both signs are equal, and NaNs are equal and last.
     """

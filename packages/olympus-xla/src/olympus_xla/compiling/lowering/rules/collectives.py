@@ -170,7 +170,7 @@ def axis_index(context: LoweringContext, name: Any) -> Any:
         return context.scalar(0, np.dtype(np.int32))
     if not axes.automatic:
         return _coordinate(context, stride, size)
-    # The partition number is defined only if all axes are manual, so it is computed in an inner
+    # The partition id is defined only if all axes are manual, so it is computed in an inner
     # region in which the other axes are manual, too.
     region = context.operation(
         "sdy.manual_computation",
@@ -194,7 +194,7 @@ def manual_axes_attribute(axes: Iterable[Any]) -> Any:
 
 
 def _coordinate(context: LoweringContext, stride: int, size: int) -> Any:
-    """Computes the coordinate of this device from the partition number."""
+    """Computes the coordinate of this device from the partition id."""
     unsigned = np.dtype(np.uint32)
     kind = mlir.tensor_type((), unsigned)
     index = context.create("stablehlo.partition_id", kind, ())

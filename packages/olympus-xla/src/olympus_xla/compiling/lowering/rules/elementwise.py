@@ -425,7 +425,7 @@ def _select_n(context: LoweringContext, which: Any, *cases: Any) -> Any:
 def _choose(
     context: LoweringContext, selector: tuple[Any, Any], kind: Any, cases: Sequence[Any], first: int
 ) -> Any:
-    """Selects one of ``cases`` by bisection; the first case has the number ``first``."""
+    """Selects one of ``cases`` by bisection; the first case has the index ``first``."""
     if len(cases) == 1:
         return cases[0]
     which, aval = selector
