@@ -392,7 +392,7 @@ def _moved(a: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any
     a = ensure_array(a)
     if len(source) != len(destination):
         raise ValueError(
-            f"moveaxis: source and destination must have as many elements, got {source} and "
+            f"moveaxis: source and destination must have equally many elements, got {source} and "
             f"{destination}"
         )
     source = unique_axes(source, a.ndim)

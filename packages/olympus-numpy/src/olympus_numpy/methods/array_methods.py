@@ -169,7 +169,7 @@ def _viewed(x: Any, dtype: Any) -> Any:
     old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         if dtypes.issubdtype(dtype, np.complexfloating):
-            raise NotImplementedError("view of complex numbers as complex numbers of other width")
+            raise NotImplementedError("view cannot change the width of complex numbers")
         parts = lax.concatenate(
             [lax.expand_dims(part, (x.ndim,)) for part in (lax.real(x), lax.imag(x))], x.ndim
         )

@@ -95,8 +95,8 @@ class Rotation(NamedTuple):
         if count == 1:
             if angles.ndim > 2 or (angles.ndim == 2 and angles.shape[-1] != 1):
                 raise ValueError(
-                    f"Rotation.from_euler: one angle each for seq {seq!r}, got the shape "
-                    f"{angles.shape}."
+                    f"Rotation.from_euler: expected one angle for each rotation about {seq!r}, got "
+                    f"shape {angles.shape}."
                 )
             # With one axis, a vector holds one angle for each rotation.
             angles = angles[:, None] if angles.ndim == 1 else angles

@@ -363,7 +363,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """
     if exact:
         raise NotImplementedError(
-            "factorial with exact=True: arrays have no integers of any size; use "
+            "factorial with exact=True: arrays have no integers of arbitrary size; use "
             "math.factorial for Python integers."
         )
     return _factorial(n)

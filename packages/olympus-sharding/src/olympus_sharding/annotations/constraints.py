@@ -291,7 +291,7 @@ def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
             raise ValueError(
                 f"One of the shardings of {name} is None, which is not allowed: pass a sharding or "
                 "a PartitionSpec for each value. `P()` keeps the whole value on every device; "
-                "values that are to stay as they are do not go through it."
+                "leave out values that are to stay as they are."
             )
     try:
         return spread_prefix(shardings, target, _is_leaf)

@@ -96,14 +96,14 @@ def check_may_infer(mesh: BaseMesh, manual: tuple, is_smap: bool) -> None:
     if others and is_smap:
         raise TypeError(
             f"in_axes was not specified when axis_name={others[0]!r} was of type "
-            f"AxisType.{types[others[0]].name}: types say how arguments lie over explicit axes only"
+            f"AxisType.{types[others[0]].name}: types contain specs over explicit axes only"
         )
     if others:
         raise TypeError(
             "shard_map in_specs argument must be a pytree of `olympus.sharding.PartitionSpec` "
             f"instances, but it was `None` when axis_names={set(manual)} are of type "
-            f"{', '.join(f'AxisType.{types[axis].name}' for axis in manual)}: types say how "
-            "arguments lie over explicit axes only"
+            f"{', '.join(f'AxisType.{types[axis].name}' for axis in manual)}: types "
+            "contain specs over explicit axes only"
         )
 
 

@@ -151,8 +151,8 @@ def _unreduced_reduce_scatter_type(
         not tiled and shape[scatter_dimension] != axis_size
     ):
         raise ValueError(
-            f"psum_scatter divides dimension {scatter_dimension} of {operand.str_short(True)} "
-            f"among {axis_size} devices, which does not come out even"
+            f"psum_scatter cannot divide dimension {scatter_dimension} of "
+            f"{operand.str_short(True)} into equal parts for {axis_size} devices"
         )
     if tiled:
         shape[scatter_dimension] //= axis_size
