@@ -3,8 +3,8 @@
 
 Test suites spend most of their time compiling programs that they run once. With the option,
 functions compiled with `jit` run on NumPy first (`olympus_xla.calls.on_reference.tiers`). Pytest
-imports this module in every run, before the files that set environment variables. So it imports
-nothing of OLYMPUS.
+imports this module in every run, before the files that set environment variables. The module
+therefore imports nothing of OLYMPUS.
 """
 
 from __future__ import annotations

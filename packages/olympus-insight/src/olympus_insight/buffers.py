@@ -24,7 +24,7 @@ class Buffer(NamedTuple):
     """A part of an allocation that holds one value.
 
     Attributes:
-      id: the number that identifies the buffer.
+      id: the buffer's id in the buffer assignment.
       instruction: the id of the instruction that defines the buffer.
       part: the index of the value in the tuple that the instruction returns; empty for arrays.
       offset: the offset in the allocation, in bytes.

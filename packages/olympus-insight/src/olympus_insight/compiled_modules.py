@@ -78,7 +78,7 @@ class Instruction(NamedTuple):
     """One instruction.
 
     Attributes:
-      id: the number that identifies the instruction in the module.
+      id: the id, unique in the module.
       name: the name, unique in the module.
       opcode: the operation, such as ``"fusion"``.
       shape: the type of the result.

@@ -54,7 +54,7 @@ class Trace(NamedTuple):
       arguments: a text ``name: type`` for each argument.
       causes: differences from the most similar earlier trace; none for the first.
       recompilations: the compilations of the program after its first one.
-      stale: variables that have changed since, whose old values the program keeps.
+      stale: variables that have changed since the trace; the program keeps their old values.
     """
 
     function: str
@@ -172,10 +172,10 @@ class Explanation:
 class _Explain:
     """Reports why functions were traced or compiled again.
 
-    A call ``explain(f)`` lists the traces of ``f``. For each trace after the first it names the
-    cause by the path of the argument. A line in a loop may make a new function, such as a lambda,
-    in each iteration. The first trace of the new function then has a cause, too. Calls of compiled
-    functions record nothing; only traces and compilations do.
+    A call ``explain(f)`` lists the traces of ``f``. For each trace after the first, the report
+    names the cause by the path of the argument. A line in a loop may make a new function, such as a
+    lambda, in each iteration. The first trace of the new function then has a cause, too. Calls of
+    compiled functions record nothing; only traces and compilations do.
 
     Without a function, the report covers all functions of the user's program. The report is also a
     context manager that covers the traces inside the ``with`` block.

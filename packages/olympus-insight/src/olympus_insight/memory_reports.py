@@ -329,10 +329,10 @@ class _Analysis:
         return timeline
 
     def _slices(self, allocation: Allocation) -> list[tuple[int, int, Buffer]]:
-        """Returns the parts of an allocation with the spans of time in which they are used.
+        """Returns, for each part of an allocation, its first and last instruction and its buffer.
 
-        Buffers at the same offset whose lifetimes overlap hold the same value, like the states of a
-        loop.
+        Buffers of one offset and size whose lifetimes overlap hold the same value, such as the
+        state of a loop. They form one part.
         """
         spans: dict[tuple[int, int], list[tuple[int, int, Buffer]]] = {}
         for buffer in allocation.buffers:

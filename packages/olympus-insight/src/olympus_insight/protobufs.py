@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A reader of protocol buffers, the format in which XLA describes programs and memory.
 
-It follows the specification of the wire format (https://protobuf.dev/programming-guides/encoding).
-Few fields are read, so no schema compiler and no library is needed.
+The reader follows the specification of the wire format
+(https://protobuf.dev/programming-guides/encoding). Few fields are read, so no schema compiler and
+no library is needed.
 """
 
 from __future__ import annotations

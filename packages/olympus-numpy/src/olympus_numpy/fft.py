@@ -277,7 +277,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Returns the inverse transform of `rfft`, which is real.
+    """Returns the inverse transform of `rfft`, a real array.
 
     Args:
       a: an array of numbers, the first half of a transform.
@@ -430,7 +430,7 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse transform of `rfftn`, which is real.
+    """Returns the inverse transform of `rfftn`, a real array.
 
     Args:
       a: an array of numbers.
@@ -532,7 +532,7 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse transform of `rfft2`, which is real.
+    """Returns the inverse transform of `rfft2`, a real array.
 
     Args:
       a: an array of numbers.

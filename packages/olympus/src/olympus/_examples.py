@@ -58,7 +58,7 @@ _IMPORT = re.compile(
 def with_public_names(docstring: str) -> str:
     """Returns a docstring whose examples import from the public modules.
 
-    Imports of objects that no public module has stay as they are.
+    Imports of objects without a public module do not change.
 
     Example:
       >>> with_public_names(">>> from olympus_numpy import ones")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The namespace `olympus.ad`, which is no module."""
+"""The namespace `olympus.ad`, which is not a module."""
 
 from __future__ import annotations
 

@@ -154,8 +154,8 @@ _repeat_uniformly = compiled(_uniform_repeats, ("repeats", "axis"), inline=True,
 def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     """Repeats each element as often as ``repeats`` says; the result has size ``length``.
 
-    The result has element n at a position, where n is the number of elements whose last
-    repetition comes before that position.
+    At each position, the result has element n, where n is the number of elements whose repetitions
+    end before the position.
     """
     size = a.shape[axis]
     if length == 0 or size == 0:

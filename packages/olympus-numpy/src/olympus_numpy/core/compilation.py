@@ -40,7 +40,7 @@ def compiled(
 
     Args:
       fun: the function.
-      static_argnames: names of the static arguments, whose values are compiled in.
+      static_argnames: names of the static arguments; their values become constants of the program.
       inline: whether the equations of the function replace the ``jit`` equation.
       name: the name of the equation; the function's name if it is None.
     """
@@ -53,8 +53,8 @@ def compiled(
 
 
 def unless_default(value: Any, default: float) -> Any:
-    """Returns an argument of a compiled function, or None if it is the default number.
+    """Returns an argument of a compiled function, with None in place of the default value.
 
-    None is no operand, so a call that leaves the argument out copies nothing to a device.
+    None is not an operand, so a call without the argument copies nothing to a device.
     """
     return None if value.__class__ is default.__class__ and value == default else value

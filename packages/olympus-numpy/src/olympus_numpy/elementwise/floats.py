@@ -523,7 +523,7 @@ _modf = compiled(_fraction_and_whole, name="modf")
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """Returns the fractions and the integral parts of numbers, both with their sign.
+    """Returns the fractional and the integral parts of numbers, both with the sign of the number.
 
     Args:
       x: an array or scalar of real numbers.
@@ -563,7 +563,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @outlined()
 def spacing(x: ArrayLike, /) -> Array:
-    """Returns the distance from each number to the next one farther from zero, with its sign.
+    """Returns the distance to the next representable number away from zero, with the sign of ``x``.
 
     Args:
       x: an array or scalar of real numbers.

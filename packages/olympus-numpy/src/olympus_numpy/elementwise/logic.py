@@ -377,7 +377,7 @@ def _reduction(name: str, operation: Any, combine: Any, identity: int) -> Any:
       name: the name of the operation, for error messages.
       operation: the function that reduces an array along axes.
       combine: the operation of two arrays, which includes ``initial`` in the result.
-      identity: the value that takes the place of elements that ``where`` excludes.
+      identity: the value that replaces elements excluded by ``where``.
     """
 
     def reduced(

@@ -47,7 +47,7 @@ def _parse_signature(signature: str) -> Signature:
 def _core_sizes(
     shape: tuple[int, ...], names: tuple[str, ...], sizes: dict[str, int], context: str
 ) -> None:
-    """Records the sizes of an argument's core dimensions, or checks them against recorded ones."""
+    """Records the sizes of an argument's core dimensions, or checks them against recorded sizes."""
     if not names:
         return
     if len(shape) < len(names):

@@ -274,7 +274,7 @@ def _add_other(
     layout: list[Entry],
     operands: list[Any],
 ) -> int:
-    """Adds an element that is neither a Python integer nor a slice; returns the next axis."""
+    """Adds an element other than a Python integer or slice to the layout; returns the next axis."""
     part = _as_index_array(part)
     if part.__class__ is int:
         _check_rank(axis, shape, parts)
@@ -355,7 +355,7 @@ def _add_mask(
     layout: list[Entry],
     operands: list[Any],
 ) -> int:
-    """Adds a boolean array as the index arrays of its true elements."""
+    """Adds a boolean array to the layout, as index arrays of its true elements."""
     if isinstance(mask, Tracer):
         known = mask.concrete_or_none()
         if known is None and not (counts_size_of(mask) and mask.ndim):

@@ -387,7 +387,7 @@ def ix_(*args: ArrayLike | DTypeLike) -> tuple[Array, ...]:
 
 
 def _line(name: str, part: slice) -> Any:
-    """Returns the numbers of a slice; an imaginary step gives their count."""
+    """Returns the numbers of a slice; an imaginary step is the number of values."""
     for bound, value in (("start", part.start), ("stop", part.stop), ("step", part.step)):
         concrete_or_error(None, value, f"slice {bound} of jnp.{name}")
     start = 0 if part.start is None else part.start

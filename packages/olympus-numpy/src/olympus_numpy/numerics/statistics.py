@@ -265,10 +265,10 @@ def _is_large(values: Any, edges: Any) -> bool:
 def _places_in_even(edges: Any, values: Any) -> Any:
     """Counts, for each value, the edges that are at most the value; NaN is above all edges.
 
-    Arithmetic guesses the bin of a value, and the edges of the bin correct the guess. The guess
-    does not decrease as the value grows. It is therefore wrong by at most one bin for all values if
-    the guess for each edge is right or one too low. Otherwise, for example if edges are too near
-    each other, the positions are searched.
+    Arithmetic guesses the bin of a value, and the edges of this bin correct the guess. Guesses do
+    not decrease as values grow. So if the guess for each edge is right or one too low, the guess
+    for each value is wrong by at most one bin. Otherwise, for example if edges are too close,
+    bisection finds the positions.
     """
     last = edges.shape[0] - 1
     values = lax.stop_gradient(values)

@@ -261,7 +261,7 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Returns quantiles along axes: the values below which given fractions of the elements are.
+    """Returns quantiles along axes: the values below which given fractions of the elements lie.
 
     Args:
       a: an array.

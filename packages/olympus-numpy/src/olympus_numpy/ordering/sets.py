@@ -515,7 +515,8 @@ def intersect1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
-      return_indices: whether to return the indices of their first occurrences in both arrays, too.
+      return_indices: whether to return, for both arrays, the index at which each element first
+        occurs, too.
       size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer elements; the smallest
         element by default.

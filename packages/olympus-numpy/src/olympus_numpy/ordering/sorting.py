@@ -273,7 +273,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def sort_complex(a: ArrayLike) -> Array:
-    """Converts numbers to complex ones, sorted by real and then by imaginary part.
+    """Converts numbers to complex numbers, and sorts by the real and then by the imaginary part.
 
     Args:
       a: an array.

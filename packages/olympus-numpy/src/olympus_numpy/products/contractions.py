@@ -71,7 +71,7 @@ def contract(
     element_type: tuple[Any, bool],
     out_sharding: ShardingLike = None,
 ) -> Any:
-    """Calls `lax.dot_general`; ``element_type`` has the result's dtype and whether it is weak."""
+    """Calls `lax.dot_general`; ``element_type`` is a dtype and whether the dtype is weak."""
     dtype, weak_type = element_type
     result = lax.dot_general_p.bind(
         a,
@@ -148,9 +148,9 @@ def matmul(
       out_sharding: the sharding of the result.
 
     Returns:
-      An array of the common dtype, unless ``preferred_element_type`` is given: the broadcast
-      leading dimensions, then the rows of ``a`` and the columns of ``b``, which vectors do not
-      have.
+      An array of the common dtype, unless ``preferred_element_type`` is given. Its dimensions are
+      the broadcast leading dimensions, the rows of ``a`` and the columns of ``b``. A vector has
+      neither rows nor columns.
 
     Raises:
       ValueError: if an operand has no dimensions.

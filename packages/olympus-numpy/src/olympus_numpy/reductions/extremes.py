@@ -98,12 +98,12 @@ smallest = compiled(_min_of, ("axis", "keepdims"), inline=True, name="_reduce_mi
 
 
 def maximum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """Compiled `max` with positional arguments."""
+    """Calls the compiled `max` with positional arguments."""
     return largest(a, hashable_axes("max", axis), keepdims, initial, where)
 
 
 def minimum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-    """Compiled `min` with positional arguments."""
+    """Calls the compiled `min` with positional arguments."""
     return smallest(a, hashable_axes("min", axis), keepdims, initial, where)
 
 

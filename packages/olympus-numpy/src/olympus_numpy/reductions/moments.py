@@ -26,7 +26,7 @@ _half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 
 def _computation_dtype(dtype: Any) -> Any:
-    """Returns the dtype to average in, which is floating and not of half precision."""
+    """Returns the dtype in which means are computed: inexact, and wider than 16 bits."""
     dtype = dtypes.to_inexact_dtype(dtype)
     return np.dtype(np.float32) if dtype in _half_floats else dtype
 

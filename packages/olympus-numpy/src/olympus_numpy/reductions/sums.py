@@ -86,7 +86,7 @@ def sum_along(
     where: Any,
     promote_integers: bool = True,
 ) -> Any:
-    """Compiled `sum` with positional arguments, as the methods of ufuncs call it."""
+    """Calls the compiled `sum` with positional arguments, for the methods of ufuncs."""
     return summed(a, hashable_axes("sum", axis), dtype, keepdims, initial, where, promote_integers)
 
 
@@ -99,7 +99,7 @@ def product_along(
     where: Any,
     promote_integers: bool = True,
 ) -> Any:
-    """Compiled `prod` with positional arguments, as the methods of ufuncs call it."""
+    """Calls the compiled `prod` with positional arguments, for the methods of ufuncs."""
     return _prod(a, hashable_axes("prod", axis), dtype, keepdims, initial, where, promote_integers)
 
 

@@ -64,12 +64,12 @@ _any = compiled(_any_of, ("axis", "keepdims"), inline=True, name="_reduce_any")
 
 
 def all_along(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """Compiled `all` with positional arguments."""
+    """Calls the compiled `all` with positional arguments."""
     return _all(a, hashable_axes("all", axis), keepdims, where)
 
 
 def any_along(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
-    """Compiled `any` with positional arguments."""
+    """Calls the compiled `any` with positional arguments."""
     return _any(a, hashable_axes("any", axis), keepdims, where)
 
 

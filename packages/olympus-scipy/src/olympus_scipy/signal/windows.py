@@ -93,7 +93,7 @@ def _kaiser(size: int, beta: float) -> np.ndarray:
 def _kaiser_bessel_derived(size: int, beta: float) -> np.ndarray:
     """Returns the Kaiser-Bessel derived window, of even size.
 
-    It is the square root of the cumulative sums of the Kaiser window.
+    The window is the square root of the cumulative sums of the Kaiser window.
     """
     if size % 2:
         raise ValueError(

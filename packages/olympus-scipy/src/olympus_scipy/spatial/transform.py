@@ -239,7 +239,7 @@ class Rotation(NamedTuple):
         return _chosen(scalar_first, lambda: onp.roll(quat, 1, axis=-1), lambda: quat)
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Returns the rotation vectors, the axis times the angle, which is at most pi."""
+        """Returns the rotation vectors: the axis times the angle, an angle of at most pi."""
         vector = quaternions.vector(self.quat)
         return _chosen(degrees, lambda: onp.rad2deg(vector), lambda: vector)
 

@@ -49,7 +49,7 @@ def _entire_part(x: Any, count: int) -> Any:
 def _tail_fraction(x: Any, count: int = 80) -> Any:
     """Evaluates ``exp(x) E1(x)`` for x >= 1 by the even part of the continued fraction DLMF 6.9.1.
 
-    It is ``1 / (x + 1 - 1 / (x + 3 - 4 / (x + 5 - ...``.
+    The fraction is ``1 / (x + 1 - 1 / (x + 3 - 4 / (x + 5 - ...``.
     """
 
     def step(k: Any, value: Any) -> Any:
@@ -146,7 +146,7 @@ def _expn_derivative(y: Any, n: Any, x: Any) -> Any:
 def _expn(n: Any, x: Any) -> Any:
     """Evaluates `expn`; DLMF 8.19.
 
-    Up to ``x = 1`` it sums the power series. Above 1 it evaluates the continued fraction.
+    Sums the power series up to ``x = 1``, and evaluates the continued fraction above 1.
     """
     legal = (n >= 0.0) & (n == lax.floor(n)) & (x >= 0.0)
     order = onp.where(legal & (n > 0.0), n, 1.0)
@@ -184,7 +184,7 @@ def _expn_series(n: Any, x: Any) -> Any:
 def _expn_fraction(n: Any, x: Any) -> Any:
     """Evaluates ``exp(x)`` times `expn` by the even part of the continued fraction DLMF 8.19.17.
 
-    It is ``1 / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...``.
+    The fraction is ``1 / (x + n - 1 n / (x + n + 2 - 2 (n + 1) / (x + n + 4 - ...``.
     """
 
     def step(k: Any, value: Any) -> Any:

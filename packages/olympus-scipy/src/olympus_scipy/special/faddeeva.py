@@ -5,8 +5,9 @@ Al Azah, Chandler-Wilde: Computation of the complex error function using modifie
 SIAM J. Numer. Anal. 59 (2021).
 
 Up to a factor, the function is the integral over real t of a Gaussian divided by ``z - t``. The
-rule sums the integrand at equidistant nodes. It misses the contribution of the pole at z, which is
-known exactly. There are two sets of nodes; the rule uses the set that is farther from z.
+rule sums the integrand at equidistant nodes. The contribution of the pole at z is missing from the
+sum, and is added by an exact formula. There are two sets of nodes; the rule uses the set that is
+farther from z.
 """
 
 from __future__ import annotations

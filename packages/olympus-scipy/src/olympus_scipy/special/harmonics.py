@@ -100,8 +100,8 @@ def _harmonics(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
 def _normalized_legendre(n: Any, m: Any, cosine: Any, sine: Any, n_max: int) -> Any:
     """Evaluates the factor that depends on theta; DLMF 14.10.3 and 14.30.1.
 
-    It uses a recurrence in the order, then one in the degree. The recurrences include the
-    normalization, so that numbers stay of moderate size.
+    A recurrence in the order comes first, then a recurrence in the degree. The recurrences include
+    the normalization, so that numbers stay of moderate size.
     """
     dtype = cosine.dtype
     diagonal = onp.full_like(cosine, math.sqrt(0.25 / math.pi))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hypergeometric functions of real numbers; DLMF chapters 13 and 15.
 
-Functions are evaluated by their power series where it converges fast. Elsewhere, transformations of
-the DLMF map the argument to that region.
+Functions are evaluated by their power series where the series converges fast. Elsewhere,
+transformations of the DLMF map the argument to that region.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def entr(x: ArrayLike) -> Array:
 
 
 def _log_ratio(p: Any, q: Any) -> Any:
-    """Returns ``log(p / q)``; it uses the difference ``p - q`` if both are close."""
+    """Returns ``log(p / q)``, computed from ``p - q`` where p and q are close."""
     near = onp.abs(p - q) < 0.5 * q
     excess = onp.where(near, (p - q) / q, 0.0)
     return onp.where(near, lax.log1p(excess), lax.log(onp.where(near, 1.0, p / q)))

@@ -106,7 +106,7 @@ def _checked(name: str, m: Any, n: Any, z: Any) -> int:
 def _derivatives(size: int, z: Any) -> Any:
     """Returns the derivatives of Legendre polynomials, indexed by order, degree and point.
 
-    It uses the recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1.
+    The recurrence of Gegenbauer polynomials in the degree, DLMF 18.9.1, gives the derivatives.
     """
     orders = np.arange(size + 2)[:, None]
     previous = onp.zeros((size + 2, z.shape[0]), z.dtype)

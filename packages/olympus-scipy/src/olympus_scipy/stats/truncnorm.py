@@ -28,7 +28,7 @@ def _log_difference(larger: Any, smaller: Any) -> Any:
 def _log_mass(a: Any, b: Any) -> Any:
     """Returns the logarithm of the standard normal probability of the interval from a to b.
 
-    It mirrors an interval right of zero, because differences of left tails are accurate.
+    An interval right of zero is mirrored, because differences of left tails are accurate.
     """
     right = a > 0.0
     low, high = onp.where(right, -b, a), onp.where(right, -a, b)

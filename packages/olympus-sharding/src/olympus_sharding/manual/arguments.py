@@ -197,7 +197,7 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
     """Returns one spec for each leaf, from a prefix of the structure.
 
     Raises:
-      TypeError: the tree contains other objects than specs, or is None.
+      TypeError: the tree contains objects other than specs, or is None.
       ValueError: the tree is not a prefix of the structure of ``target``.
     """
     if what == "in" and isinstance(specs, list):

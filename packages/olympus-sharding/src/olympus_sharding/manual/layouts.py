@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts at the boundary of `shard_map`, where explicit mesh axes become manual.
 
-A spec of `shard_map` refers to manual axes. The layout of a type over other explicit axes is the
-same inside and outside of the function.
+A spec of `shard_map` refers to manual axes. Over all other explicit axes, a value has the same
+layout inside and outside of the function.
 """
 
 from __future__ import annotations

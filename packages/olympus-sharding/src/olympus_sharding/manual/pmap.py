@@ -411,7 +411,7 @@ class _Call:
 def _across_processes(
     compiled: Callable[..., Any], shardings: Sequence[NamedSharding]
 ) -> Callable[..., Any]:
-    """Wraps a function of arrays over all processes so that it takes this process's data."""
+    """Wraps a function of global arrays; the wrapper takes and returns this process's data."""
     conversions = _mesh._process_conversions
     assert conversions is not None, "the runtime that has devices of other processes sets them"
     join, part = conversions

@@ -19,7 +19,7 @@ __all__ = ["Copies", "with_copies_of_views"]
 
 
 class Copies(NamedTuple):
-    """References to copies of views, which devices can split.
+    """References to copies of views, for the views that devices split.
 
     Views themselves cannot be split: a device's part of a view is not a view of the device's part
     of the reference.

@@ -316,7 +316,7 @@ def _one_core_to_a_chip(
 
 
 # Maps a kind of devices to a function `(mesh_shape, devices, contiguous_submeshes)` that arranges
-# them. It returns None if the general arrangement applies.
+# them. The function returns None if the general arrangement applies.
 device_kind_handler_dict: dict[str, Callable[..., np.ndarray | None]] = {
     "TPU v2": _two_cores_to_a_chip,
     "TPU v3": _two_cores_to_a_chip,

@@ -42,7 +42,7 @@ def get_mesh() -> Mesh:
       A `Mesh`.
 
     Raises:
-      ValueError: a function is being traced, which may run on another mesh.
+      ValueError: a function is being traced, since the function may run on another mesh.
 
     Example:
       >>> import olympus

@@ -45,7 +45,7 @@ class Mesh(BaseMesh):
 
     Raises:
       TypeError: ``devices`` are not devices.
-      ValueError: a name is None, or there is another number of names than of dimensions.
+      ValueError: a name is None, or the number of names is not the number of dimensions.
 
     Example:
       >>> import numpy as np
@@ -181,7 +181,7 @@ class Mesh(BaseMesh):
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """The mesh without its devices, to which types refer."""
+        """The abstract mesh of types: this mesh without its devices."""
         if self.empty:
             return empty_abstract_mesh
         device = _abstract_device(self._flat_devices[0])

@@ -198,7 +198,7 @@ def moved_bytes(context: RooflineRuleContext) -> int:
 
 
 def unfused(context: RooflineRuleContext, operations: int) -> RooflineResult:
-    """Returns the cost of an operation that costs nothing once it is fused into others."""
+    """Returns the cost of an operation that costs nothing if it is fused into other operations."""
     return RooflineResult(unfused_flops=operations, unfused_hbm_bytes=moved_bytes(context))
 
 

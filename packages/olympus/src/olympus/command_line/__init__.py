@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line ``python -m olympus``.
 
-`installation` gathers the facts about the installation; `doctor` and `info` show it; `caches` shows
-and clears the caches on disk; `frozen` reads files of frozen functions; `examples` lists, copies
-and runs the examples in the folder of that name.
+`installation` gathers the facts about the installation; `doctor` and `info` show these facts;
+`caches` shows and clears the caches on disk; `frozen` reads files of frozen functions; `examples`
+lists, copies and runs the examples in the folder of that name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus frozen``: shows, runs and takes apart files of frozen functions."""
+"""``python -m olympus frozen``: shows, runs and unpacks files of frozen functions."""
 
 from __future__ import annotations
 

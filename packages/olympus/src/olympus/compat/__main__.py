@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus.compat [-m module | -c code | program.py] [arguments]``."""
+"""``python -m olympus.compat``: runs a program that is written for JAX on OLYMPUS."""
 
 from __future__ import annotations
 

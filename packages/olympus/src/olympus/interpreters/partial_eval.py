@@ -137,14 +137,14 @@ def _dce_call(key: str, used_outputs: list[bool], eqn: Equation) -> tuple[list[b
 def dce_olympuspr_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Dead-code rule of calls of an open program."""
+    """Applies the dead-code rule of calls of an open program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 
 def dce_olympuspr_closed_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Dead-code rule of calls of a closed program."""
+    """Applies the dead-code rule of calls of a closed program."""
     return _dce_call("call_jaxpr", used_outputs, eqn)
 
 
