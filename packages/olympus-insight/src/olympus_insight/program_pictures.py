@@ -39,7 +39,7 @@ class Picture:
     """A program, or the placement of an array, as a picture.
 
     Attributes:
-      title: the title of its page.
+      title: the title of the page.
     """
 
     def __init__(self, title: str, svg: str, body: str) -> None:

@@ -219,7 +219,8 @@ def _derivative(f: Any, spacing: Any, axis: int) -> Any:
     slopes = lax.div(lax.sub(_part(f, 1, None, axis), _part(f, 0, -1, axis)), distances)
     if size == 2:
         return lax.concatenate([slopes, slopes], axis)
-    # Interior points: the mean of the slopes on both sides, weighted by the opposite distance.
+    # At interior points, the derivative is the mean of the slopes on both sides. The weight of each
+    # slope is the distance on the other side.
     left, right = _part(distances, 0, -1, axis), _part(distances, 1, None, axis)
     total = lax.add(left, right)
     inside = lax.div(

@@ -312,7 +312,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
 
 def _long_division(u: Any, v: Any) -> Any:
-    """Long division: a window of the dividend advances by one coefficient in each step."""
+    """Divides by long division; a window of the dividend advances one coefficient in each step."""
     count = v.shape[0]
     scale = lax.div(np.ones((), v.dtype), v[0])
     window, later = lax.slice_in_dim(u, 0, count), lax.slice_in_dim(u, count, u.shape[0])

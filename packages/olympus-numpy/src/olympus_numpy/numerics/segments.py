@@ -268,7 +268,7 @@ def segment_max(
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows is negative infinity, or the lowest integer.
+      A segment without rows gives negative infinity, or the lowest integer.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -321,7 +321,7 @@ def segment_min(
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows is infinity, or the highest integer.
+      A segment without rows gives infinity, or the highest integer.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.

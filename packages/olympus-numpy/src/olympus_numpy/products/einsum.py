@@ -299,9 +299,10 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
 
 
 class _LaidOutProduct:
-    """Product of the last step of an `einsum` with ``out_sharding``.
+    """Function that computes the last product of an `einsum` with ``out_sharding``.
 
-    The dimensions of the product are then permuted, and the result has the requested sharding.
+    The caller permutes the dimensions of the product afterwards. The product is sharded so that the
+    permuted result has the requested sharding.
 
     Args:
       product: the function that multiplies two operands.

@@ -24,7 +24,7 @@ __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 
 
 class _Face(MutableMapping[Primitive, Rule]):
-    """Dictionary view of the batching rules that converts them to another signature.
+    """Dictionary view that converts the batching rules to another signature.
 
     Reading a rule that was assigned through this view returns the assigned rule itself.
     """
