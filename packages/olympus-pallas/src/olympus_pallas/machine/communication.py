@@ -121,7 +121,7 @@ def _barrier_semaphore(core: Core, equation: Equation, operands: Sequence[Any]) 
 
 
 def _kept_rows(source: Site, target: Site) -> tuple[Site, Site]:
-    """Returns the source and the target of a copy, without the rows that one of them leaves out."""
+    """Returns the source and the target of a copy, reduced to the rows that both keep."""
     for site in (source, target):
         if isinstance(site, RowsOf):
             kept = np.flatnonzero(site.kept)

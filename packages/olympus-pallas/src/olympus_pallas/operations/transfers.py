@@ -292,7 +292,7 @@ class AsyncCopy:
 
         Args:
           priority: the copy's priority.
-          add: whether the copy adds to the target's elements.
+          add: whether the copy adds to the destination's elements.
         """
 
         def begin(*refs: Any) -> None:
@@ -357,7 +357,7 @@ def async_copy(
       dst_ref: destination of the copy.
       sem: a semaphore for copies.
       priority: the copy's priority.
-      add: whether the copy adds to the target's elements.
+      add: whether the copy adds to the destination's elements.
 
     Returns:
       The `AsyncCopy`.
@@ -439,7 +439,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     Args:
       src_ref: source of the copy.
       dst_ref: destination of the copy.
-      add: whether the copy adds to the target's elements.
+      add: whether the copy adds to the destination's elements.
     """
     run_scoped(
         lambda semaphore: async_copy(src_ref, dst_ref, semaphore, add=add).wait(),

@@ -179,7 +179,7 @@ def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Resets `set_tpu_interpret_mode`."""
+    """Undoes the last call of `set_tpu_interpret_mode`."""
     set_interpret_mode(None)
 
 

@@ -399,11 +399,11 @@ def emit_pipeline_with_allocations(
       out_specs: for each output a `BlockSpec`.
 
     Returns:
-      Two functions of references to the inputs and outputs. The first runs the pipeline. The second
+      Two functions of references to the inputs and outputs. The first runs the pipeline. Its
+      keyword arguments are ``allocations``, the buffers; ``scratches``, further arguments of the
+      body; and ``body_prologue``, a function called before the body in each step. The second
       returns descriptions of the buffers, one `BufferedRef` for each operand, for `run_scoped` or
-      ``scratch_shapes``. The first takes the buffers as ``allocations``, further arguments of the
-      body as ``scratches``, and a function called before the body in each step as
-      ``body_prologue``.
+      ``scratch_shapes``.
 
     Example:
       >>> from olympus_ir import ShapeDtypeStruct

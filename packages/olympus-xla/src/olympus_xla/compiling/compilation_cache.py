@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The persistent compilation cache: executables on disk for later processes.
 
-Programs for CPUs are kept in the user's cache folder (`cache_folder`), unless a flag names another
-directory, which then serves all platforms: ``olympus_compilation_cache_dir``, or
-``OLYMPUS_COMPILATION_CACHE_DIR`` in the environment. ``olympus_enable_compilation_cache`` turns
-both off. The key of an entry covers everything on which the compiler's output depends
-(`cache_key.executable_key`), so entries never become stale.
+The flag ``olympus_compilation_cache_dir`` names a directory for the programs of all platforms.
+Without the flag, only programs for CPUs are stored, in the user's cache folder (`cache_folder`).
+The flag ``olympus_enable_compilation_cache`` switches the cache on or off. The key of an entry
+covers everything on which the compiler's output depends (`cache_key.executable_key`), so entries
+never become stale.
 
 The user's folder is used by default, so its failures must not disturb programs: the process warns
 once and continues without the folder. Events of this cache are not reported to listeners.

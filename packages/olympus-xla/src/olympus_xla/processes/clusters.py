@@ -150,7 +150,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
-    """Asks mpi4py for the layout; returns None if it is missing or reports a single process."""
+    """Returns the layout that mpi4py reports; None without mpi4py or for a single process."""
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None

@@ -144,7 +144,7 @@ class CoordinationServiceProcess:
             self.kill()
 
     def discard(self) -> None:
-        """Ends the service process after a failed start, with time to tell the other processes."""
+        """Ends the service process after a failed start. It has 5 s to tell the other processes."""
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._end(5)
         if self._process.poll() is None:

@@ -147,7 +147,7 @@ class _Bucketed:
         return tuple(map(_spec, entries, shapes))
 
     def _bucket(self, name: str, length: int) -> Bucket:
-        """Returns the range of lengths that share a program with a length."""
+        """Returns the range of lengths that share a program with ``length``."""
         sizes: Any = self.sizes.get(name, self.other_sizes)
         if sizes is None:
             last = 1 << (length - 1).bit_length()

@@ -70,9 +70,9 @@ _MOST_EQUATIONS = 256
 _LOOPS = frozenset(
     ("contractions", "convolution", "fft", "indexing", "linalg", "ragged", "special", "windows")
 )
-# Packages whose expansions are lowered unchanged and call no functions of the user. Otherwise, a
-# function of the user could be called twice: by an evaluation that stops, and by the compilation
-# that follows.
+# Packages whose expansion rules are also lowering rules and call no functions of the user.
+# Evaluation of other rules could stop after it has called a function of the user, and the
+# compilation would then call this function again.
 _PACKAGES_OF_INSTRUCTIONS = ("olympus_ir.", "olympus_random.")
 
 

@@ -433,7 +433,7 @@ def result_accuracy(accuracy: Any) -> Any:
 
 # ---- locations ----
 
-# Lower than the flag's default, because outer lines cost time and are seldom useful.
+# Lower than the flag's default, because outer frames cost time and are seldom useful.
 _FRAMES_IN_LOCATIONS = 10
 
 

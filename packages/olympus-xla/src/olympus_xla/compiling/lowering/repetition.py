@@ -141,7 +141,10 @@ def _sizes(equations: Sequence[Equation]) -> list[int]:
 
 
 class _Numbering:
-    """Numbers for equations, equal for equal primitives, parameters, literals and types."""
+    """Assigns a number to each equation.
+
+    Equations with equal primitives, parameters, literals and types get equal numbers.
+    """
 
     def __init__(self) -> None:
         self._interned: dict[Any, int] = {}

@@ -2,8 +2,8 @@
 """Sine and cosine of doubles, by arithmetic that XLA vectorises.
 
 XLA's CPU backend calls the C library for each element, in 12 ns. These functions take 3.3 ns, with
-vectors of 256 bits. Their error is below 0.79 units in the last place; that of the C library is
-below 0.52.
+vectors of 256 bits. Their error is below 0.79 units in the last place. The error of the C library
+is below 0.52 units.
 
 The operand minus a multiple of pi/2 is a sum of two doubles. Pi/2 is cut into parts of 33 bits, so
 that products with at most 20 bits are exact. The method and the polynomials up to pi/4 are those of

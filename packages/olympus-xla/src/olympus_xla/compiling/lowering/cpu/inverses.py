@@ -21,8 +21,8 @@ from olympus_ir.settings import config_states
 
 from .trigonometry import double, polynomial, quotient, times
 
-# Coefficients of polynomials in t^2 that interpolate at Chebyshev's points: (atan(t)/t - 1)/t^2 for
-# t up to 1, and (asin(t)/t - 1)/t^2 for t up to 1/2. The errors of the functions are 2^-34.
+# Coefficients of polynomials in t^2. They interpolate (atan(t)/t - 1)/t^2 for t up to 1, and
+# (asin(t)/t - 1)/t^2 for t up to 1/2, at Chebyshev's points. The errors of the functions are 2^-34.
 _ARC_TANGENT = [
     -0.3333333332694414,
     0.19999998154086215,

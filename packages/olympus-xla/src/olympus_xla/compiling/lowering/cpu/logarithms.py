@@ -127,7 +127,7 @@ def _infinity(x: Any) -> Any:
 
 
 def with_sign(x: Any, value: Any) -> Any:
-    """Returns nonnegative numbers with the signs of ``x``."""
+    """Gives nonnegative numbers the signs of ``x``."""
     sign = lax.bitwise_and(
         lax.bitcast_convert_type(x, np.int32), lax.full_like(x, -(1 << 31), dtype=np.int32)
     )

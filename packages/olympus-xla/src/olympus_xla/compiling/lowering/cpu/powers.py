@@ -28,7 +28,7 @@ from olympus_ir.settings import config_states
 
 from .trigonometry import double, polynomial, quotient, times
 
-# Coefficients of power series: of log2(m) / s in powers of s^2, where s = (m - 1) / (m + 1); and of
+# Coefficients of two power series: log2(m) / s in powers of s^2, where s = (m - 1) / (m + 1), and
 # 2^f in powers of f.
 _LOGARITHM = [2 / math.log(2) / (2 * k + 1) for k in range(7)]
 _EXPONENTIAL = [math.log(2) ** k / math.factorial(k) for k in range(10)]

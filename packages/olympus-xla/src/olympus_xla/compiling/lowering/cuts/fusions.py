@@ -57,7 +57,7 @@ _LEAST_GROWTH = 4
 # Counting stops at this number of operations.
 _MOST_COUNTED = 20_000
 _MOST_COPIES = 4096
-# Sizes of fused functions above which values with several uses are cut, in the order of trial.
+# Sizes of fused functions above which values with several uses are cut. They are tried in order.
 _LIMITS = (96, 32, 8)
 # A value with a single use is computed once. It is cut only if its function exceeds the limit by
 # this factor.
