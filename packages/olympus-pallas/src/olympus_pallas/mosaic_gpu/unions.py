@@ -26,7 +26,7 @@ class RefUnion:
     has separate memory.
 
     Args:
-      *refs: the groups, buffers or pytrees of them.
+      *refs: the groups; each is a buffer or a pytree of buffers.
 
     Example:
       >>> from olympus_pallas.mosaic_gpu import SMEM

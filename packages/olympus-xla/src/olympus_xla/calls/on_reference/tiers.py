@@ -167,7 +167,7 @@ class _Pending:
         )
 
 
-# For each function, its pending compilations under the key _ALL, the newest last.
+# Stores the pending compilations of each function under the key _ALL, the newest last.
 _of_functions = FunctionCache()
 _ALL = "compilations"
 

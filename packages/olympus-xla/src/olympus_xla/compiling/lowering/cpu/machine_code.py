@@ -33,9 +33,9 @@ from .. import mlir
 
 _WIDTH = "xla_cpu_prefer_vector_width"
 
-# CompileOptionsProto.executable_build_options, ExecutableBuildOptionsProto.debug_options and
-# DebugOptions.xla_backend_extra_options, a map from strings to strings. jaxlib has no attribute
-# for the last.
+# The numbers of the fields CompileOptionsProto.executable_build_options,
+# ExecutableBuildOptionsProto.debug_options and DebugOptions.xla_backend_extra_options. The last
+# field is a map from strings to strings, for which jaxlib has no attribute.
 _PATH = (3, 3, 500)
 _EXTRA_OPTION = "xla_cpu_disable_tiled_emitter"
 
