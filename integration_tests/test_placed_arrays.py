@@ -40,3 +40,114 @@ def test_updates_of_sharded_dimensions_stay_within_bounds(size):
         expected = x.copy()
         expected[np.clip(first, 0, 4 - size) :][:size] = -1
         np.testing.assert_array_equal(updated(placed, np.int32(start)), expected)
+
+
+def _over(names, sizes):
+    count = int(np.prod(sizes))
+    return Mesh(np.array(olympus.devices()[:count]).reshape(sizes), names)
+
+
+def test_results_stay_on_a_mesh_of_one_device():
+    sharding = NamedSharding(_over(("i",), (1,)), PartitionSpec("i"))
+    x = olympus.device_put(np.arange(8.0), sharding)
+    assert (x + 1).sharding == sharding
+    assert olympus.jit(lambda x: x)(x).sharding == sharding
+    assert x[0].sharding == NamedSharding(sharding.mesh, PartitionSpec())
+
+
+@pytest.mark.parametrize("spec", [PartitionSpec("i"), PartitionSpec("i", "j")])
+def test_rows_of_partitioned_arrays_may_be_used_anywhere(spec):
+    device = olympus.devices()[-1]
+    values = np.arange(8, dtype=np.float32).reshape(4, 2)
+    rows = list(olympus.device_put(values, NamedSharding(_over(("i", "j"), (2, 2)), spec)))
+    for row, expected in zip(rows, values, strict=True):
+        moved = row + olympus.device_put(np.float32(1), device)
+        assert moved.devices() == {device}
+        np.testing.assert_array_equal(np.asarray(moved), expected + 1)
+
+
+def test_replicated_arrays_have_replicated_rows():
+    sharding = NamedSharding(_over(("i",), (2,)), PartitionSpec())
+    row, _ = olympus.device_put(np.ones((2, 3)), sharding)
+    assert row.sharding == sharding
+
+
+def test_donations_to_other_devices():
+    x = jnp.arange(4.0)
+    moved = olympus.device_put(x, olympus.devices()[1], donate=True)
+    np.testing.assert_array_equal(np.asarray(moved), [0, 1, 2, 3])
+    replicated = NamedSharding(_over(("i",), (2,)), PartitionSpec())
+    double = olympus.jit(lambda x: 2 * x, in_shardings=replicated, donate_argnums=0)
+    np.testing.assert_array_equal(np.asarray(double(x)), [0, 2, 4, 6])
+    assert x.is_deleted()
+
+
+def test_a_device_asked_for_takes_arrays_of_several():
+    x = olympus.device_put(np.arange(4.0), NamedSharding(_over(("i",), (2,)), PartitionSpec("i")))
+    device = olympus.devices()[2]
+    assert olympus.jit(lambda x: x + 1, device=device)(x).devices() == {device}
+
+
+def test_constraints_to_abstract_meshes_of_concrete_arrays():
+    sharding = NamedSharding(_over(("i",), (2,)), PartitionSpec("i"))
+    asked = NamedSharding(sharding.mesh.abstract_mesh, PartitionSpec())
+    x = olympus.device_put(np.arange(4.0), sharding)
+    assert lax.with_sharding_constraint(x, asked).sharding.is_fully_replicated
+    with pytest.raises(ValueError, match=r"requires the input passed should be a `olympus.Array`"):
+        lax.with_sharding_constraint(np.arange(4.0), asked)
+    with pytest.raises(TypeError, match="sharding on the input must be a `NamedSharding`"):
+        lax.with_sharding_constraint(jnp.arange(4.0), asked)
+    other = NamedSharding(_over(("j",), (2,)).abstract_mesh, PartitionSpec())
+    with pytest.raises(ValueError, match="does not match the mesh shape of the target"):
+        lax.with_sharding_constraint(x, other)
+
+
+def test_structs_have_places():
+    sharding = NamedSharding(_over(("i",), (2,)), PartitionSpec("i"))
+    struct = olympus.ShapeDtypeStruct((4,), jnp.float32, sharding=sharding)
+    assert jnp.zeros_like(struct).sharding == sharding
+    layout = olympus.experimental.layout
+    placed = olympus.ShapeDtypeStruct(
+        (4,), jnp.float32, sharding=layout.Format(layout.Layout((0,)), sharding)
+    )
+    with pytest.raises(ValueError, match="updating ShapeDtypeStruct"):
+        placed.update(sharding=NamedSharding(sharding.mesh, PartitionSpec()))
+
+
+def _incompatible(x, y):
+    return olympus.jit(lambda pair: pair)((x, (y, x)))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: _incompatible(
+                olympus.device_put(np.ones(3), olympus.devices()[0]),
+                olympus.device_put(
+                    np.ones(2), NamedSharding(_over(("i",), (2,)), PartitionSpec("i"))
+                ),
+            ),
+            ValueError,
+            r"argument pair\[0\] of.*device ids \[0\].*argument pair\[1\]\[0\] of",
+        ),
+        (
+            lambda: olympus.jit(lambda x: x, in_shardings="i"),
+            TypeError,
+            "in_shardings leaf specifications are expected to be PartitionSpec instances or None",
+        ),
+        (
+            lambda: olympus.jit(lambda x: x)({"a": olympus.ShapeDtypeStruct((4, 2), np.int32)}),
+            TypeError,
+            r"Argument 'x\['a'\]' of shape int32\[4,2\] of type.*is not a valid",
+        ),
+        (
+            lambda: olympus.jit(lambda: olympus.ShapeDtypeStruct((4, 2), np.int32))(),
+            TypeError,
+            "does not have a value and cannot be used as a constant",
+        ),
+    ],
+)
+def test_errors_of_placed_calls(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

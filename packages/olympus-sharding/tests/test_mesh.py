@@ -98,7 +98,7 @@ def test_make_mesh(devices, monkeypatch):
         (lambda d: setattr(Mesh(d, "x"), "size", 1), AttributeError, "cannot assign to field"),
         (lambda d: make_mesh((9,), ("x",), devices=d), ValueError, "Number of devices 8 must be"),
         (lambda d: make_mesh((0,), ("x",), devices=d), ValueError, "must be positive"),
-        (lambda d: make_mesh((2.5,), ("x",), devices=d), TypeError, "integer"),
+        (lambda d: make_mesh((2.5,), ("x",), devices=d), ValueError, "sequence of ints"),
         (lambda d: type("M", (Mesh,), {}), TypeError, "cannot be subclassed"),
     ],
 )

@@ -68,6 +68,13 @@ def parts_of(mesh):
     [
         (lambda s, p: ((8, 4), s, p[:3]), ValueError, "Expected 4 per-device arrays"),
         (lambda s, p: ((8, 4), s, [p[0]] * 4), ValueError, "must be from distinct devices"),
+        (
+            lambda s, p: ((8, 4), s, [*p[:3], device_put(p[3], devices()[7])]),
+            ValueError,
+            r"devices \{3\} that are not present in per-device arrays.* devices \{7\} that are not",
+        ),
+        (lambda s, p: ((8, 4), s, []), ValueError, "no addressable shards, `dtype` must be"),
+        (lambda s, p: ((8, 4), s, WHOLE), TypeError, "must be a list or tuple"),
         (lambda s, p: ((8, 4), s, [WHOLE] * 4), TypeError, "takes arrays on devices"),
         (
             lambda s, p: ((8, 4), s, [device_put(WHOLE, s)] * 4),

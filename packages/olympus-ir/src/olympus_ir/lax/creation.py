@@ -18,6 +18,7 @@ from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.placement import NamedSharding, PartitionSpec
 from ..types.resharding import asked_sharding
+from ..types.shape_struct import ShapeDtypeStruct
 from .broadcasting import broadcast
 from .conversion import convert_dtype, in_64_bits
 from .extended import to_edtype
@@ -236,9 +237,16 @@ def place_like(x: Any, shape: tuple[int, ...]) -> Any:
     Returns None if the shapes differ and ``x`` is on several devices. Returns None during tracing,
     because the compiler then chooses the sharding.
     """
-    if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
+    if current.trace is not evaluation_trace:
         return None
-    sharding = x.sharding
+    if type(x) is ShapeDtypeStruct:
+        sharding = x.sharding
+        if sharding is None or not sharding._is_concrete:
+            return None
+    elif getattr(x, "_committed", False) is True:
+        sharding = x.sharding
+    else:
+        return None
     return sharding if x.shape == shape or sharding.num_devices == 1 else None
 
 

@@ -142,7 +142,13 @@ class ShapeDtypeStruct:
         if unknown:
             raise TypeError(f"ShapeDtypeStruct has no properties {unknown}; it has {_FIELDS}")
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
-        if "sharding" in changes:
+        if "sharding" in changes and self._layout is not None:
+            if isinstance(changes["sharding"], Sharding):
+                raise ValueError(
+                    f"You are updating ShapeDtypeStruct with a {type(changes['sharding'])}, and it "
+                    f"has the layout {self._layout}, which belongs to its sharding. Give a Format, "
+                    "or make a new ShapeDtypeStruct."
+                )
             fields["_layout"] = None
         return ShapeDtypeStruct(fields.pop("shape"), fields.pop("dtype"), **fields)
 

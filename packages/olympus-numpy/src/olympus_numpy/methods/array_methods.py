@@ -19,7 +19,7 @@ from olympus_ir.diagnostics.traceback_filtering import (
     filter_exception,
 )
 from olympus_ir.loading import deferred
-from olympus_ir.programs.tracing import Tracer
+from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ShardingLike
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
@@ -254,6 +254,9 @@ def _iterate(self: Any) -> Any:
     """Iterates over the slices along the first dimension; one program computes many of them."""
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
+    if _is_in_parts(self):
+        # The slices may be used with arrays on any device, as they belong to no mesh.
+        return map(creation.array, np.asarray(self))
     size = self.shape[0]
     if size <= _SLICES_AT_ONCE:
         return iter(joining.unstack(self) if size else ())
@@ -261,6 +264,18 @@ def _iterate(self: Any) -> Any:
 
 
 _SLICES_AT_ONCE = 100
+
+
+def _is_in_parts(x: Any) -> bool:
+    """Returns whether several devices of this process hold different parts of a concrete array."""
+    if getattr(x, "_committed", False) is not True or current.trace is not evaluation_trace:
+        return False
+    sharding = x.sharding
+    return (
+        sharding.num_devices > 1
+        and not sharding.is_fully_replicated
+        and sharding.is_fully_addressable
+    )
 
 
 def _iterate_in_parts(x: Any) -> Any:

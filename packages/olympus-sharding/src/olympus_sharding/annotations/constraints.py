@@ -370,6 +370,8 @@ def _check_rank(name: str, sharding: Any, aval: Any) -> None:
 def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params: Any) -> Any:
     """Applies the constraint to a concrete array by moving it."""
     sharding = concrete_sharding(sharding)
+    if type(sharding) is NamedSharding and type(sharding.mesh) is AbstractMesh:
+        sharding = concrete_sharding(sharding, _mesh_of_operand(operand, sharding.mesh))
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
         own: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
@@ -387,6 +389,28 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
             sharding.mesh, PartitionSpec(*entries), memory_kind=sharding.memory_kind
         )
     return lax.device_put(operand, sharding if layout is None else layout._on(sharding))
+
+
+def _mesh_of_operand(operand: Any, abstract: AbstractMesh) -> Mesh:
+    """Returns the mesh that a concrete array is sharded over, of the axes of an abstract mesh."""
+    shape = get_aval(operand).str_short()
+    own: Any = getattr(operand, "sharding", None)
+    if own is None:
+        raise ValueError(
+            "Target sharding contains a `olympus.sharding.AbstractMesh` which requires the input "
+            f"passed should be a `olympus.Array`. Got {type(operand)} with shape {shape}"
+        )
+    if type(own) is not NamedSharding:
+        raise TypeError(
+            "The sharding on the input must be a `NamedSharding` since the target sharding has an "
+            f"`AbstractMesh` in it. Got sharding type {type(own)} for shape {shape}"
+        )
+    if own.mesh.shape_tuple != abstract.shape_tuple:
+        raise ValueError(
+            f"Mesh shape of the input {own.mesh.shape_tuple} does not match the mesh shape of the "
+            f"target sharding {abstract.shape_tuple} for shape {shape}"
+        )
+    return own.mesh
 
 
 def _reshard_now(
@@ -473,6 +497,12 @@ def _reshard_batch(
 def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
     """Returns the sharding of a batch, given the sharding of one batch element."""
     if type(sharding) is SingleDeviceSharding:
+        if axis.spmd_name is not None:
+            raise ValueError(
+                "If you are using spmd_axis_name parameter of olympus.vmap, please make sure to "
+                "run your jitted function inside the mesh context manager, and to constrain "
+                f"values with a NamedSharding. Got {sharding}"
+            )
         return sharding
     if type(sharding) is not NamedSharding:
         raise TypeError(

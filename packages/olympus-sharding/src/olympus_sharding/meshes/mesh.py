@@ -270,7 +270,7 @@ def make_mesh(
       A `Mesh`.
 
     Raises:
-      ValueError: a size is not positive, or there are too few devices.
+      ValueError: a size is no integer or not positive, or there are too few devices.
       RuntimeError: no devices are given, and no loaded runtime has devices.
 
     Example:
@@ -278,7 +278,12 @@ def make_mesh(
       >>> olympus.make_mesh((1,), ("data",))
       Mesh(axis_sizes=(1,), axis_names=('data',), axis_types=(Explicit,))
     """
-    sizes = tuple(operator.index(size) for size in axis_shapes)
+    try:
+        sizes = tuple(operator.index(size) for size in axis_shapes)
+    except TypeError:
+        raise ValueError(
+            f"`axis_shapes` passed to `make_mesh` should be a sequence of ints. Got {axis_shapes}"
+        ) from None
     if any(size < 1 for size in sizes):
         raise ValueError(f"The sizes of mesh axes must be positive, got axis_shapes={sizes}.")
     if devices is None:

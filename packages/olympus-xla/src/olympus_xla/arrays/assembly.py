@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees.pytrees import tree_flatten, tree_unflatten, treedef_is_leaf
 from olympus_ir.types.annotations import DTypeLike, PyTree
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
@@ -44,7 +46,8 @@ def make_array_from_single_device_arrays(
       dtype: the dtype; required if this process holds no shard.
 
     Raises:
-      ValueError: the arrays do not match the shards of the sharding.
+      TypeError: ``arrays`` is no list or tuple, or one of them is no array on a device.
+      ValueError: the arrays do not match the shards of the sharding, or are traced.
 
     Example:
       >>> import olympus
@@ -55,6 +58,16 @@ def make_array_from_single_device_arrays(
     """
     shape = canonicalize_shape(shape)
     _check_sharding(sharding)
+    if not isinstance(arrays, list | tuple):
+        raise TypeError(
+            "olympus.make_array_from_single_device_arrays `arrays` argument must be a list or "
+            f"tuple, but got {type(arrays)}."
+        )
+    if any(isinstance(array, Tracer) for array in arrays):
+        raise ValueError(
+            "olympus.make_array_from_single_device_arrays requires a list of concrete arrays as "
+            f"input, but got types {set(map(type, arrays))}"
+        )
     if any(isinstance(array, ExtendedArray) for array in arrays):
         return _of_extended_parts(shape, sharding, arrays)
     devices = sharding._addressable_device_assignment
@@ -69,33 +82,50 @@ def make_array_from_single_device_arrays(
                 "When making an array from single-device arrays the input arrays must have one "
                 f"shard each. An argument array had {array.sharding.num_devices} shard(s)."
             )
+    if not arrays and dtype is None:
+        raise ValueError(
+            "If the Array has no addressable shards, `dtype` must be provided via the `dtype` "
+            "argument to `olympus.make_array_from_single_device_arrays`."
+        )
+    parts = _in_order_of(devices, arrays)
+    found = parts[0].dtype if parts else np.dtype(dtype)
+    if dtype is not None and np.dtype(dtype) != found:
+        raise ValueError(
+            "If `dtype` is provided to `olympus.make_array_from_single_device_arrays`, it must "
+            f"match the dtype of the addressable shards. Got dtype={np.dtype(dtype)} and shard "
+            f"dtype={found}."
+        )
+    _check_parts(shape, found, sharding, parts)
+    aval = placed(ShapedArray(shape, found), sharding)
+    return assemble_array(aval, sharding, parts, committed=True)
+
+
+def _in_order_of(devices: Sequence[Any], arrays: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+    """Returns single-device arrays in the order of the devices of a sharding.
+
+    Raises:
+      ValueError: the arrays are not one for each device.
+    """
     if len(arrays) != len(devices):
         raise ValueError(
             f"Expected {len(devices)} per-device arrays (this is how many devices are addressable "
             f"by the sharding), but got {len(arrays)}"
         )
     by_device = {array.device: array for array in arrays}
-    if len(by_device) != len(arrays) or any(device not in by_device for device in devices):
+    if len(by_device) != len(arrays):
         raise ValueError(
             "When making an array from single-device arrays, the input arrays must be from "
-            f"distinct devices of the sharding, but got device IDs {[a.device.id for a in arrays]} "
-            f"for a sharding over {[device.id for device in devices]}"
+            f"distinct devices, but got device IDs {[a.device.id for a in arrays]}"
         )
-    if not arrays and dtype is None:
+    if by_device.keys() != set(devices):
+        lacking = {device.id for device in devices} - {device.id for device in by_device}
+        foreign = {device.id for device in by_device} - {device.id for device in devices}
         raise ValueError(
-            "If the array has no addressable shards, `dtype` must be provided via the `dtype` "
-            "argument to `make_array_from_single_device_arrays`."
+            "Addressable devices and per-device arrays devices do not match. Sharding contains "
+            f"devices {lacking} that are not present in per-device arrays. Per-device arrays "
+            f"contain devices {foreign} that are not present in the sharding."
         )
-    parts = [by_device[device] for device in devices]
-    found = parts[0].dtype if parts else np.dtype(dtype)
-    if dtype is not None and np.dtype(dtype) != found:
-        raise ValueError(
-            "If `dtype` is provided to `make_array_from_single_device_arrays`, it must match the "
-            f"dtype of the addressable shards. Got dtype={np.dtype(dtype)} and shard dtype={found}."
-        )
-    _check_parts(shape, found, sharding, parts)
-    aval = placed(ShapedArray(shape, found), sharding)
-    return assemble_array(aval, sharding, parts, committed=True)
+    return [by_device[device] for device in devices]
 
 
 def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[Any]) -> Any:
@@ -152,6 +182,10 @@ def make_array_from_callback(
         an array or array-like. It is called once for each device of this process.
       dtype: the dtype; required if this process holds no shard.
 
+    Raises:
+      UnexpectedTracerError: the function returns traced values.
+      ValueError: the values do not have the shape of their shards.
+
     Example:
       >>> import olympus
       >>> sharding = olympus.NamedSharding(olympus.make_mesh((1,), ("x",)), olympus.P("x"))
@@ -164,10 +198,13 @@ def make_array_from_callback(
         array = make_array_from_callback(shape, sharding.sharding, data_callback, dtype)
         return put_leaf(array, sharding)
     _check_sharding(sharding)
-    parts = [
-        put_leaf(data_callback(index), device)
-        for device, index in sharding.addressable_devices_indices_map(shape).items()
-    ]
+    indices = sharding.addressable_devices_indices_map(shape)
+    values = [data_callback(index) for index in indices.values()]
+    if any(isinstance(value, Tracer) for value in values):
+        raise UnexpectedTracerError(
+            "olympus.make_array_from_callback cannot be called within a traced context."
+        )
+    parts = [put_leaf(value, device) for value, device in zip(values, indices, strict=True)]
     return make_array_from_single_device_arrays(shape, sharding, parts, dtype=dtype)
 
 

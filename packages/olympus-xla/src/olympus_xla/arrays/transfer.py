@@ -293,10 +293,10 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
             return array
         return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
     if _has_same_parts(array, own, sharding):
+        # C++ may crash where memory is donated to another device, so the parts are copied.
+        result = _copy_parts(array, sharding, _COPY if semantics is _DONATE else semantics, True)
         if semantics is not _DONATE or own.num_devices == 1:
-            return _copy_parts(array, sharding, semantics, True)
-        # A donation between several devices reuses the memory without marking the array as deleted.
-        result = _copy_parts(array, sharding, _COPY, True)
+            return result
     elif not (own.is_fully_addressable and sharding.is_fully_addressable):
         return _move_between_processes(array, sharding, semantics)
     elif own._internal_device_list[0].platform == "cpu":

@@ -205,7 +205,8 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
         if asked is not None:
             shardings.append(asked)
         elif reported is None:
-            shardings.append(_in_memory_of(aval, placement.replicated))
+            sharding = _as_given_for_operand(placement.replicated, lowered, placement, aval)
+            shardings.append(_in_memory_of(aval, sharding))
         else:
             hlo = hlo_from_proto(reported[position])
             sharding = _result_sharding(hlo, placement, mlir.physical_aval(aval))

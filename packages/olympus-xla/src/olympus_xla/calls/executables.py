@@ -87,6 +87,13 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
     return put_leaf(operand, sharding)
 
 
+def _delete_donated(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
+    """Deletes the operands whose copies on the devices of the program it took as donations."""
+    for operand, array in zip(operands, arrays, strict=True):
+        if array is not operand and type(operand) is ArrayImpl and array.is_deleted():
+            operand.delete()
+
+
 def _explain_lack_of_memory(error: JaxRuntimeError, loaded: Any) -> None:
     """Adds a report on an executable's memory to an out-of-memory error."""
     if "RESOURCE_EXHAUSTED" in str(error):
@@ -204,6 +211,7 @@ class Executable:
                     check_not_deleted(operand)
             _explain_lack_of_memory(error, self.loaded)
             raise
+        _delete_donated(operands, arrays)
         if self.extended_results:
             return list(map(_result_of_type, results, self.out_avals))
         return results

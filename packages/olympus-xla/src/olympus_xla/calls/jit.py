@@ -32,7 +32,7 @@ from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.known_types import ClosedOverMutableError
 
 from .._jaxlib import PjitFunction
-from ..compiling.placement import check_constrained
+from ..compiling.placement import check_shardings
 from ..platforms.backends import are_backends_initialized, clear_backends
 from . import effect_tokens
 from .cpp_functions import clear_call_caches, make_cpp_function
@@ -202,7 +202,7 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
             leaves, tree = pytrees.tree_flatten(value)
-            check_constrained(name, leaves)
+            check_shardings(name, leaves)
             given.append((name, (tree, tuple(leaves))))
     if device is not None:
         given.append(("device", device))

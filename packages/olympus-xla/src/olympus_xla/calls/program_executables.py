@@ -18,6 +18,9 @@ from olympus_ir.settings.config_flags import (
     include_full_tracebacks_in_locations,
     traceback_in_locations_limit,
 )
+from olympus_ir.settings.naming import naming
+from olympus_ir.types.avals import get_aval
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
 from ..platforms.backends import default_sharding
@@ -47,10 +50,13 @@ def compiled_for(
 
     Raises:
       UnexpectedTracerError: an operand is a tracer.
+      TypeError: an operand is a type without a value.
     """
-    for leaf in leaves:
+    for position, leaf in enumerate(leaves):
         if isinstance(leaf, Tracer):
             raise escaped_tracer_error(leaf, "was passed to a jitted function")
+        if type(leaf) is ShapeDtypeStruct:
+            raise _lacks_value(program, position, leaf)
     shardings = [committed_sharding(leaf) for leaf in leaves]
     # The placement depends on this key, on the program and on its options.
     key = (_concrete_mesh.value, default_sharding(), *shardings)
@@ -65,6 +71,17 @@ def compiled_for(
             compiled = executables[placement] = _compile(program, options, placement)
         executables[key] = compiled
     return compiled
+
+
+def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) -> TypeError:
+    """Returns the error for a type in the place of an array."""
+    info = program.closed.jaxpr.debug_info
+    names = (info.arg_names if info is not None else None) or ()
+    name = names[position] if position < len(names) else f"number {position}"
+    return TypeError(
+        f"Argument '{name}' of shape {get_aval(leaf).str_short()} of type {type(leaf)} is not a "
+        f"valid {naming.library} type. Functions of types alone are what olympus.eval_shape is for."
+    )
 
 
 def _compile(

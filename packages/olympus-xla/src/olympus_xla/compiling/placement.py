@@ -213,16 +213,18 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     Raises:
       ValueError: committed operands are on different devices, or contradict the user's options.
     """
-    several = any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
-    several = several or any(map(_is_on_several_devices, program.closed.consts))
+    over_mesh = any(type(sharding) is NamedSharding for sharding in shardings)
+    over_mesh = over_mesh or any(given is not None and given.num_devices > 1 for given in shardings)
+    over_mesh = over_mesh or any(map(_is_over_mesh, program.closed.consts))
     asked = dict(options.placement)
     mesh, what = mesh_of(program.closed)
     shardings_given = "in_shardings" in asked or "out_shardings" in asked
-    if mesh is None and not several and not shardings_given:
+    if mesh is None and not shardings_given:
         if "device" in asked:
             return on_one_device(asked["device"], True)
         if "backend" in asked:
             return on_one_device(default_device_for(asked["backend"]), True)
+    if mesh is None and not over_mesh and not shardings_given:
         device = _common_device(program, shardings)
         if device is not None:
             return on_one_device(device, True)
@@ -231,7 +233,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     if "device" in asked or "backend" in asked:
         raise ValueError(
             "jit's arguments `device` and `backend` choose one device, and a mesh or shardings "
-            f"over several are in use: {mesh or 'those of the operands'}. Leave them out."
+            f"over several are in use: {mesh or 'those that jit is given'}. Leave them out."
         )
     placement = _resolve_shardings(asked, program, shardings, mesh, what)
     in_layouts = flat_layouts(asked.get("in_shardings"), program.in_tree, len(shardings), "in")
@@ -257,7 +259,7 @@ def _check_fits_one_device(program: Any) -> None:
             )
 
 
-def _is_on_several_devices(value: Any) -> bool:
+def _is_over_mesh(value: Any) -> bool:
     return type(value) is ArrayImpl and value._committed and value._sharding.num_devices > 1
 
 
@@ -312,9 +314,9 @@ def _resolve_shardings(
         elif given is not None:
             known.append(("in_shardings", given))
         in_shardings.append(own if given is None else given)
-    known += [("out_shardings", given) for given in out_given if given is not None]
+    known += [("explicit output sharding", given) for given in out_given if given is not None]
     for constant in closed.consts:
-        if _is_on_several_devices(constant):
+        if _is_over_mesh(constant):
             known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
@@ -384,11 +386,14 @@ def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> t
       known: pairs of a description and a sharding.
     """
     devices = None if mesh is None else mesh._flat_devices
+    found_in_order = devices is None
     for description, sharding in known:
         own_devices = tuple(sharding._internal_device_list)
         if devices is None:
             what, devices = description, own_devices
         elif own_devices != devices and set(own_devices) != set(devices):
+            if found_in_order:
+                raise incompatible_devices(what, devices, description, own_devices)
             raise incompatible_devices(description, own_devices, what, devices)
         if mesh is None and type(sharding) is NamedSharding:
             mesh = sharding.mesh
@@ -520,19 +525,22 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
         ) from None
 
 
-def check_constrained(what: str, shardings: Sequence[Any]) -> None:
-    """Checks that no sharding of a jitted function's operands or results is unconstrained.
+def check_shardings(what: str, shardings: Sequence[Any]) -> None:
+    """Checks the shardings that `jit` is given for operands or results.
 
     Args:
       what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
       shardings: the leaves of the argument.
 
     Raises:
-      ValueError: one of the shardings has an unconstrained dimension.
+      TypeError: one of them is no sharding, partition spec or format.
+      ValueError: one of them has an unconstrained dimension, or is a layout without a sharding.
     """
     for given in shardings:
         sharding: Any = given.sharding if isinstance(given, Format) else given
-        spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+        if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
+            raise _not_a_sharding(what, given)
+        spec = getattr(sharding, "spec", sharding)
         if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(
                 f"Unconstrained dims are not allowed when passed to {what}: {sharding}. Leave the "
@@ -540,9 +548,21 @@ def check_constrained(what: str, shardings: Sequence[Any]) -> None:
             )
 
 
+def _not_a_sharding(what: str, given: Any) -> TypeError | ValueError:
+    """Returns the error for a value that `jit` does not take as a sharding."""
+    if isinstance(given, Layout):
+        return ValueError(
+            "`olympus.jit` does not accept device-local layouts directly. Create a `Format` "
+            "instance wrapping this device-local layout and pass that to `jit` instead. Got "
+            f"{given}"
+        )
+    return TypeError(
+        f"{what} leaf specifications are expected to be PartitionSpec instances or None, but got "
+        f"{given} of type {type(given).__name__}; shardings and formats are taken too."
+    )
+
+
 def _concrete_sharding(given: Any, what: str) -> Any:
-    if given is None or isinstance(given, Sharding):
-        return given
     if isinstance(given, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
@@ -553,16 +573,7 @@ def _concrete_sharding(given: Any, what: str) -> Any:
                 f"{what}_shardings and then the mesh context manager is not required."
             )
         return NamedSharding(mesh, given)
-    if isinstance(given, Layout):
-        raise ValueError(
-            "`olympus.jit` does not accept device-local layouts directly. Create a `Format` "
-            "instance wrapping this device-local layout and pass that to `jit` instead. Got "
-            f"{given}"
-        )
-    raise TypeError(
-        f"{what}_shardings leaf specifications are expected to be PartitionSpec instances, "
-        f"shardings or None, but got {given!r} of type {type(given).__name__}"
-    )
+    return given
 
 
 _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}

@@ -23,6 +23,7 @@ from olympus_ir.settings.config_flags import (
     captured_constants_report_frames,
     captured_constants_warn_bytes,
 )
+from olympus_ir.settings.naming import naming
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import allocation_effect
 from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
@@ -367,7 +368,10 @@ def _is_inline(value: Any) -> bool:
     if type(value) is ArrayImpl and value._sharding.num_devices > 1:
         return False  # the constant stays on its devices
     if type(value) is ShapeDtypeStruct:
-        raise TypeError(f"{value!r} has no value and cannot be a constant of a compiled function")
+        raise TypeError(
+            "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a "
+            f"{naming.library} function. Got {value!r}"
+        )
     aval = get_aval(value)
     return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
 

@@ -161,7 +161,7 @@ def type_difference(first: AbstractValue, second: AbstractValue) -> str:
     if first.shape != second.shape:
         differences.append("the shapes do not match")
     if first.vma != second.vma:
-        differences.append("the varying manual axes do not match")
+        differences.append("the manual axis types do not match")
     if first.layout is not second.layout:
         differences.append("the shardings do not match")
     if first.memory_space != second.memory_space:
