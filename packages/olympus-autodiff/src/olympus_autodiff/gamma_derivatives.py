@@ -24,7 +24,7 @@ from .forward.jvp import jvp
 __all__ = ["derivative", "igamma_grad_a", "random_gamma_grad"]
 
 _LARGE = 10.0
-# digamma(a + 1) - log(a) = 1 / (2 a) - sum of these / a^(2k+2); DLMF 5.11.2.
+# Coefficients c_k of digamma(a + 1) - log(a) = 1 / (2 a) - sum of c_k / a^(2k+2); DLMF 5.11.2.
 _DIGAMMA_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 

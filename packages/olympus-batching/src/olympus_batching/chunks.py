@@ -29,7 +29,7 @@ class Examples(NamedTuple):
 
     Attributes:
       leaves: the leaves of ``(args, kwargs)``.
-      tree: their structure.
+      tree: the structure of ``(args, kwargs)``.
       dims: the batch dimension of each leaf.
       size: the number of examples.
     """

@@ -35,7 +35,8 @@ class Container(NamedTuple):
         ValueError if the value cannot be mapped over the axis.
       join: takes a value that has the form of one example but holds the arrays of all examples. It
         also takes the axis of the examples, which is the same in all arrays, and the number of
-        examples. It returns the value of all examples, and raises ValueError if there is none.
+        examples. It returns the value of all examples, and raises ValueError if there is no such
+        value.
     """
 
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]]

@@ -163,7 +163,7 @@ def called_rule(
     args: Sequence[Any],
     out_tree: Any,
 ) -> tuple[list[Any], list[bool]]:
-    """Calls a user's batching rule and checks what it returns.
+    """Calls a user's batching rule and checks its result.
 
     Args:
       rule: the rule.

@@ -63,7 +63,7 @@ examples = _Examples()
 
 
 def batched_sharding(sharding: Any, batch_dim: int) -> Any:
-    """Returns the sharding of all examples, given the sharding of one; None for None."""
+    """Returns the sharding of all examples, given the sharding of one example; None for None."""
     if sharding is None:
         return None
     entry = None if examples.layout is None else examples.layout[1]
@@ -92,7 +92,7 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
 def unbatched_aval(
     aval: AbstractValue, batch_dim: BatchDim, axis_size: int | None = None
 ) -> AbstractValue:
-    """Returns the type of one example, given the type of all of them.
+    """Returns the type of one example, given the type of all examples.
 
     Args:
       aval: the type of all examples.
@@ -114,7 +114,7 @@ def unbatched_aval(
 
 
 def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
-    """Returns the type of all examples, given the type of one."""
+    """Returns the type of all examples, given the type of one example."""
     if batch_dim is None:
         return aval
     if known_types.is_high(aval):

@@ -35,7 +35,7 @@ def run_split(
 
     Args:
       axis: the axis of the examples.
-      index: for each example, the number of its branch.
+      index: for each example, the index of its branch.
       operands: the operands of the branches, with batch dimensions at 0.
       batched: for each operand, whether it has a batch dimension.
       branches: the branches.

@@ -232,7 +232,7 @@ class _MappedFunction:
 def _call_on_examples(
     flat: FlatFunction, axis: BatchAxis, leaves: Sequence[Any], dims: Sequence[BatchDim], fun: Any
 ) -> tuple[list[Any], list[BatchDim]]:
-    """Calls a function on the leaves of all examples, with the mesh axes of ``axis`` in force."""
+    """Calls a function on the leaves of all examples, while the mesh axes of ``axis`` are set."""
     saved, saved_spmd = examples.axes, examples.spmd_axes
     if axis.layout is not None:
         examples.axes = saved + axes_of_entry(axis.layout[1])

@@ -112,7 +112,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
-    """Returns one axis for each leaf or container of a structure; ``axes`` is a prefix of it."""
+    """Returns one axis for each leaf or container of a structure; ``axes`` is a tree prefix."""
     full = pytrees.Structure(tree)
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=_is_axis)

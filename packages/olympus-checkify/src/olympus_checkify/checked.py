@@ -56,10 +56,11 @@ def checked(
 ) -> Callable[Params, Result]:
     """Returns a compiled function that raises an error for the first operation that fails.
 
-    The program says at little cost whether an operation failed. If one did, a second program with
-    a check of each operation runs, and finds the first failure. The message names the operation,
-    the user's line, the iterations of the loops around it, and the element of the result. Under a
-    `vmap` inside of ``f``, the element's coordinates include the index of the example.
+    The program says at little cost whether an operation failed. If an operation failed, a second
+    program with a check of each operation runs, and finds the first failure. The message names the
+    operation, the user's line, the iterations of the loops around it, and the element of the
+    result. Under a `vmap` inside of ``f``, the element's coordinates include the index of the
+    example.
 
     Args:
       f: the function.

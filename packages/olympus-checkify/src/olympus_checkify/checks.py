@@ -52,8 +52,8 @@ for _allowed in (
 
 _effect = CheckEffect()
 
-# Operands: the failure flag, the number of the check, the values in its message. Parameters:
-# ``effect``, the `ErrorEffect`; ``metadata``, pairs of a check's number and its `Site`, for each
+# Operands: the failure flag, the code of the check, the values in its message. Parameters:
+# ``effect``, the `ErrorEffect`; ``metadata``, pairs of a check's code and its `Site`, for each
 # check that the operands may describe; ``debug``, whether the check is ignored without `checkify`.
 check_p = Primitive("check", multiple_results=True, cache_inference=False)
 

@@ -135,7 +135,7 @@ class Site:
     """A check in a program.
 
     Attributes:
-      kind: the kind of error that it looks for.
+      kind: the kind of error that the check looks for.
       details: static values that the message needs.
       source: the origin of the checked operation.
     """
@@ -184,9 +184,9 @@ _codes = itertools.count(1)
 
 
 def new_code() -> int:
-    """Returns a new number for a check.
+    """Returns a new code, an integer that identifies a check.
 
-    If several checks fail, the error with the lowest number is shown.
+    If several checks fail, the error with the lowest code is shown.
     """
     return next(_codes)
 
@@ -200,8 +200,8 @@ class Error:
 
     Args:
       _pred: for each effect, whether an error has occurred.
-      _code: for each effect, the number of the first check that failed.
-      _metadata: the checks by number.
+      _code: for each effect, the code of the first check that failed.
+      _metadata: the checks by code.
       payload: for each effect, the values that its message shows.
     """
 
@@ -291,7 +291,7 @@ class Error:
         Args:
           site: the check, or another check of its kind.
           failed: whether the check fails, a scalar of dtype bool.
-          code: the number of the check.
+          code: the code of the check.
           payload: the values that the message shows.
         """
         effect = ErrorEffect(site.kind, tuple(map(type_of, payload)))

@@ -20,7 +20,7 @@ from .tables import Enabled, error_rules, plain
 
 
 class _Numbers(threading.local):
-    """The numbers of the checks of the running program, by (equation, kind, ordinal)."""
+    """The codes of the checks of the running program, by (equation, kind, ordinal)."""
 
     of_program: dict[Any, Any] = {}  # noqa: RUF012 - replaced in `run`, never filled
 
@@ -29,10 +29,10 @@ _numbers = _Numbers()
 
 
 def code_of(equation: Equation, site: Site, ordinal: int) -> int:
-    """Returns the number of a check of an equation.
+    """Returns the code of a check of an equation.
 
-    A program may be traced several times before it is compiled. Every trace uses the numbers of
-    the first trace, which are in program order. If several checks fail, the first one is shown.
+    A program may be traced several times before it is compiled. Every trace uses the codes of the
+    first trace, which are in program order. If several checks fail, the first one is shown.
     """
     key = (id(equation), site.kind, ordinal)
     code = _numbers.of_program.get(key)
@@ -55,8 +55,8 @@ def run(
       enabled: the kinds of errors to look for.
       error: the error that has occurred so far.
       args: the program's operands.
-      call: the equation that calls the program. If it is given, the checks of this call are
-        numbered separately, and operations without a line of the user's program get the line of the
+      call: the equation that calls the program. If it is given, the checks of this call get
+        separate codes, and operations without a line of the user's program get the line of the
         call.
 
     Returns:
@@ -97,7 +97,7 @@ def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, An
     if found is None:
         has_line = next(iter(user_frames(equation.source_info)), None) is not None
         found = equation if has_line else equation.replace(source_info=call.source_info)
-        numbers[key] = found  # checks are numbered by the identity of this object
+        numbers[key] = found  # the codes of checks depend on the identity of this object
     return found
 
 
@@ -139,7 +139,7 @@ def with_errors(
       reduced: whether errors of several devices are reduced to one.
 
     Returns:
-      The program, and its checks by number.
+      The program, and its checks by code.
     """
 
     def make() -> tuple[ClosedOlympuspr, Mapping[int, Site]]:

@@ -78,7 +78,7 @@ class Deferral:
 
     Attributes:
       module: the full name of the module that is imported late.
-      user: the name of the module that declares it.
+      user: the name of the module that declares the deferral.
       milliseconds: the time that start-up saves, as measured on the reference machine.
     """
 

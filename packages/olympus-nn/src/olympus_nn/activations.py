@@ -222,7 +222,7 @@ def sigmoid(x: ArrayLike) -> Array:
 
 @jit
 def log_sigmoid(x: ArrayLike) -> Array:
-    """Logarithm of the logistic function. It is precise for large negative ``x`` too.
+    """Logarithm of the logistic function. The result is precise for large negative ``x`` too.
 
     Args:
       x: an array.
@@ -479,7 +479,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       An array like ``x``, with half the size along the axis.
 
     Raises:
-      OddSizeError: the size along ``axis`` is odd. It is a ValueError and an AssertionError.
+      OddSizeError: the size along ``axis`` is odd. The error is a ValueError and an AssertionError.
 
     Example:
       >>> glu(np.array([3.0, 0.0], np.float32)).tolist()

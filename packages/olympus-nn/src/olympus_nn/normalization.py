@@ -134,7 +134,7 @@ def _softmax_by_value_jvp(axis: Any, primals: Any, tangents: Any) -> Any:
 def log_softmax(
     x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
 ) -> Array:
-    """The logarithm of `softmax`. It is precise even if `softmax` is nearly zero.
+    """The logarithm of `softmax`. The result is precise even if `softmax` is nearly zero.
 
     Args:
       x: an array.
@@ -220,11 +220,10 @@ def one_hot(
     dtype: DTypeLike | None = None,
     axis: int | Sequence[int] = -1,
 ) -> Array:
-    """Encodes each number as a vector with one at its position and zeros elsewhere.
+    """Encodes each class index as a vector with 1 at this index and 0 elsewhere.
 
     Args:
-      x: an array of class numbers, counted from 0. A number that is no class becomes a vector of
-        zeros.
+      x: an array of class indices. An index out of range becomes a vector of zeros.
       num_classes: the length of the vectors.
       dtype: the dtype of the result; by default the default floating dtype.
       axis: the position of the new axis, or the name of a mapped axis of size ``num_classes`` along

@@ -4,7 +4,7 @@
 An optimizer consists of three functions. ``init_fn(params)`` returns the first state,
 ``update_fn(step, grads, state)`` returns the next state, and ``params_fn(state)`` returns the
 parameters in a state. Parameters are any pytree. A step size may be a number, or a schedule: a
-function from the number of the step to the step size.
+function from the index of the step to the step size.
 """
 
 from __future__ import annotations
@@ -482,7 +482,7 @@ def inverse_time_decay(
       staircase: whether the denominator grows only once every ``decay_steps`` steps.
 
     Returns:
-      A function of the step's number.
+      A function of the step's index.
 
     Example:
       >>> inverse_time_decay(1.0, 10, 0.5)(20)

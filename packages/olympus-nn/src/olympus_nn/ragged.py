@@ -25,8 +25,8 @@ __all__ = ["Ragged", "ragged", "ragged_attention"]
 class Ragged:
     """A batch of rows of different lengths, without padding between them.
 
-    It is a pytree, so `jit`, `grad` and `vmap` take and return it. Programs are compiled for the
-    total number of elements and the number of rows, not for the lengths.
+    The batch is a pytree, so `jit`, `grad` and `vmap` take and return it. Programs are compiled for
+    the total number of elements and the number of rows, not for the lengths.
 
     Args:
       values: the elements of all rows, of shape (total, ...). Elements after the last row belong to
@@ -62,7 +62,7 @@ class Ragged:
 
     @property
     def row_of(self) -> Array:
-        """The row of each element; the number of rows for elements that belong to none."""
+        """The row of each element; the number of rows for elements that belong to no row."""
         ends = onp.cumsum(onp.asarray(self.lengths))
         return onp.searchsorted(ends, onp.arange(np.shape(self.values)[0]), side="right")
 
@@ -75,7 +75,7 @@ class Ragged:
     # ---- operations on rows ----
 
     def map(self, fun: Callable[[Any], Any]) -> Ragged:
-        """Applies a function to the elements of all rows; their number does not change."""
+        """Applies a function to the elements of all rows; the number of elements stays the same."""
         return Ragged(fun(self.values), self.lengths)
 
     def sum(self) -> Array:

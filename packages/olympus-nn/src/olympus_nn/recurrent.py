@@ -2,7 +2,7 @@
 """Long short-term memory (Hochreiter and Schmidhuber, 1997), in several layers and both directions.
 
 All weights are in one vector, in cuDNN's order. The weights of the input and of the state come
-first, for each direction of each layer. Their biases follow in the same order. Each weight has four
+first, for each direction of each layer. The biases follow in the same order. Each weight has four
 blocks: input gate, forget gate, candidate of the cell, output gate.
 """
 
@@ -118,7 +118,7 @@ def unpack_lstm_weights(
 
     Returns:
       Weights of the input, weights of the state, biases of the input, and biases of the state. Each
-      is a dictionary from the number of a layer to an array. The two directions of a layer count as
+      is a dictionary from the index of a layer to an array. The two directions of a layer count as
       consecutive layers.
 
     Raises:
@@ -263,7 +263,7 @@ def lstm(
       h_0: the states at the start, of shape (directions * num_layers, batch, hidden_size).
       c_0: the cells at the start, of the shape of ``h_0``.
       weights: the vector of all weights; see `init_lstm_weight`.
-      seq_lengths: the length of each example; the outputs after its end are zero.
+      seq_lengths: the length of each example; the outputs after the end of an example are zero.
       input_size: the number of features of the input.
       hidden_size: the number of features of the state.
       num_layers: the number of layers.

@@ -236,8 +236,8 @@ def scaled_dot_general(
 ) -> Array:
     """Computes `lax.dot_general` of operands that are quantized first.
 
-    In MXFP8 the products of the gradient are quantized too. In NVFP4 they use the unquantized
-    operands, and the gradient is zero for elements beyond the range of the format.
+    In MXFP8 the products of the gradient are quantized too. In NVFP4 these products use the
+    unquantized operands, and the gradient is zero for elements beyond the range of the format.
 
     Args:
       lhs: an array.

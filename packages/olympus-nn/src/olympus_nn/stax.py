@@ -316,7 +316,7 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Composes layers: each layer's output is the next one's input.
+    """Composes layers: each layer's output is the next layer's input.
 
     Example:
       >>> init, apply = serial(Dense(4), Relu, Dense(1))

@@ -48,8 +48,8 @@ def _shape_or_common(size: Any, *operands: Any) -> tuple[int, ...]:
 class StatefulPRNG:
     """Generator of random numbers that advances with each use; see `stateful_rng`.
 
-    It is a pytree, and can be an argument of compiled and transformed functions. It cannot be their
-    result, since it holds a reference.
+    The generator is a pytree, and can be an argument of compiled and transformed functions. Such
+    functions cannot return the generator, since it holds a reference.
 
     Attributes:
       _base_key: the key from which all random numbers derive.
@@ -77,7 +77,7 @@ class StatefulPRNG:
           A typed array of shape ``shape``.
 
         Raises:
-          ValueError: this is a batch of generators, made by `split`.
+          ValueError: the object is a batch of generators, made by `split`.
         """
         if self._base_key.shape:
             raise ValueError(
@@ -136,8 +136,8 @@ class StatefulPRNG:
         """Returns uniform integers in [low, high).
 
         Args:
-          low: the lower bound. If ``high`` is None, it is the upper bound, and the lower bound is
-            zero.
+          low: the lower bound. If ``high`` is None, ``low`` is the upper bound, and the lower bound
+            is zero.
           high: the upper bound.
           size: the shape of the result; the broadcast shape of the bounds by default.
           dtype: an integer dtype.

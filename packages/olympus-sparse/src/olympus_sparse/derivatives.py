@@ -109,8 +109,8 @@ def grad(
 ) -> Callable[..., Any]:
     """Returns a function that computes the gradient of ``fun``; arguments may be sparse.
 
-    It is like `olympus.grad`. The gradient with respect to a sparse array is a sparse array with
-    the same coordinates.
+    The function works like `olympus.grad`. The gradient with respect to a sparse array is a sparse
+    array with the same coordinates.
 
     Args:
       fun: a function of dense and sparse arrays with a scalar result.
@@ -219,7 +219,8 @@ def _jacobian(transformation: Callable[..., Any]) -> Any:
 def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> Any:
     """Returns the Jacobian of one argument.
 
-    For a sparse argument it is a sparse array with the result's dimensions as batch dimensions.
+    For a sparse argument, the Jacobian is a sparse array with the result's dimensions as batch
+    dimensions.
     """
     if not _is_sparse(argument):
         return values

@@ -34,8 +34,8 @@ def check_vmap(
 ) -> None:
     """Compares a batched function with a loop over the batch.
 
-    It first batches all batchable arguments, then each one alone, along the first dimension and
-    along the last. It also moves the batch dimension of the results.
+    The check first batches all batchable arguments, then each one alone, along the first dimension
+    and along the last. The batch dimension of the results is moved, too.
 
     Args:
       fun: a function of arrays.

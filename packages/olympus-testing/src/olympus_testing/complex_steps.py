@@ -49,7 +49,7 @@ def check_complex_step(
       jvp: forward differentiation; not checked if None. It is an argument because this package
         depends on olympus-ir only; `olympus.testing` fills in ``jvp`` and ``vjp``.
       vjp: reverse differentiation; not checked if None.
-      rtol: the relative tolerance; by default some units of rounding of the dtype.
+      rtol: the relative tolerance; by default a few rounding errors of the dtype.
       atol: the absolute tolerance, by default ``rtol``.
       seed: the seed of the random directions.
 

@@ -51,7 +51,7 @@ def check_grads(
     """Compares derivatives of a function with finite differences, in a random direction.
 
     The transformations are arguments because this package depends on olympus-ir only. For a higher
-    order, it differentiates the derivatives of the previous order in each mode.
+    order, the check differentiates the derivatives of the previous order in each mode.
 
     Args:
       fun: a function of arrays or pytrees of arrays of inexact dtypes; it may close over other

@@ -47,14 +47,14 @@ def check_rule(
 
     * the result, compiled and not, equals that of the reference;
     * derivatives in forward and in reverse mode equal finite differences of the reference, up to
-      the given order, and so do compiled ones;
+      the given order, and so do compiled derivatives;
     * each mode is the transpose of the other;
     * the function and its derivatives, batched, equal a loop over the batch;
     * the transpose of a linear function fits the function.
 
     Args:
       fun: the function, such as an `olympus.custom_rule`.
-      *args: a point at which it is smooth, arrays or pytrees of arrays.
+      *args: a point at which the function is smooth, arrays or pytrees of arrays.
       transformations: an object with ``jit``, ``jvp``, ``vjp``, ``vmap`` and ``linear_transpose``.
         It is an argument because this package depends on olympus-ir only; `olympus.testing` fills
         it in.

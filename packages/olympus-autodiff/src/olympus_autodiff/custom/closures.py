@@ -72,7 +72,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     Args:
       fun: returns a pair of its result and a backward function. The backward function maps the
         result's cotangent to a tuple of the arguments' cotangents, or to a single cotangent if
-        there is one argument. It may close over values of the forward pass.
+        there is one argument. The backward function may close over values of the forward pass.
 
     Returns:
       A function that returns the result alone.
@@ -168,7 +168,7 @@ class _Converted(NamedFunction):
 
     Args:
       closure: the traced function.
-      kept: the closed-over values that are not converted; None in the places of the others.
+      kept: the closed-over values that are not converted; None in the places of converted values.
       count: the number of arguments.
     """
 

@@ -198,7 +198,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
         return pytrees.tree_unflatten(out_tree.tree, results)
 
     def _check_references(self, positional: tuple[Any, ...], result: Any) -> None:
-        """Raises ValueError if a reference is given twice, or if one is among the results."""
+        """Raises ValueError if a reference is given twice, or is among the results."""
         leaves, tree = pytrees.tree_flatten((positional, {}))
         check_aliases(debug_info_of_tree("custom_vjp", self.fun, tree), (), leaves)
         for leaf in pytrees.tree_leaves(result):
@@ -288,7 +288,7 @@ class FlatForward:
 class FlatBackward:
     """A backward pass as a function of flat residuals and cotangents.
 
-    It checks the cotangents that the rule returns.
+    A call checks the cotangents that the rule returns.
 
     The result has one cotangent for each flat argument: an array or a symbolic zero.
     """

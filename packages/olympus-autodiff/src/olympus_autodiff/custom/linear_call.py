@@ -160,10 +160,11 @@ def linear_call(
 
     Args:
       fun: ``fun(residual_args, linear_args)``, linear in the second argument.
-      fun_transpose: ``fun_transpose(residual_args, cotangents)``, its transpose. The cotangents
-        have the structure of the result. The returned value has the structure of ``linear_args``.
+      fun_transpose: ``fun_transpose(residual_args, cotangents)``, the transpose of ``fun``. The
+        cotangents have the structure of the result. The returned value has the structure of
+        ``linear_args``.
       residual_args: the other arguments. By default, the call has no derivative with respect to
-        them.
+        these arguments.
       linear_args: the arguments in which the function is linear.
       smooth: whether the call has derivatives with respect to ``residual_args``, computed from the
         functions. If False, such derivatives raise an error.

@@ -236,8 +236,8 @@ def custom_root(
       initial_guess: the start of the search. The root has no derivative with respect to the start.
       solve: ``solve(f, initial_guess)`` gives a root.
       tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is
-        the derivative of ``f`` at the root. For reverse mode it must be transposable, as
-        `custom_linear_solve` is.
+        the derivative of ``f`` at the root. For reverse mode ``tangent_solve`` must be
+        transposable, as `custom_linear_solve` is.
       has_aux: whether ``solve`` returns a pair of the root and auxiliary results.
 
     Returns:

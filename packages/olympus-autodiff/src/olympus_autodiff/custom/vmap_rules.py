@@ -21,12 +21,12 @@ __all__ = ["JvpOfVmapRule"]
 class JvpOfVmapRule(Record):
     """Batching rule of the forward derivative of a `custom_vmap` function.
 
-    It calls the function's own batching rule on batched primals and tangents.
+    The rule calls the function's own batching rule on batched primals and tangents.
 
     Attributes:
       rule: the rule of the function.
       in_tree: the structure of the function's arguments.
-      out_tree: the structure of its result.
+      out_tree: the structure of the function's result.
       moving_in: for each flat argument, whether it has a tangent.
       moving_out: for each flat result, whether it has a tangent.
     """

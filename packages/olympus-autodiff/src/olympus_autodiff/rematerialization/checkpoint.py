@@ -151,7 +151,7 @@ def _check_prevent_cse(prevent_cse: Any) -> None:
 
 
 def _with_given(olympuspr: Olympuspr, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """Returns results, with operands and constants that are results among them as they are."""
+    """Returns results; a result that is an operand or constant is returned as it was given."""
     values = dict(zip(olympuspr.invars, operands, strict=True))
     return [
         typed(atom.val) if isinstance(atom, Literal) else typed(values.get(atom, result))

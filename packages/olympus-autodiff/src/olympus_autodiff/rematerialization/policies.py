@@ -222,7 +222,7 @@ class SaveFromBothPolicies(Record):
 
 
 class OffloadDots(Record):
-    """Policy that offloads the results of unbatched products of arrays to another memory."""
+    """Policy that offloads the results of unbatched products of arrays to another memory space."""
 
     offload_src: str
     offload_dst: str
@@ -237,7 +237,7 @@ class OffloadDots(Record):
 
 
 class SaveAndOffloadOnlyTheseNames(Record):
-    """Policy that saves the values with some names in place, and offloads those with others."""
+    """Policy that saves the values with some names, and offloads the values with others."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]
@@ -291,7 +291,7 @@ def save_from_both_policies(
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> OffloadDots:
-    """Returns a policy that offloads the results of unbatched products to another memory."""
+    """Returns a policy that offloads the results of unbatched products to another memory space."""
     return OffloadDots(offload_src, offload_dst)
 
 

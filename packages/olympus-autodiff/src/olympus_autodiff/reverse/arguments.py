@@ -46,8 +46,8 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
     """Returns the positions of arguments as non-negative integers.
 
     Raises:
-      TypeError: a number is not smaller than the number of arguments.
-      ValueError: a negative number is out of range, or two numbers name the same argument.
+      TypeError: a position is not smaller than the number of arguments.
+      ValueError: a negative position is out of range, or two positions name the same argument.
     """
     numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
     if not numbers:
@@ -143,7 +143,7 @@ class Inputs:
 
         Args:
           leaf: the leaf.
-          requirement: what the transformation requires of its inputs.
+          requirement: the requirement that the leaf does not meet.
           advice: a suggestion for the caller.
         """
         aval, path = aval_of(leaf), self.path(leaf)

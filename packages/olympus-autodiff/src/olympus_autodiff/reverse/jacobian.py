@@ -56,7 +56,7 @@ def jacfwd(
       has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic; then arguments must be complex.
       chunk_size: the number of columns that are computed at once; all if None. With ``"auto"``, a
-        heuristic chooses it, as in `vmap`.
+        heuristic chooses the number, as in `vmap`.
 
     Returns:
       A function with the arguments of ``fun``. It returns the Jacobian, which has the structure of
@@ -135,7 +135,7 @@ def jacrev(
         be complex.
       allow_int: whether to allow integer arguments, whose derivatives have dtype ``float0``.
       chunk_size: the number of rows that are computed at once; all if None. With ``"auto"``, a
-        heuristic chooses it, as in `vmap`.
+        heuristic chooses the number, as in `vmap`.
 
     Returns:
       A function like the one that `jacfwd` returns.
@@ -220,7 +220,7 @@ def hessian(
       has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic.
       chunk_size: the number of columns of second derivatives that are computed at once; all if
-        None. With ``"auto"``, a heuristic chooses it, as in `vmap`.
+        None. With ``"auto"``, a heuristic chooses the number, as in `vmap`.
 
     Returns:
       A function with the arguments of ``fun`` that returns the Hessian. The trees are nested: the

@@ -66,7 +66,8 @@ class VJP:
         self._equations = equations  # the residuals are literals in the equations
         self._invars = invars  # one variable for each argument leaf with tangents
         self._outvars = (
-            # One for each result leaf; None for a leaf that does not depend on the arguments.
+            # One variable for each result leaf; None for a leaf that does not depend on the
+            # arguments.
             outvars
         )
         self._input_avals = input_avals  # the tangent types of all argument leaves

@@ -29,8 +29,8 @@ else:
     checkpoint = deferred("..rematerialization.checkpoint", milliseconds=1.5)
 
 # For each operand and result of a derived call, its origin in the original call. The origin is i
-# for operand number i, ~i for result number i, or None. The placement parameters of a derived call
-# give each operand and result the placement of its origin.
+# for operand i, ~i for result i, or None. The placement parameters of a derived call give each
+# operand and result the placement of its origin.
 Sources = Sequence[int | None]
 MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
 

@@ -250,7 +250,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
             lax.scatter_p.bind(operand, indices, updates, **params),
             lax.scatter_p.bind(instantiate(by_operand), indices, instantiate(by_updates), **params),
         )
-    # The order of updates of one element is undefined. Scattering the updates' numbers shows which
+    # The order of updates of one element is undefined. Scattering the updates' indices shows which
     # update was written, so result and tangent agree.
     places = _places(params)
     operand_shape, update_shape = _window_shape(operand), _window_shape(updates)

@@ -199,7 +199,7 @@ def _split_body(
 
     Args:
       jaxpr: the body.
-      linear: for each of its inputs, whether it is linear.
+      linear: for each input, whether it is linear.
 
     Returns:
       Two bodies. The first carries the nonlinear part, and returns its values before each
@@ -244,7 +244,7 @@ def _transpose_mixed_scan(
       cotangents: the cotangents of the results.
       operands: the operands of the loop.
       linear: for each operand, whether it is linear. A component of the carry is also linear if it
-        becomes so after some iterations.
+        becomes linear after some iterations.
       jaxpr: the body.
       reverse: whether the loop starts with the last slice.
       params: the other parameters of the equation.

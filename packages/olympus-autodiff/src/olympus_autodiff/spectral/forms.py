@@ -29,7 +29,7 @@ __all__ = [
     "product",
 ]
 
-#: Labels of dimensions: the number of the eigenvalue, the row of the vectors, one of the dimensions
+#: Labels of dimensions: the index of the eigenvalue, the row of the vectors, one of the dimensions
 #: over which matrices are stacked, a dimension of another operand, and a dimension over which an
 #: array is constant.
 VALUE, ROW, BATCH, FREE, REPEATED = "value", "row", "batch", "free", "repeated"
@@ -64,7 +64,7 @@ class Form:
 
     Attributes:
       source: the decomposition; forms of one decomposition share this object.
-      axes: for each dimension its label, and for `BATCH` and `FREE` the number of the dimension.
+      axes: for each dimension its label, and for `BATCH` and `FREE` the index of the dimension.
       function: the elementwise function g. It takes arrays of any shape.
       factor: "left" for eigenvectors and for U, "right" for V, None without a factor.
       is_conjugate: whether the factor is conjugated.

@@ -48,7 +48,8 @@ def has_solution(first: Form, second: Form) -> bool:
 def product_over_values(first: Form, second: Form) -> Any:
     """Returns the matrices of sums over products of two scaled factors.
 
-    They have a row for each row of the first factor, and a column for each row of the second.
+    The matrices have a row for each row of the first factor, and a column for each row of the
+    second factor.
     """
     if first.is_conjugate and is_complex(first.source.matrix):
         return swap_last(product_over_values(second, first))

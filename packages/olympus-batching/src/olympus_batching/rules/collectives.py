@@ -374,8 +374,8 @@ def _all_to_all_of_several(
 ) -> Any:
     """Exchanges along the mapped axis, which is dimension 0, and over other axes.
 
-    The axes number the slices of a dimension, and the last axis varies fastest. Once the dimension
-    is split by axes, each axis can exchange its own part separately.
+    The indices along the axes identify the slices of a dimension. The last axis varies fastest.
+    Once the dimension is split by axes, each axis can exchange its own part separately.
     """
     position = axis_name.index(axis.name)
     before, after = axis_name[:position], axis_name[position + 1 :]

@@ -37,7 +37,7 @@ def _over_other_axes(axis: BatchAxis, args: Any, batch_dims: Any, **params: Any)
     operand, output = (
         materialize(arg, axis.size, dim) for arg, dim in zip(args[:2], batch_dims[:2], strict=True)
     )
-    # Orders by destination, then slice, then example.
+    # Order the slices of all examples by destination, then by slice, then by example.
     input_offsets, send_sizes, output_offsets, recv_sizes = (
         lax.convert_element_type(materialize(arg, axis.size, dim, 1), np.int32)
         for arg, dim in zip(args[2:], batch_dims[2:], strict=True)

@@ -49,7 +49,7 @@ def _shard_map(
 def _with_device_dimension(
     program: ClosedOlympuspr, count: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """Returns a program whose first results have a leading dimension, one entry for each device."""
+    """Returns a program whose first results have a leading dimension of the number of devices."""
     axes = tuple(manual_axes(params)) if params["check_vma"] else ()
 
     def run(*args: Any) -> list[Any]:

@@ -291,7 +291,7 @@ for _primitive, _function in (
 
 @bounds_rules.define(lax.exp2_p)
 def _exp2(equation: Equation, x: Interval) -> Interval:
-    # It may be computed as exp(x log 2), whose relative error grows with x.
+    # The result may be computed as exp(x log 2), with a relative error that grows with x.
     exact = Interval(float(np.exp2(x.low)), float(np.exp2(x.high)))
     return _with_margin(exact, equation, 4 + min(x.magnitude, 1024.0))
 

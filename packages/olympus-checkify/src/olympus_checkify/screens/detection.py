@@ -61,7 +61,7 @@ class Detected:
         part of an operand may be detected elsewhere, as in ``where(x > 0, x, -x)``.
 
         Returns:
-          Whether the operands were added. Otherwise the step needs its result to be detected.
+          Whether the operands were added. Otherwise the result of the step must be detected.
         """
         if step.makes or not step.is_elementwise:
             return False

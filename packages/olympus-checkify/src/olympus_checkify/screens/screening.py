@@ -37,8 +37,8 @@ def screened(
 ) -> Callable[Params, tuple[Any, Result]]:
     """Returns a function that also returns whether one of its operations may have failed.
 
-    The flag is set whenever `checkify` with the same kinds of errors finds one. It may also be set
-    if an operand of the function is not finite, or if infinities that are no error become NaNs.
+    The flag is set whenever `checkify` with the same kinds of errors finds an error. It may also be
+    set if an operand of the function is not finite, or if infinities that are no error become NaNs.
 
     Args:
       f: the function.

@@ -227,7 +227,7 @@ def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
 
     Args:
       operand: the fact about the operand.
-      result: the fact about the result. The operation propagates NaNs of the operand to it.
+      result: the fact about the result. The operation propagates NaNs of the operand to the result.
       infinities: whether the operation also propagates infinities.
     """
     return operand.has_only_nans or (infinities and not result.infinite)

@@ -281,7 +281,8 @@ def transformation_with_aux(
 ) -> tuple[WrappedFun, Callable[[], Any]]:
     """Applies a transformation that is written as a generator with auxiliary output.
 
-    The generator is that of `transformation`, but yields a pair of result and auxiliary output.
+    The generator works as for `transformation`, but its last yield is a pair of the result and the
+    auxiliary output.
 
     Returns:
       The transformed function, and a function that returns the auxiliary output of its call.

@@ -2,11 +2,11 @@
 """``debug_key_reuse``: detection of typed random keys that are used twice.
 
 Each key array has an array of integers, the marks, with one mark for each key. The mark of an
-unused key is 0. The mark of a consumed key is the number of its use; errors show the source lines
-of the use. Slices and reshapes of a key array share its marks, so the use of a slice is recorded in
-the whole array. The check follows
-programs equation by equation, into calls, loops and branches. Unknown operations consume nothing,
-and their results are new keys.
+unused key is 0. The mark of a consumed key is the index of the use that consumed the key, counted
+from 1. Errors show the source lines of this use. Slices and reshapes of a key array share its
+marks, so the use of a slice is recorded in the whole array. The check follows programs equation by
+equation, into calls, loops and branches. Unknown operations consume nothing, and their results are
+new keys.
 """
 
 from __future__ import annotations
@@ -283,8 +283,8 @@ def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -
 # to tell uses apart, because a cached program records only the lines of its first call.
 _callers: list[str] = []
 
-# Maps the source lines of each use, outermost first, to the number of the use. The numbers count
-# from 1 in the order of insertion, so a number also leads back to the lines.
+# Maps the source lines of each use, outermost first, to the index of the use. Indices count from 1
+# in the order of insertion, so an index also leads back to the lines.
 _uses: dict[tuple[str, ...], int] = {}
 
 

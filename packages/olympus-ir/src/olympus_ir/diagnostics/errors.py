@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that OLYMPUS raises. Each is also the builtin error that a caller would expect.
+"""Errors that OLYMPUS raises. Each is a subclass of the builtin error that a caller would expect.
 
 ``docs/errors.md`` has a section for each class, with a failing example, the reason and the repair.
 Messages end with a reference to the section.
@@ -54,7 +54,8 @@ DOCUMENTATION = "https://olympus-arrays.github.io/olympus/errors.html"
 class OlympusError(Exception):
     """Base of all errors that OLYMPUS defines.
 
-    The message of a documented error ends with the address of its section of the page of errors.
+    The message of a documented error ends with the address of the error's section in
+    ``docs/errors.md``.
 
     Args:
         message: describes the problem and the repair.
@@ -256,23 +257,24 @@ class MissingRuleError(OlympusError, NotImplementedError):
 class ShapeError(OlympusTypeError, ValueError):
     """Operands have shapes that an operation does not accept.
 
-    It is a TypeError, because a shape is part of an array's type, and a ValueError, as in NumPy.
+    The error is a TypeError, because a shape is part of an array's type, and a ValueError, as in
+    NumPy.
     """
 
 
 class ComplexOperandError(OlympusTypeError, ValueError):
     """An operand is complex, but the function accepts only real numbers.
 
-    It is a TypeError, because a dtype is part of an array's type, and a ValueError, because the
-    dtype has values that the function does not accept.
+    The error is a TypeError, because a dtype is part of an array's type, and a ValueError, because
+    the dtype has values that the function does not accept.
     """
 
 
 class ReferenceOperandError(OlympusTypeError, ValueError):
     """An operand is a reference, but the operation takes the array that it holds.
 
-    It is a TypeError, because a reference is a type of its own, and a ValueError, as in functions
-    of `lax` in JAX.
+    The error is a TypeError, because a reference is a type of its own, and a ValueError, as in
+    functions of `lax` in JAX.
     """
 
 
@@ -292,24 +294,28 @@ class InconclusiveDimensionOperation(OlympusError):
 
 
 class OutOfBoundsError(IndexError, ValueError):
-    """A place is out of bounds. It is an IndexError, as in NumPy, and a ValueError, as in JAX."""
+    """An index is out of bounds.
+
+    The error is an IndexError, as in NumPy, and a ValueError, as in JAX.
+    """
 
 
 class SectionsError(ValueError, ZeroDivisionError):
     """A split has no sections.
 
-    It is a ValueError, as in NumPy, and a ZeroDivisionError, as in JAX.
+    The error is a ValueError, as in NumPy, and a ZeroDivisionError, as in JAX.
     """
 
 
 class OddSizeError(ValueError, AssertionError):
-    """A size is not even. It is a ValueError, and an AssertionError, as in JAX."""
+    """A size is not even. The error is a ValueError, and also an AssertionError, as in JAX."""
 
 
 class ElementsError(NotImplementedError, TypeError, ValueError):
     """A method needs numbers, but the elements of an array are keys or of another extended dtype.
 
-    It is a NotImplementedError, as in JAX, and the errors of the same operation on other arrays.
+    The error is a NotImplementedError, as in JAX. It is also a TypeError and a ValueError, which
+    the same method raises for other arrays.
     """
 
 

@@ -19,7 +19,7 @@ class TransformationName(str):
 
 
 class Mark(str):
-    """Entry of a name stack that has no name. It sets attributes of the operations inside.
+    """Nameless entry of a name stack, which sets attributes of the operations inside.
 
     See `olympus_ir.programs.marks`.
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 else:
     logging = deferred("logging", milliseconds=4.0)
 
-#: For each kind of phase, the seconds spent in it (excluding inner phases) and the number of
-#: phases.
+#: Seconds spent in phases of each kind, without inner phases, and the number of phases of each
+#: kind.
 seconds_spent: dict[str, float] = {"tracing": 0.0, "lowering": 0.0, "compiling": 0.0}
 phase_counts: dict[str, int] = dict.fromkeys(seconds_spent, 0)
 #: The time at which this module was imported.

@@ -78,7 +78,7 @@ def show(number: int, description: str, total: int | None, step: int) -> None:
     the backward pass. The bar shows the latest iteration that has been reached so far.
 
     Args:
-      number: the number of the loop. Its first iteration makes a new bar.
+      number: the identifier of the loop. The first iteration of the loop makes a new bar.
       description: the text before the bar.
       total: the number of iterations, if known.
       step: the number of iterations before this one.
@@ -100,7 +100,7 @@ def finish(number: int, steps: int) -> None:
     """Closes the bar of a loop that has ended.
 
     Args:
-      number: the number of the loop.
+      number: the identifier of the loop.
       steps: the number of iterations that the loop ran.
     """
     with _lock:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replacement of high types, which consist of arrays, by plain arrays in programs.
+"""Replacement of values of high types, which consist of several arrays, by plain arrays.
 
 A high type defines how to convert a value to arrays (``lower_val``) and back (``raise_val``), and
 the types of the arrays (``lo_ty``). Programs are traced and differentiated with high types. Before
 a program runs, each high value is replaced by its arrays, and each primitive with high operands or
-results by an equivalent function of arrays.
+results is replaced by an equivalent function of arrays.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def _temme(a: Any, mu: Any) -> tuple[Any, Any]:
 
 # ---- the common factor ----
 
-# The c_k of log(Gamma(a + 1)) = (a + 1/2) log(a) - a + log(2 pi) / 2 + sum of c_k / a^(2k+1);
-# DLMF 5.11.1.
+# Coefficients c_k of log(Gamma(a + 1)) = (a + 1/2) log(a) - a + log(2 pi) / 2 + sum of c_k /
+# a^(2k+1); DLMF 5.11.1.
 _STIRLING = (
     1 / 12,
     -1 / 360,
@@ -182,7 +182,8 @@ def _continued_fraction(a: Any, x: Any) -> Any:
     return lax.while_loop(proceed, step, (full(a, 0.0), first, b, first, first, first))[-1]
 
 
-# The c_k of 1 / Gamma(1 + a) = 1 + sum of c_k a^k, k from 1; Abramowitz and Stegun, 6.1.34.
+# Coefficients c_k of 1 / Gamma(1 + a) = 1 + sum of c_k a^k, k from 1; Abramowitz and Stegun,
+# 6.1.34.
 _RECIPROCAL_GAMMA = (
     0.5772156649015329,
     -0.6558780715202538,

@@ -16,7 +16,8 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
 
     Raises:
       TypeError: if ``axis`` is not an integer.
-      AxisError: if it is out of range. As in NumPy, this error is a ValueError and an IndexError.
+      AxisError: if ``axis`` is out of range. As in NumPy, this error is a ValueError and an
+        IndexError.
     """
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
@@ -41,7 +42,7 @@ def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
     """Converts a user's axes to a tuple of Python integers.
 
     Raises:
-      TypeError: if they are not integers.
+      TypeError: if ``axes`` are not integers.
     """
     if axes.__class__ is tuple and all(axis.__class__ is int for axis in axes):
         return axes

@@ -245,7 +245,7 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -
 
 
 def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
-    """Returns the largest element over a named axis.
+    """Returns the elementwise maximum over a named axis.
 
     Args:
       x: an array or a pytree of arrays.
@@ -268,7 +268,7 @@ def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) ->
 
 
 def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
-    """Returns the smallest element over a named axis.
+    """Returns the elementwise minimum over a named axis.
 
     Args:
       x: an array or a pytree of arrays.
@@ -320,7 +320,7 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> PyTree:
-    """Gathers the values of all instances along a named axis in a new dimension.
+    """Stacks the values of all instances along a named axis in a new dimension.
 
     Args:
       x: an array or a pytree of arrays.
@@ -493,7 +493,7 @@ def psum_scatter(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Computes the sum over a named axis and gives each instance one slice of it.
+    """Computes the sum over a named axis and gives each instance one slice of the sum.
 
     Args:
       x: an array or a pytree of arrays.
@@ -582,9 +582,9 @@ def all_to_all(
       concat_axis: the dimension along which received slices are concatenated.
       axis_index_groups: groups of indices of equal size; if given, slices are exchanged within each
         group.
-      tiled: if True, ``split_axis`` is divided, and ``concat_axis`` multiplied, by the size of the
-        named axis. Otherwise ``split_axis``, of exactly that size, is removed and a new dimension
-        ``concat_axis`` inserted.
+      tiled: if True, the size of ``split_axis`` is divided, and the size of ``concat_axis``
+        multiplied, by the size of the named axis. Otherwise ``split_axis``, of exactly that size,
+        is removed and a new dimension ``concat_axis`` inserted.
 
     Returns:
       A pytree of the structure and dtypes of ``x``.

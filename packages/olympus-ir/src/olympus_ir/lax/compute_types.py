@@ -17,7 +17,7 @@ def attributes_of_compute_type(compute_type: Any) -> dict[str, str]:
 
     Raises:
       TypeError: if ``compute_type`` is not a string.
-      ValueError: if it is unknown.
+      ValueError: if ``compute_type`` is unknown.
 
     Example:
       >>> attributes_of_compute_type("device_host")

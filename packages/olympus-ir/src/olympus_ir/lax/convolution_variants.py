@@ -67,7 +67,8 @@ def conv_transpose(
       precision: as in `conv_general_dilated`.
       preferred_element_type: as in `conv_general_dilated`.
       use_consistent_padding: whether pairs in ``padding`` refer to the convolution that is
-        transposed, as the words do. Otherwise pairs are the padding of the dilated input.
+        transposed, as ``"SAME"`` and ``"VALID"`` do. Otherwise pairs are the padding of the dilated
+        input.
 
     Returns:
       An array in the order of ``dimension_numbers``.
@@ -245,7 +246,7 @@ def conv_general_dilated_local(
         (((out_spec[1],), (rhs_spec[1],)), (out_spec[2:], rhs_spec[2:])),
         precision=precision,
     )
-    # The dimensions of the product are the spatial dimensions, batch, features.
+    # The dimensions of the product have the order: spatial dimensions, batch, features.
     order = [0] * len(out_spec)
     for source, place in enumerate((*out_spec[2:], *out_spec[:2])):
         order[place] = source

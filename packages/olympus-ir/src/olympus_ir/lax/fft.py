@@ -27,10 +27,10 @@ class FftType(enum.IntEnum):
     """The kinds of discrete Fourier transforms.
 
     Attributes:
-      FFT: forward, of complex numbers.
+      FFT: the forward transform of complex numbers.
       IFFT: the inverse of ``FFT``.
-      RFFT: forward, of real numbers. The result has only the first half of the last dimension,
-        because the second half would contain the conjugates of the first.
+      RFFT: the forward transform of real numbers. The result has only the first half of the last
+        dimension, because the second half would contain the conjugates of the first.
       IRFFT: the inverse of ``RFFT``.
     """
 
@@ -45,7 +45,7 @@ fft_p.linear_in = True
 
 
 def half_length(length: int) -> int:
-    """Returns the length of the last dimension of an RFFT, given that of the real numbers."""
+    """Returns the length of the result of an RFFT, given the length of the real operand."""
     return length // 2 + 1 if length else 0
 
 

@@ -40,10 +40,10 @@ class GatherDimensionNumbers(NamedTuple):
       offset_dims: the dimensions of the result that are dimensions of a window.
       collapsed_slice_dims: the operand's dimensions in which windows have size one and that the
         result omits.
-      start_index_map: for each component of an index vector, the operand's dimension that it
-        indexes.
+      start_index_map: for each component of an index vector, the operand's dimension that the
+        component indexes.
       operand_batching_dims: the operand's dimensions that are also batch dimensions of the indices;
-        windows have size one in them and the result omits them.
+        windows have size one in these dimensions, and the result omits the dimensions.
       start_indices_batching_dims: the corresponding dimensions of the start indices.
     """
 
@@ -60,8 +60,8 @@ class GatherScatterMode(enum.Enum):
     Attributes:
       CLIP: windows are moved until they fit.
       FILL_OR_DROP: gathering fills such windows with a value; scattering drops them.
-      PROMISE_IN_BOUNDS: the caller promises that there are no such windows. Otherwise elements are
-        undefined.
+      PROMISE_IN_BOUNDS: the caller promises that there are no such windows. If the promise is
+        broken, elements are undefined.
       ONE_HOT: like `FILL_OR_DROP`, computed by multiplications with zeros and ones.
     """
 

@@ -286,7 +286,7 @@ def _scalar_start_indices(
     start_indices: Any,
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Any]:
-    """Returns one scalar index for each dimension; negative ones may count from the end.
+    """Returns one scalar index for each dimension; negative indices may count from the end.
 
     Concrete integers are normalized at once. Traced integers are normalized by a comparison and a
     selection.
@@ -373,13 +373,14 @@ def dynamic_slice(
       start_indices: the first index in each dimension: scalars, or a vector of them.
       slice_sizes: the shape of the slice.
       allow_negative_indices: whether negative indices count from the end, as one flag for all
-        dimensions, or one flag each. False avoids the operations that test for negative indices.
+        dimensions, or one flag for each dimension. False avoids the operations that test for
+        negative indices.
 
     Returns:
       An array of shape ``slice_sizes`` and the operand's dtype.
 
     Raises:
-      ShapeError: if a size is negative or exceeds the operand's.
+      ShapeError: if a size is negative or exceeds the operand's size.
       ValueError: if the number of indices is not the operand's rank.
       TypeError: if indices are not integers of one dtype.
 

@@ -545,7 +545,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
-    """Selects each element from the case with the number in ``which``.
+    """Selects each element from the case at the index in ``which``.
 
     Args:
       which: booleans for at most two cases, or integers; a scalar, or an array of the shape of the

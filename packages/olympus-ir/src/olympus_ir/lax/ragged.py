@@ -49,8 +49,8 @@ class RaggedDotDimensionNumbers(Record):
       dot_dimension_numbers: as in `dot_general`, without the group dimension of the right operand.
       lhs_ragged_dimensions: the dimension of the left operand that is divided into groups; a
         sequence with one element.
-      rhs_group_dimensions: the dimension of the right operand that counts the groups; a sequence
-        with one element. It is empty if the ragged dimension is contracted or a batch dimension.
+      rhs_group_dimensions: the group dimension of the right operand; a sequence with one element.
+        The sequence is empty if the ragged dimension is contracted or a batch dimension.
     """
 
     dot_dimension_numbers: DotDimensionNumbers
@@ -293,8 +293,8 @@ def ragged_dot_general(
     """Multiplies two arrays, with one dimension divided into groups of given sizes.
 
     If the ragged dimension is contracted, the result has a new first dimension with one product for
-    each group. If it is a batch dimension, the groups have no effect. Otherwise each group is
-    multiplied with a different part of ``rhs``.
+    each group. If the ragged dimension is a batch dimension, the groups have no effect. Otherwise
+    each group is multiplied with a different part of ``rhs``.
 
     Args:
       lhs: an array.

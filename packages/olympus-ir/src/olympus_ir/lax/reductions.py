@@ -418,7 +418,8 @@ def reduce(
     Args:
       operands: an array, or a pytree of arrays of one shape.
       init_values: the neutral elements, scalars in the same structure.
-      computation: an associative and commutative function of two scalars (or two such pytrees).
+      computation: an associative and commutative function of two scalars, or of two pytrees of
+        scalars.
       dimensions: the dimensions to reduce, which the results omit.
       out_sharding: the sharding of the result.
 

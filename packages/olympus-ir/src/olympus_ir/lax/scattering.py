@@ -53,9 +53,9 @@ class ScatterDimensionNumbers(NamedTuple):
       inserted_window_dims: the operand's dimensions in which windows have size one. The updates
         omit these dimensions.
       scatter_dims_to_operand_dims: for each component of an index vector, the operand's dimension
-        that it indexes.
+        that the component indexes.
       operand_batching_dims: the operand's dimensions that are also batch dimensions of the indices;
-        the updates omit them.
+        the updates omit these dimensions.
       scatter_indices_batching_dims: the corresponding dimensions of the indices.
     """
 

@@ -109,7 +109,7 @@ def integers(name: str, parameter: str, values: Any) -> tuple[int, ...]:
     """Converts a parameter that must be a sequence of integers.
 
     Raises:
-      TypeError: if it is not a sequence of integers.
+      TypeError: if ``values`` is not a sequence of integers.
     """
     try:
         return tuple([integer_or_dim(value) for value in values])
@@ -124,7 +124,7 @@ def integer_pairs(name: str, values: Any) -> Padding:
     """Converts a padding that must be a sequence of pairs of integers.
 
     Raises:
-      ValueError: if it is not a sequence of pairs of integers.
+      ValueError: if ``values`` is not a sequence of pairs of integers.
     """
     try:
         return tuple([(integer_or_dim(low), integer_or_dim(high)) for low, high in values])

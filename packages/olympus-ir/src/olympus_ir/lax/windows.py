@@ -273,7 +273,7 @@ def reduce_window(
     Args:
       operand: an array, or a pytree of arrays of one shape.
       init_value: the neutral elements, scalars in the same structure, which also fill the padding.
-      computation: an associative function of two scalars (or two such pytrees).
+      computation: an associative function of two scalars, or of two pytrees of scalars.
       window_dimensions: the sizes of the window.
       window_strides: the distance between windows in each dimension; 1 if not given.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
@@ -374,7 +374,7 @@ def _monoid_reduction(computation: Any, operand: Any, init_value: Any) -> Primit
     return None
 
 
-# For each function: its primitive, a function from a dtype to the neutral element, and a number
+# Maps each function to its primitive, a function from a dtype to the neutral element, and a number
 # that is neutral for every dtype.
 _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any], float]] = {
     elementwise.add: (reduce_window_sum_p, lambda dtype: 0, 0.0),

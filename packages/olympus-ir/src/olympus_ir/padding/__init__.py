@@ -10,7 +10,7 @@ The rules in `rules` compute the valid elements of results from the valid elemen
 an operation mixes padding with valid elements, its rule first replaces the padding by a neutral
 value. If no value is neutral, the rule raises an error.
 
-The folder may import everything below; nothing below imports it.
+This folder may import all lower layers. No lower layer imports this folder.
 """
 
 from .evaluation import evaluate_padded, padding_rules

@@ -27,9 +27,9 @@ def extended(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
 
 
 def window(x: Any, axis: int, start: Any, size: int, most: int) -> Any:
-    """Returns ``size`` elements along an axis, from the index ``start``, which is at most ``most``.
+    """Returns ``size`` elements along an axis, beginning at the index ``start``.
 
-    Elements beyond the end of the array are zeros.
+    The index is at most ``most``. Elements beyond the end of the array are zeros.
     """
     x = extended(x, axis, most + size)
     if isinstance(start, int):

@@ -6,7 +6,7 @@ operators with a call of a function of `operators`. These functions examine the 
 program is traced. Python evaluates a known condition; for a traced condition, they apply `lax.cond`
 or `lax.while_loop`.
 
-The folder may import everything below `olympus_ir.references`; nothing below imports it.
+This folder may import all layers below `olympus_ir.references`. No lower layer imports this folder.
 """
 
 from .functions import with_control_flow

@@ -36,7 +36,7 @@ class Evaluator(Protocol):
         ...
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """Returns a concrete array of a type with the values of a NumPy array or scalar.
+        """Returns a concrete array of the given type, with the values of a NumPy array or scalar.
 
         The result never shares memory that the caller could write to.
         """

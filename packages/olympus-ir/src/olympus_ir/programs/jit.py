@@ -51,7 +51,8 @@ def call_under_trace(
     With the option `inline`, the equations of the function are recorded one by one instead. For
     this, the function is called directly. The exception is a call with numbers or NumPy arrays
     among the arguments. The function is then traced first, because a jitted function must receive
-    traced arrays. With the option `plain_arguments` it accepts these arguments as they are.
+    traced arrays. With the option `plain_arguments`, the function accepts these arguments as they
+    are.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
@@ -70,7 +71,7 @@ def call_under_trace(
 
 
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
-    """Records the equations of a program, but applies rules for numbers without an equation."""
+    """Records the equations of a program. Operations with a rule for numbers record no equation."""
     olympuspr = closed.jaxpr
     numbers: dict[Any, Any] = {
         var: operand

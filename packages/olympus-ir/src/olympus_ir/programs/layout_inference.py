@@ -67,8 +67,8 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         given = asked.spec.partitions
         entries = (*given, *(None,) * (results[-1].ndim - len(given)))
         check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
-        # The requested layout is for the last result. Others, such as a generator's state, are
-        # replicated.
+        # The requested layout is for the last result. The other results, such as a generator's
+        # state, are replicated.
         all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
     else:
         assert rule.split is not None
@@ -210,7 +210,7 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
 
 
 def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
-    """Returns the axes over which all operands, and so the result, are reduced."""
+    """Returns the axes over which all operands, and therefore the result, are reduced."""
     wanted = _NO_AXES if asked is None else asked.spec.reduced
     own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
     reduced = frozenset().union(*own)

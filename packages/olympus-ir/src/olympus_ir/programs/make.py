@@ -129,7 +129,7 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
       The result, with `ShapeDtypeStruct`s in place of arrays.
 
     Raises:
-      TypeError: if the call would raise it, for example for incompatible shapes.
+      TypeError: if the call would raise a TypeError, for example for incompatible shapes.
 
     Example:
       >>> from olympus_ir import lax

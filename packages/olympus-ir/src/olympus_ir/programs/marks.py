@@ -16,7 +16,7 @@ from ..diagnostics.name_stacks import Mark, NameStack
 from ..settings.user_contexts import UserContext
 from .tracing import current
 
-# The attributes in force where a compiled function is called. The function's program depends on
+# The attributes that are set where a compiled function is called. The function's program depends on
 # these attributes.
 _around = UserContext(())
 

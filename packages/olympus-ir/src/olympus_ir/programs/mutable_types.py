@@ -3,8 +3,8 @@
 
 During tracing, the function mutates a copy of the object, which holds traced arrays. The program
 takes the state as operands and returns the new state as results. After the program has run, the
-object receives the new state. If the function closes over an object, tracing notices it at the
-first use, and starts again with the object's state as an operand.
+object receives the new state. If the function closes over an object, tracing notices the object at
+the first use, and starts again with the object's state as an operand.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _makes_mutable(primitive: Any, args: Sequence[Any], params: dict[str, Any]) 
 class _Place:
     """Placeholder in a pytree for an object whose state is passed separately.
 
-    The placeholder holds the object's number.
+    The placeholder holds the object's index among the distinct objects.
     """
 
     def __init__(self, number: int) -> None:

@@ -100,7 +100,7 @@ class StagingTrace(Trace):
             return value.atom
         if isinstance(value, Tracer):
             if value._trace is self:
-                return value.atom  # type: ignore[attr-defined]  # of a class in `tracer_types`
+                return value.atom  # type: ignore[attr-defined]  # its class is in `tracer_types`
             if value._trace.finished:
                 raise escaped_tracer_error(value)
         else:
@@ -369,7 +369,7 @@ class StagingTracer(Tracer):
         return super().__bool__()
 
     def _origin_message(self) -> str:
-        return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # a staging trace
+        return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # it is a staging trace
 
     def __repr__(self) -> str:
         return f"JitTracer({self.atom.aval})"
@@ -387,7 +387,7 @@ def _origin_of(trace: StagingTrace, atom: Atom) -> str:
     producers = {var: equation for equation in trace.equations for var in equation.outvars}
     prefix = _where_traced(trace)
     if trace.finished and atom in producers:
-        equation = producers[atom]  # type: ignore[index]  # a variable, as it is among them
+        equation = producers[atom]  # type: ignore[index]  # only variables are keys
         return f"{prefix}\nThe leaked intermediate value was created on line {_lines_of(equation)}"
     arguments, sources = _dependencies(trace, atom, producers)
     if arguments:

@@ -528,7 +528,7 @@ register_value_type(Tracer, _tracer_aval)
 def register_tracer_type(tracer_type: TracerType) -> TracerType:
     """Registers a tracer class, so that type checks need not search its bases.
 
-    Use it as a class decorator.
+    Can be used as a class decorator.
     """
     aval_getters[tracer_type] = _tracer_aval
     return tracer_type

@@ -86,7 +86,7 @@ class ReferenceEvaluator:
         return _result(primitive, results, out_avals[0])
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """Returns an array of a type with a copy of the values of a NumPy array or scalar."""
+        """Returns an array of a given type with a copy of a NumPy array or scalar."""
         assert isinstance(aval, ShapedArray)
         return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 

@@ -23,7 +23,7 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
       A function that maps the references' initial values to their final values.
 
     Raises:
-      TypeError: ``f`` returns a value. The returned function raises it.
+      TypeError: ``f`` returns a value. The returned function raises this error.
 
     Example:
       >>> from olympus_ir import lax

@@ -44,7 +44,7 @@ def spread(index: Any, shape: tuple[int, ...]) -> Any:
 def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
     """Returns a pair of label and size for each dimension of the selected part.
 
-    A label is the number of a sliced dimension, or ``("array", i)`` for dimension i of the index
+    A label is the index of a sliced dimension, or ``("array", i)`` for dimension i of the index
     arrays.
     """
     slices = [

@@ -260,7 +260,7 @@ class Override:
         self._swap(self._previous)
 
     def __call__(self, function: F) -> F:
-        """Returns ``function`` with the value in force during its calls."""
+        """Returns a function that calls ``function`` with the value set."""
         state, value = self.state, self._value
 
         @functools.wraps(function)
@@ -274,8 +274,8 @@ class Override:
 class Configuration:
     """All flags by name; ``config.olympus_enable_x64`` reads a flag, and `update` sets a flag.
 
-    Every flag also has an environment variable, with its name in capitals. It is read once, at
-    import.
+    Every flag also has an environment variable, with its name in capitals. The variable is read
+    once, at import.
     """
 
     def __init__(self) -> None:

@@ -204,8 +204,8 @@ def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argn
     """Returns positions of arguments as non-negative integers.
 
     Raises:
-      TypeError: if they are not integers.
-      ValueError: if one is out of range.
+      TypeError: if ``argnums`` are not integers.
+      ValueError: if a position is out of range.
     """
     numbers: tuple[Any, ...] = (
         (argnums,) if not isinstance(argnums, tuple | list) else tuple(argnums)

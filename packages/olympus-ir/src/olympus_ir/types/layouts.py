@@ -155,7 +155,7 @@ def layout_over(
     unreduced: frozenset = _NO_AXES,
     reduced: frozenset = _NO_AXES,
 ) -> NamedSharding | None:
-    """Returns the layout over a mesh with these partition entries; None if they name no axis."""
+    """Returns the layout over a mesh with these partition entries; None if none names an axis."""
     spec = PartitionSpec(*entries, unreduced=unreduced, reduced=reduced)
     return _normal_form(mesh, spec, len(entries))
 
@@ -173,8 +173,8 @@ def replicated(ndim: int, mesh: AbstractMesh | None = None) -> NamedSharding:
 def leading(layout: NamedSharding | None, ndim: int) -> NamedSharding | None:
     """Returns the layout restricted to the first ``ndim`` dimensions.
 
-    It gives the layout of an array of an extended dtype, which has fewer dimensions than its
-    physical array, from the layout of the physical array.
+    An array of an extended dtype has fewer dimensions than its physical array. This function
+    converts the layout of the physical array to the layout of the array.
     """
     if layout is None:
         return None

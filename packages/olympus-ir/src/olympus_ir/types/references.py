@@ -24,7 +24,7 @@ class AbstractRef(AbstractValue):
     Like types of arrays, types of references are interned: equal types are the same object.
 
     Args:
-      inner_aval: the type of the array to which it refers.
+      inner_aval: the type of the array that the reference holds.
       memory_space: the memory that holds the array; None for the device's default memory.
       kind: the purpose of the reference, if an interpreter needs to know it.
 

@@ -32,7 +32,7 @@ class ShapeDtypeStruct:
         specifies the layout in memory.
       weak_type: whether the dtype is weak in promotion.
       manual_axis_type: the variation over manual mesh axes.
-      is_ref: whether it describes a mutable reference.
+      is_ref: whether the struct describes a mutable reference.
 
     Raises:
       ValueError: ``dtype`` is None.

@@ -112,9 +112,9 @@ untyped_classes = frozenset((*_TYPED, np.ndarray, *np.sctypeDict.values()))
 
 
 def typed(value: Any) -> Any:
-    """Returns a Python number with its dtype, or an array of NumPy in its canonical dtype.
+    """Returns a Python number with its dtype, or a NumPy array with its canonical dtype.
 
-    Scalars of NumPy become arrays without dimensions.
+    NumPy scalars become arrays without dimensions.
 
     Other values are returned unchanged. Booleans have only one dtype, and all other values in
     programs already have a dtype.

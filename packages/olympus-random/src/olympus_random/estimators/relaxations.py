@@ -28,10 +28,10 @@ def gumbel_softmax(
 ) -> Array:
     """Samples relaxed one-hot vectors of categories, differentiable with respect to the logits.
 
-    The sample is the softmax of ``(logits + noise) / temperature`` with Gumbel noise. It nears
-    one-hot vectors of `categorical` draws as the temperature falls, while its gradient gets larger
-    and more variable (Jang, Gu and Poole 2017; Maddison, Mnih and Teh 2017). Derivatives are those
-    of the relaxation, so they are biased for expectations of discrete draws.
+    The sample is the softmax of ``(logits + noise) / temperature`` with Gumbel noise. As the
+    temperature falls, the sample approaches a one-hot vector of a `categorical` draw, and its
+    gradient gets larger and more variable (Jang, Gu and Poole 2017; Maddison, Mnih and Teh 2017).
+    Derivatives are those of the relaxation, so they are biased for expectations of discrete draws.
 
     Args:
       key: a key.
@@ -79,8 +79,8 @@ def gumbel_softmax(
 def straight_through(value: PyTree, surrogate: PyTree) -> PyTree:
     """Returns a value with the derivatives of a surrogate: a heuristic.
 
-    It is the straight-through estimator (Bengio, Léonard and Courville 2013). It gives discrete
-    values, such as rounded or sampled ones, the gradients of a smooth surrogate.
+    This is the straight-through estimator (Bengio, Léonard and Courville 2013). It gives discrete
+    values, such as rounded or sampled values, the gradients of a smooth surrogate.
 
     Args:
       value: an array or a pytree of arrays, such as booleans drawn with probabilities.

@@ -15,7 +15,7 @@ __all__ = ["check_samples", "mean", "score_mean"]
 
 
 def check_samples(samples: int) -> None:
-    """Checks a number of samples.
+    """Checks that a number of samples is positive.
 
     Raises:
       ValueError: the number is not positive.
@@ -45,9 +45,9 @@ def score_mean(values: Any, log_densities: Any, group: int = 1) -> Any:
     Args:
       values: a pytree of arrays, with the draws along the leading dimension.
       log_densities: the logarithms of the densities of the draws, of shape ``(count,)``.
-      group: the number of draws in a group. The draws of a group depend on each other. With
-        ``m = count / group`` groups, group ``i`` has the draws ``i``, ``i + m``, ``i + 2 * m`` and
-        so on. Its baseline is the mean over the other groups.
+      group: the number of draws in a group. The draws of a group depend on each other. With ``m =
+        count / group`` groups, group ``i`` has the draws ``i``, ``i + m``, ``i + 2 * m`` and so on.
+        The baseline of a group is the mean over the other groups.
     """
     ratios = lax.exp(lax.sub(log_densities, lax.stop_gradient(log_densities)))
 

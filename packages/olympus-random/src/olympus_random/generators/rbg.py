@@ -2,7 +2,7 @@
 """Bit generators that use the algorithm of the compiler, which is fast on accelerators.
 
 ``rbg`` splits keys and folds in numbers by Threefry. Only its bits come from the compiler's
-algorithm. The keys of ``unsafe_rbg`` come from this algorithm too. They are not known to be
+algorithm. The keys of ``unsafe_rbg`` come from this algorithm too. These keys are not known to be
 independent, so ``unsafe_rbg`` is only for demonstration. The bits of both generators may differ
 between platforms. Under `vmap` the bits differ from those of a loop.
 """

@@ -162,7 +162,7 @@ def choice(
       key: a key.
       a: an array, whose slices along ``axis`` are drawn; or an integer n, for the numbers from 0 to
         n - 1.
-      shape: the shape of the draws. In the result it replaces ``axis``.
+      shape: the shape of the draws. In the result, this shape replaces ``axis``.
       replace: whether an element may be drawn repeatedly.
       p: the probabilities, a vector; equal if None.
       axis: the axis of ``a``.

@@ -213,7 +213,7 @@ def double_sided_maxwell(
       key: a key.
       loc: the locations, a scalar or an array.
       scale: the scales, a scalar or an array.
-      shape: the batch shape. The shape of the parameters follows it in the result.
+      shape: the batch shape. In the result, the shape of the parameters follows the batch shape.
       dtype: a float dtype; the default one if not given.
 
     Returns:

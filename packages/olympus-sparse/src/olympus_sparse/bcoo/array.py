@@ -17,7 +17,7 @@ __all__ = ["BCOO", "Layout", "layout_of"]
 
 
 class Layout(NamedTuple):
-    """Numbers of the dimensions of each kind and of entries: batch, sparse, then dense dimensions.
+    """The numbers of batch, sparse and dense dimensions, and the number of entries.
 
     Attributes:
       n_batch: the number of batch dimensions; each batch has its own list of entries.

@@ -17,7 +17,7 @@ __all__ = ["batched_info", "lead", "map_batches", "without_lead"]
 
 
 def lead(args: Sequence[Any], batch_dims: Sequence[Any]) -> list[Any]:
-    """Moves batch dimensions to the front; unbatched operands get one of size 1."""
+    """Moves batch dimensions to the front; unbatched operands get a batch dimension of size 1."""
     return [
         lax.expand_dims(arg, (0,)) if dim is None else to_front(arg, dim)
         for arg, dim in zip(args, batch_dims, strict=True)

@@ -40,11 +40,11 @@ def bcoo_conv_general_dilated(
     Args:
       lhs: the array, of shape ``(1, 1, size)`` or as ``dimension_numbers`` says.
       rhs: the kernel, of shape ``(1, 1, size)`` or as ``dimension_numbers`` says.
-      window_strides: the distance between windows, a tuple of one.
+      window_strides: the distance between windows, a tuple of one integer.
       padding: ``"SAME"``, ``"VALID"``, ``"SAME_LOWER"``, or a sequence of one pair: the numbers of
         zeros before and after.
-      lhs_dilation: the distance between elements of ``lhs``, a tuple of one.
-      rhs_dilation: the distance between elements of ``rhs``, a tuple of one.
+      lhs_dilation: the distance between elements of ``lhs``, a tuple of one integer.
+      rhs_dilation: the distance between elements of ``rhs``, a tuple of one integer.
       dimension_numbers: as for `lax.conv_general_dilated`.
       feature_group_count: must be one.
       batch_group_count: must be one.

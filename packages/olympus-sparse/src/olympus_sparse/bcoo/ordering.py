@@ -59,7 +59,8 @@ def bcoo_sort_indices_p(data: Any, indices: Any, *, spinfo: SparseInfo) -> list[
 def _bcoo_sort_indices_jvp(primals: Any, tangents: Any, *, spinfo: SparseInfo) -> Any:
     data, indices = primals
     nse, n_batch = indices.shape[-2], indices.ndim - 2
-    # Sorting the numbers 0, 1, 2, ... as values gives the previous position of each entry.
+    # The sort also moves the positions 0, 1, 2, ..., which gives the previous position of each
+    # entry.
     places = jnp.broadcast_to(jnp.arange(nse, dtype=np.int32), (*indices.shape[:-2], nse))
     n_dense = data.ndim - 1 - n_batch
     shape = spinfo.shape[: len(spinfo.shape) - n_dense]
@@ -218,7 +219,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     Args:
       mat: the sparse array.
       nse: the number of entries of the result in each batch. By default it is the number that a
-        concrete array needs. If there are more, the last ones are dropped.
+        concrete array needs. If there are more entries, the last entries are dropped.
 
     Returns:
       A `BCOO` with sorted and distinct coordinates.

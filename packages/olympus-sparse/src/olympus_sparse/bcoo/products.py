@@ -368,7 +368,7 @@ def _bcoo_dot_general_batching(
 def bcoo_dot_general_sampled_p(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
     pairs = pairing(dimension_numbers, A.ndim, B.ndim)
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
-    # For each dimension of the product, its dimension in A and in B.
+    # For each dimension of the product, the corresponding dimension of A and of B.
     places: list[tuple[int | None, int | None]] = [
         *pairs.batch,
         *((dim, None) for dim in pairs.lhs_free),

@@ -438,7 +438,7 @@ def bcoo_reshape(
 
 
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns how many leading dimensions have ``size`` elements; None if no number of them does.
+    """Returns the number of leading dimensions with ``size`` elements together, or None.
 
     With ``ones``, the number includes the dimensions of size one that follow.
     """

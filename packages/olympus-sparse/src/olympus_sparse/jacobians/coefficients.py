@@ -23,7 +23,7 @@ class Coefficients(NamedTuple):
 
     Attributes:
       values: the coefficients, of rank one.
-      entries: the number of the entry of each; -1 where it has none.
+      entries: for each coefficient, the index of its entry; -1 if it belongs to no entry.
     """
 
     values: Any
@@ -39,7 +39,7 @@ def coefficients_of(results: Sequence[Any], pattern: Pattern, dtype: Any) -> lis
       dtype: the dtype of the entries.
 
     Raises:
-      Unsupported: the terms are many more than the entries.
+      Unsupported: the terms have many more coefficients than the pattern has entries.
     """
     width = pattern.shape[1]
     rows = np.repeat(np.arange(pattern.shape[0], dtype=np.int64), np.diff(pattern.indptr))

@@ -3,8 +3,8 @@
 
 Slices, transpositions and gathers with known indices move elements, and products with constants
 scale them. So each element of such a value is an element of an earlier value, its source, times a
-known factor. Whoever needs some elements takes them from the sources directly, which costs one
-multiplication for each, however often they were moved and scaled before.
+known factor. The element can therefore be computed from its source with one multiplication, even if
+it was moved and scaled many times.
 
 A rule is a function ``(results, *operands, **params)``. It takes the types of the results and the
 `Origin` of each operand, None for operands that are not numbers, and returns the origin of the
@@ -41,7 +41,7 @@ class Origin(NamedTuple):
     """Elements of a value as products of a known factor and an element of a source.
 
     Attributes:
-      numbers: for each element, the number of the source's element among the elements of all
+      numbers: for each element, the index of the source's element among the elements of all
         sources; -1 where the element is the factor alone.
       factors: the factors, of the shape of ``numbers`` or of rank zero.
     """
@@ -61,7 +61,7 @@ class Origins(NamedTuple):
     Attributes:
       results: the origin of each result.
       sources: the variables from which the results take elements.
-      starts: the number of the first element of each source.
+      starts: the index of the first element of each source.
     """
 
     results: list[Origin]
@@ -117,7 +117,7 @@ def _is_real(aval: Any) -> bool:
 def moved_origins(primitive: Primitive) -> Rule:
     """Returns the rule of a primitive that only moves elements.
 
-    The reference rule of the primitive is applied to the numbers of the elements.
+    The reference rule of the primitive is applied to the indices of the elements.
     """
 
     def rule(results: Sequence[Any], *operands: Origin | None, **params: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of some arrays, picked by their numbers among all elements and scaled."""
+"""Elements of some arrays, picked by their indices among the elements of all arrays, and scaled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def evaluated(origin: Origin, sources: Sequence[Any]) -> Any:
 
 
 def _elements(sources: Sequence[Any], numbers: np.ndarray, dtype: Any) -> Any:
-    """Returns elements of the sources; one at negative numbers."""
+    """Returns elements of the sources by index; a negative index gives 1."""
     starts = np.cumsum([0, *(each.size for each in sources)])
     owners = np.searchsorted(starts, numbers, "right") - 1
     used = np.unique(owners)

@@ -27,9 +27,9 @@ class Products:
 
     Args:
       flat: the function.
-      out_avals: the types of its results.
+      out_avals: the types of the function's results.
       pattern: the pattern of the derivative.
-      parts: the colors of its columns and rows.
+      parts: the colors of the pattern's columns and rows.
       recovery: the way from products to entries: "direct", "star" or "acyclic".
     """
 

@@ -40,7 +40,7 @@ def entries_of(
 
     Args:
       coefficients: the coefficients of the terms.
-      origins: their origins.
+      origins: the origins of the coefficients.
       sources: the sources of the origins, of rank one.
       pattern: the pattern.
       dtype: the dtype of the entries.
@@ -64,7 +64,7 @@ def entries_of(
 def _joined(
     coefficients: Sequence[Coefficients], origins: Sequence[Origin], dtype: Any
 ) -> tuple[np.ndarray, Origin]:
-    """Returns the entries of all coefficients that have one, and the origin of these."""
+    """Returns the entries to which coefficients belong, and the origin of these coefficients."""
     places, numbers, factors = (
         [np.empty(0, np.int64)],
         [np.empty(0, np.int64)],
@@ -81,8 +81,9 @@ def _joined(
 def _added(places: np.ndarray, origin: Origin, sources: Sequence[Any], count: int) -> Any:
     """Returns the entries as sums of the coefficients at equal places.
 
-    The first coefficient of each entry is taken from its source, and only the others are added,
-    which takes longer. Coefficients of one entry with the same source are one coefficient.
+    The first coefficient of each entry is taken from its source, and only the other coefficients
+    are added, because additions take longer. Coefficients of one entry with the same source are one
+    coefficient.
     """
     keys = places * (origin.numbers.max() + 2) + origin.numbers + 1
     order = np.argsort(keys, kind="stable")

@@ -18,7 +18,7 @@ from .views import view_at
 
 __all__ = ["stacked"]
 
-# The largest number of ranges of rows that are stacked, and of pieces in all.
+# The largest number of ranges of rows that are stacked, and of arrays that are concatenated.
 _MOST_RANGES = 4
 _MOST_PIECES = 64
 
@@ -45,9 +45,9 @@ def stacked(
 ) -> Any | None:
     """Returns the entries as columns side by side; None if rows differ too much.
 
-    The coefficients are numbered through all terms. In a range of rows, the rows have equally many
-    entries, and the numbers of the coefficients of a row are those of the row before, plus one.
-    Then the entries at one place of all these rows are a slice of the coefficients.
+    The index of a coefficient counts the coefficients of all terms. All rows of a range have the
+    same number of entries, and the coefficients of each row have the indices of the row before plus
+    one. Therefore the entries at one place in all rows of a range are a slice of the coefficients.
 
     Args:
       coefficients: the coefficients; each entry has one.
@@ -65,7 +65,7 @@ def stacked(
         return None
 
     def values_from(number: int, length: int) -> Any | None:
-        """Returns the coefficients from a number on; None if they are not all of one term."""
+        """Returns the coefficients from an index on; None if they are not all of one term."""
         place = int(np.searchsorted(starts, number, "right")) - 1
         begin = number - int(starts[place])
         whole = coefficients[place].values
@@ -93,7 +93,7 @@ def _ranges(numbers: np.ndarray, pattern: Pattern) -> list[_Range]:
     """Returns the ranges of rows in which each row continues the row before.
 
     Args:
-      numbers: the number of the coefficient of each entry.
+      numbers: the index of the coefficient of each entry.
       pattern: the pattern.
     """
     counts = np.diff(pattern.indptr)
@@ -113,9 +113,10 @@ def _ranges(numbers: np.ndarray, pattern: Pattern) -> list[_Range]:
 def _groups(
     own: _Range, origin: Origin, sources: Sequence[Any], column: Callable[[int], Any | None]
 ) -> list[Any | None]:
-    """Returns the entries of a range as matrices, which stand side by side.
+    """Returns the entries of a range as matrices to be placed side by side.
 
-    A matrix has the columns that are one view of a source together, or one column.
+    Adjacent columns that are together one view of a source form one matrix. Each other column is a
+    matrix of its own.
 
     Args:
       own: the range.

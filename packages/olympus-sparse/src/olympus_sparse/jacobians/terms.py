@@ -88,7 +88,7 @@ def is_known(value: Any) -> bool:
 
 
 def times(one: Any, other: Any) -> Any:
-    """Returns the product of two coefficients, with known ones folded."""
+    """Returns the product of two coefficients, which is known if both are known."""
     for factor, rest in ((one, other), (other, one)):
         if is_known(factor) and np.ndim(factor) == 0 and factor == 1:
             return rest
@@ -106,7 +106,7 @@ def filled(coefficient: Any, shape: Sequence[int]) -> Any:
 
 
 def picked(coefficient: Any, places: np.ndarray) -> Any:
-    """Returns the coefficients at places of the flat array; negative places give arbitrary ones."""
+    """Returns the coefficients at places of the flat array; negative places give any elements."""
     if np.ndim(coefficient) == 0:
         return coefficient
     flat = coefficient.reshape(-1)
@@ -139,7 +139,7 @@ def broadcast(value: Linear, shape: tuple[int, ...]) -> list[Term]:
 def expanded(term: Term, ids: np.ndarray) -> Term:
     """Moves a term with rows to a value whose element ``i`` is the old value's element ``ids[i]``.
 
-    An element with a negative index is not among the old ones. Old elements may occur repeatedly.
+    An element with a negative index is none of the old elements. Old elements may occur repeatedly.
     """
     assert term.rows is not None
     flat = ids.ravel()

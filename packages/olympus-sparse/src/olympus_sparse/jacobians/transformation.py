@@ -94,8 +94,8 @@ def sparse_hessian(
 ) -> Callable[..., Any]:
     """Returns a function that computes the Hessian of a scalar function as a sparse matrix.
 
-    It is like `sparse_jacobian` of the gradient. A star coloring uses the symmetry of the matrix:
-    a matrix with one dense row and one dense column takes two products.
+    The function works like `sparse_jacobian` of the gradient. A star coloring uses the symmetry of
+    the matrix: a matrix with one dense row and one dense column takes two products.
 
     Args:
       fun: a function of arrays and pytrees of them, with a scalar result.

@@ -16,7 +16,7 @@ import olympus_numpy as jnp
 
 __all__ = ["view_at"]
 
-# Places with more dimensions are hardly those of a view.
+# Places with more dimensions are rarely those of a view.
 _MOST_DIMENSIONS = 8
 
 
@@ -69,12 +69,12 @@ def _dimensions_of(places: np.ndarray) -> list[_Dimension] | None:
 
 
 def _strided(source: Any, start: int, dimensions: Sequence[_Dimension]) -> Any | None:
-    """Returns a view of the last dimension; None if a reshaped slice has not all its elements.
+    """Returns a view of the last dimension; None if a reshaped slice lacks some of the elements.
 
     Args:
       source: the array.
       start: the first place in its last dimension.
-      dimensions: the dimensions of the view, by falling strides.
+      dimensions: the dimensions of the view, by decreasing strides.
     """
     if not dimensions:
         return source[..., start]

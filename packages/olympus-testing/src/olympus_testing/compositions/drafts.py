@@ -197,7 +197,7 @@ class Draft:
           length: the greatest number of operations.
           closed: whether the function reads no variables of enclosing functions.
           bounded: whether floats in the results are kept small, as a loop's carry needs.
-          single: whether it returns its only result itself, not in a tuple.
+          single: whether the function returns its only result itself, not in a tuple.
           families: the families of operations to choose from; the families of this draft if None.
           layout: see `Function`.
         """

@@ -65,11 +65,12 @@ class Statement:
     """An assignment.
 
     Attributes:
-      targets: the variables that it assigns: one variable for the expression, or several for its
-        items.
+      targets: the variables that the statement assigns: one variable for the expression, or several
+        for its items.
       template: the expression; ``$0`` stands for the first operand, ``$f0`` for a function.
-      operands: the names of the variables that it reads.
-      bodies: the functions that it calls, which may read variables of the enclosing function.
+      operands: the names of the variables that the statement reads.
+      bodies: the functions that the statement calls, which may read variables of the enclosing
+        function.
     """
 
     targets: tuple[Value, ...]
@@ -93,10 +94,10 @@ class Function:
       name: the name.
       parameters: the parameters.
       statements: the body.
-      results: the names that it returns.
-      single: whether it returns its only result itself, not in a tuple.
+      results: the names that the function returns.
+      single: whether the function returns its only result itself, not in a tuple.
       layout: two templates, for the parameters in the signature and for the results in the return
-        statement, if these are not plain lists. Numbers stand for the names.
+        statement, if these are not plain lists. Numbers in a template stand for the names.
     """
 
     name: str
@@ -161,8 +162,8 @@ class Transformation:
       text: the body of the new function, with ``$f`` for the old function and ``$args`` for
         parameters.
       results: the types of the results, a tuple.
-      loop: for `vmap`, a body that computes the same by a loop; otherwise empty.
-      numeric: for derivatives, a body that computes the same by finite differences.
+      loop: for `vmap`, a body that computes the same results by a loop; otherwise empty.
+      numeric: for derivatives, a body that computes the same results by finite differences.
     """
 
     name: str

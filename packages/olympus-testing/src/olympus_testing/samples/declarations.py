@@ -65,8 +65,8 @@ class Operand:
 
     Attributes:
       shape: the shape.
-      domain: the range of the elements; for complex numbers, the range of both parts. For integers
-        it includes both ends.
+      domain: the range of the elements; for complex numbers, the range of both parts. For integers,
+        the range includes both ends.
       dtype: the dtype; the dtype of the case if None.
     """
 
@@ -160,7 +160,7 @@ class Operation:
       params: the parameters, or a function from the dtype to the parameters.
       dtypes: the dtypes of operands without a dtype.
       differentiable: the operands whose derivatives can be compared with finite differences: all
-        inexact ones (True), those at the given positions, or none (False).
+        inexact operands (True), those at the given positions, or none (False).
       order: the highest order of derivatives to compare.
       modes: as in `Case`.
       batchable: the operands that may be batched: all (True), those at the given positions, or none

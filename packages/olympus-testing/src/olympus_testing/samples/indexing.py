@@ -75,8 +75,8 @@ sample(
 
 # ---- gather and scatter ----
 
-# Ways to index an operand of shape (4, 5) or (3, 4, 5). Each has the operand's shape, the shape of
-# the indices, the dimension numbers of gather, and the windows' sizes.
+# Ways to index an operand of shape (4, 5) or (3, 4, 5). Each entry has the operand's shape, the
+# shape of the indices, the dimension numbers of gather, and the windows' sizes.
 _GATHERS: dict[str, tuple] = {
     "elements": ((4, 5), (3, 2), lax.GatherDimensionNumbers((), (0, 1), (0, 1)), (1, 1)),
     "rows": ((4, 5), (3, 1), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 5)),
@@ -144,7 +144,7 @@ def _updates_shape(label: str) -> tuple[int, ...]:
 def _distinct_indices(label: str) -> Callable[[np.random.Generator, Any], np.ndarray]:
     """Returns a function that draws index vectors whose windows do not overlap.
 
-    They must not overlap because the order of updates is unspecified.
+    The windows must not overlap because the order of updates is unspecified.
     """
 
     def draw(generator: np.random.Generator, dtype: Any) -> np.ndarray:

@@ -369,8 +369,8 @@ sample(
 def _singular_lines(results: list[np.ndarray]) -> list[np.ndarray]:
     """Returns arrays that do not depend on the phases of the singular vectors.
 
-    They are the singular values, the outer product of each left singular vector with its right one,
-    and the `lines` of the left singular vectors.
+    The arrays are the singular values, the outer product of each left singular vector with its
+    right one, and the `lines` of the left singular vectors.
     """
     values, *vectors = results
     if not vectors:

@@ -78,10 +78,10 @@ def while_loop(
       body_fun: a function of the carry that returns the next carry, of the same structure and
         types.
       init_val: the initial carry, an array or a pytree of arrays.
-      checkpoints: the number of carries that reverse mode keeps while the loop runs. It recomputes
-        the other carries from these, at most ``checkpoints`` of them at a time. The number of
-        iterations is not bounded. With c checkpoints, each of the first c² (c + 1) / 2 iterations
-        runs again at most twice.
+      checkpoints: the number of carries that reverse mode keeps while the loop runs. Reverse mode
+        recomputes the other carries from the kept carries, at most ``checkpoints`` carries at a
+        time. The number of iterations is not bounded. With c checkpoints, each of the first
+        c² (c + 1) / 2 iterations runs again at most twice.
       max_steps: the maximal number of iterations. The loop then ends even if the condition holds.
         Without ``checkpoints``, reverse mode keeps the carry of every iteration.
       inverse: the inverse of ``body_fun``, which maps a carry to the preceding carry. Reverse mode
@@ -281,7 +281,7 @@ class _WhileProgram:
       cond_consts: the values that the condition closes over.
       body_consts: the values that the body closes over.
       moved: the positions in the carry of values that the body does not change and the condition
-        does not use. They become constants of the body.
+        does not use. These values become constants of the body.
       kept: the other positions.
     """
 
@@ -362,7 +362,7 @@ def _with_common_constants(body: Subprogram, inverse: Subprogram) -> tuple[Subpr
 
 
 def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list[int]]:
-    """Returns the carry's positions that can become constants of the body, and the others."""
+    """Returns the carry positions of values that can become constants, and the other positions."""
     used = used_variables(condition.closed.jaxpr)
     moved, kept = [], []
     for place, (var, atom, cond_var) in enumerate(
@@ -471,11 +471,11 @@ def fori_loop(
       body_fun: a function of the integer and the carry that returns the next carry, of the same
         structure and types.
       init_val: the initial carry, an array or a pytree of arrays.
-      unroll: the number of iterations in one step of the compiled loop; True for all. Only for
-        bounds known while tracing.
+      unroll: the number of iterations in one step of the compiled loop; True for all. Allowed only
+        if the bounds are known while tracing.
       checkpoints: the number of carries that reverse mode keeps while the loop runs, as in
-        `while_loop`, or in `scan` if the bounds are known while tracing. Without it, a loop with
-        unknown bounds has no reverse mode.
+        `while_loop`, or in `scan` if the bounds are known while tracing. A loop with unknown bounds
+        has a reverse mode only with ``checkpoints`` or ``inverse``.
       inverse: takes the integer and the carry after its iteration, and returns the carry before the
         iteration. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
       progress: True to show a progress bar while the loop runs, or the text before the bar.

@@ -30,7 +30,7 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
     """Returns the position of the entry that contains a platform.
 
     Raises:
-      NotImplementedError: if no entry contains it.
+      NotImplementedError: if no entry contains the platform.
     """
     for place, names in enumerate(platforms):
         if names is None or platform in names:

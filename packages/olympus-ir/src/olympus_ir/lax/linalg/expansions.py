@@ -339,7 +339,7 @@ def qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -
 
 @one_by_one(1, 1, 1, 2)
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool) -> Any:
-    """Solves by Gaussian elimination without row exchanges, and back substitution."""
+    """Solves tridiagonal systems by Gaussian elimination without row exchanges."""
     aval = array_aval(b)
     if not aval.shape[0]:
         return b

@@ -97,7 +97,7 @@ def qdwh(
 
     Raises:
       ValueError: if ``x`` is not a matrix with at least as many rows as columns.
-      TypeError: if its elements are neither floats nor complex numbers.
+      TypeError: if the elements of ``x`` are neither floats nor complex numbers.
 
     Example:
       >>> from olympus_ir.lax import linalg

@@ -88,8 +88,8 @@ def _number(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
 def _keeps_prefixes(shape: Sequence[Any], new_shape: Sequence[Any]) -> bool:
     """Returns whether valid elements keep their row-major positions in the padded arrays.
 
-    This holds if the reshape merges or splits groups of dimensions, and in each group no dimension
-    other than the first one larger than one is symbolic.
+    This holds if the reshape merges or splits groups of dimensions. In each group, dimensions of
+    size one are ignored, and only the first other dimension may be symbolic.
     """
     left, right = list(shape), list(new_shape)
     while left or right:

@@ -442,7 +442,7 @@ def _is_written_in_python(module: str) -> bool:
 
 
 def _is_generated(entry: Any, is_dataclass: bool) -> bool:
-    """Returns whether an entry of a class follows from others, like the methods of dataclasses."""
+    """Returns whether an entry of a class follows from other entries, like dataclass methods."""
     if type(entry).__name__ == "_tuplegetter" or isinstance(entry, types.MemberDescriptorType):
         return True
     function = getattr(entry, "__func__", entry)

@@ -27,8 +27,8 @@ class JitOptions:
       donate_argnames: names of keyword arguments whose memory the results may reuse.
       inline: whether a call under another trace records the function's equations instead of a `jit`
           equation.
-      plain_arguments: whether an inlined call hands numbers and NumPy arrays to the function
-          as they are. Functions of the library take them; a user's function sees traced arrays.
+      plain_arguments: whether an inlined call hands numbers and NumPy arrays to the function as
+        they are. Functions of the library accept such values; a user's function gets traced arrays.
       keep_unused: whether the program also takes operands that it does not use.
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
@@ -37,9 +37,10 @@ class JitOptions:
         error.
       compile_budget: the wanted compile time in seconds; None for the default.
       cache: whether a program on disk may replace tracing; None for the flag's value. Comparisons
-        of options ignore it, because the programs are the same.
+        of options ignore ``cache``, because the programs are the same.
       tiers: whether the first calls run on the reference evaluator; None for the value of the flag
-        ``olympus_tiers``. Comparisons of options ignore it, because the programs are the same.
+        ``olympus_tiers``. Comparisons of options ignore ``tiers``, because the programs are the
+        same.
     """
 
     __slots__ = (
@@ -150,8 +151,8 @@ def jit_options(
     the function's signature.
 
     Raises:
-      TypeError: if ``fun`` cannot be called, or numbers and names have wrong types.
-      ValueError: if a number or name does not occur in the function's signature, an argument is
+      TypeError: if ``fun`` cannot be called, or positions and names have wrong types.
+      ValueError: if a position or name does not occur in the function's signature, an argument is
         both static and donated, ``max_traces`` is less than 1, or ``compile_budget`` is not
         positive.
     """
@@ -272,7 +273,7 @@ def _parameters(
 
 
 def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[tuple, tuple]:
-    """Normalizes argument numbers and names; if one is None, derives it from the other."""
+    """Normalizes argument positions and names; if either is None, derives it from the other."""
     numbers = _integers(argnums, f"{what}_argnums")
     names = _strings(argnames, f"{what}_argnames")
     if parameters is None or (not numbers and not names):

@@ -46,7 +46,7 @@ histories: dict[Codes, collections.deque[TraceRecord]] = {}
 
 
 def next_number() -> int:
-    """Returns the number of the next event; later events have greater numbers."""
+    """Returns the sequence number of the next event; later events have greater numbers."""
     return next(_numbers)
 
 

@@ -24,9 +24,9 @@ __all__ = ["taps", "window_term"]
 def taps(
     out: int, size: int, tap: int, stride: int, low: int, dilation: int, window_dilation: int
 ) -> np.ndarray:
-    """Returns for each position of a result the input that one tap of the window multiplies.
+    """Returns, for each position of a result, the index of the input at one tap of the window.
 
-    The input is -1 in the padding and between dilated elements.
+    The index is -1 in the padding and between dilated elements.
     """
     place = np.arange(out) * stride + tap * window_dilation - low
     inside = (place >= 0) & (place % dilation == 0) & (place // dilation < size)
