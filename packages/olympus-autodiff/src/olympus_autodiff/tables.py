@@ -203,7 +203,8 @@ def _linear(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-#: Jvp rule of operations that are jointly linear in all operands: applies them to tangents.
+# : Jvp rule of operations that are jointly linear in all operands: applies the operation to
+# tangents.
 linear = RuleFor(_linear)
 
 

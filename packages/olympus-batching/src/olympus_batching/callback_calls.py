@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of foreign calls and callbacks: one call for each example, or one for all.
+"""Batching of foreign calls and callbacks: one call for each example, or one call for all examples.
 
 Primitives such as `pure_callback` and foreign calls have two parameters that matter here. With
 ``vmap_method`` the user says how the called function can be applied to a batch. ``result_avals``

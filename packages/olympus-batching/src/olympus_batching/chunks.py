@@ -161,7 +161,7 @@ def _fitting_size(size: int, most: int) -> int:
 
     The compiler allocates memory for the loop and for the shorter last chunk separately. The
     largest size above ``most // 2`` is chosen for which a chunk and the last chunk fit in memory
-    together. If there is none, the size is chosen for which the two chunks are smallest.
+    together. If there is no such size, the size is chosen for which the two chunks are smallest.
     """
     sizes = range(most, most // 2, -1)
     return next(

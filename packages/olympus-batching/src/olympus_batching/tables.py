@@ -153,7 +153,8 @@ def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -
         elif ndim_of(arg):
             break
     else:
-        # All batched operands have the same batch dimension and rank. The others are scalars.
+        # All batched operands have the same batch dimension and rank. The other operands are
+        # scalars.
         return args, target
     ranks = [rank_of(arg, dim) for arg, dim in zip(args, batch_dims, strict=True)]
     rank = max(ranks)

@@ -108,9 +108,9 @@ def checked(
 class _Runs:
     """The programs of a checked function.
 
-    The first program only says whether something failed. The second one, which is compiled when it
-    is needed, says what failed. Calls track the uses of keys once the function has been found to
-    use keys, because tracking makes calls slower.
+    The first program only says whether an operation failed. The second program, which is compiled
+    when it is needed, finds the first operation that failed. Calls track the uses of keys once the
+    function has been found to use keys, because tracking makes calls slower.
     """
 
     def __init__(self, f: Callable[..., Any], kinds: frozenset[ErrorCategory], keys: bool) -> None:

@@ -195,8 +195,8 @@ def new_code() -> int:
 class Error:
     """A pytree of arrays that says whether checks have failed, and which.
 
-    `throw` raises if a check has failed. If several checks have failed, its message shows the
-    first one in the program.
+    `throw` raises if a check has failed. If several checks have failed, its message shows the first
+    failed check in the program.
 
     Args:
       _pred: for each effect, whether an error has occurred.

@@ -32,7 +32,7 @@ def code_of(equation: Equation, site: Site, ordinal: int) -> int:
     """Returns the code of a check of an equation.
 
     A program may be traced several times before it is compiled. Every trace uses the codes of the
-    first trace, which are in program order. If several checks fail, the first one is shown.
+    first trace, which are in program order. If several checks fail, the first failure is shown.
     """
     key = (id(equation), site.kind, ordinal)
     code = _numbers.of_program.get(key)
@@ -91,7 +91,7 @@ def run(
 
 
 def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
-    """Returns an equation with a line of user code: its own line, or else that of the call."""
+    """Returns an equation with a line of user code: its own line, or else the line of the call."""
     key = ("equation", id(equation))
     found = numbers.get(key)
     if found is None:

@@ -39,7 +39,7 @@ _loaded_at = time.perf_counter()
 
 
 class _TimedImport:
-    """Context manager that adds up the time of imports, including nested ones."""
+    """Context manager that adds up the time of imports, including nested imports."""
 
     __slots__ = ("depth", "seconds", "started")
 
@@ -170,7 +170,7 @@ def lazy_exports(
       submodules: public modules below the package that are loaded late themselves.
 
     Returns:
-      The two functions. ``import *`` imports all names except private ones and inner modules.
+      The two functions. ``import *`` imports all names except private names and inner modules.
 
     Example:
       >>> import concurrent

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices in narrow formats, whose blocks of elements share a scale.
+"""Products of matrices in narrow formats, in which the elements of a block share a scale.
 
 The formats are those of the OCP Microscaling specification (MXFP8: blocks of 32 elements of 8 bits,
 with powers of two as scales) and of NVIDIA (NVFP4: blocks of 16 elements of 4 bits, with scales of

@@ -184,7 +184,7 @@ def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
 
     Args:
       seed: an integer scalar; random if None, which only an untraced function may use.
-      impl: the name of the bit generator; the configured one if None.
+      impl: the name of the bit generator; the configured generator if None.
 
     Returns:
       A `StatefulPRNG`.

@@ -46,8 +46,8 @@ define_batching_by_expansion(todense_p)
 def todense(arr: Any) -> Any:
     """Converts a sparse array to a dense one; returns a dense array unchanged.
 
-    In a function transformed by `sparsify`, sparse values look dense. There, this function makes
-    them dense.
+    In a function transformed by `sparsify`, sparse values look dense. In such a function, `todense`
+    makes the values dense.
 
     Args:
       arr: a sparse array of any format, or a dense array.
@@ -182,7 +182,7 @@ def eye(
     Args:
       N: the number of rows.
       M: the number of columns; ``N`` if None.
-      k: the index of the diagonal; positive ones lie above the main diagonal.
+      k: the index of the diagonal; positive indices are above the main diagonal.
       dtype: the dtype of values.
       index_dtype: the dtype of indices.
       sparse_format: ``"bcoo"``, ``"bcsr"``, ``"coo"``, ``"csr"`` or ``"csc"``.

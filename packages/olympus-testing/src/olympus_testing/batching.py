@@ -34,8 +34,8 @@ def check_vmap(
 ) -> None:
     """Compares a batched function with a loop over the batch.
 
-    The check first batches all batchable arguments, then each one alone, along the first dimension
-    and along the last. The batch dimension of the results is moved, too.
+    The check first batches all batchable arguments, then each argument alone, along the first
+    dimension and along the last. The batch dimension of the results is moved, too.
 
     Args:
       fun: a function of arrays.

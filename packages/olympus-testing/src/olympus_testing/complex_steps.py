@@ -36,10 +36,10 @@ def check_complex_step(
 
     The derivative of ``fun`` at ``x`` along ``t`` is the imaginary part of ``fun(x + i * h * t)``
     over ``h``, for a very short step ``h`` (Squire and Trapp 1998; Martins, Sturdza and Alonso
-    2003). It is accurate to rounding, where finite differences lose half of the digits.
+    2003). This value is accurate to rounding, where finite differences lose half of the digits.
 
-    The function must be analytic around the point, and take complex numbers there. It must not use
-    ``abs``, ``real``, ``imag``, ``conj`` or comparisons of the argument.
+    The function must be analytic around the point, and take complex numbers there. The function
+    must not use ``abs``, ``real``, ``imag``, ``conj`` or comparisons of the argument.
 
     Args:
       fun: a function of arrays or pytrees of arrays. It is called with complex numbers in place of

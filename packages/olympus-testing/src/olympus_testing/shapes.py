@@ -25,7 +25,7 @@ def check_shape_rule(case: Case) -> None:
         inferred, _ = case.primitive.infer(avals, dict(case.params))
         rule = reference_rules.find(case.primitive)
         # A primitive without a rule on NumPy arrays has an expansion, or a rule on device arrays.
-        # The evaluator applies both.
+        # The evaluator applies either.
         if rule is None or rule in array_rules:
             results = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         else:  # a direct call skips the evaluator's check

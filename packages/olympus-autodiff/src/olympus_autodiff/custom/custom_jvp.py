@@ -42,7 +42,7 @@ class custom_jvp(CustomRuleFunction[P, R]):
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated. These arguments may be
-        any objects, such as functions. The rule takes them before all others.
+        any objects, such as functions. The rule takes these arguments before all other arguments.
       nondiff_argnames: the names of further arguments that are not differentiated.
 
     Example:
@@ -177,7 +177,7 @@ class FlatCall:
     call_wrapped = __call__
 
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """Returns all arguments of the function, including the non-differentiated ones."""
+        """Returns all arguments of the function, including the non-differentiated arguments."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))
         for place, value in self._fixed:
             args.insert(place, value)

@@ -106,7 +106,8 @@ class custom_vjp(CustomRuleFunction[P, R]):
     Args:
       fun: the function. Its arguments and its result are arrays or pytrees of arrays.
       nondiff_argnums: positions of arguments that are not differentiated. These arguments may be
-        any objects except traced values. The backward pass takes them before all others.
+        any objects except traced values. The backward pass takes these arguments before all other
+        arguments.
       nondiff_argnames: the names of further arguments that are not differentiated.
 
     Example:

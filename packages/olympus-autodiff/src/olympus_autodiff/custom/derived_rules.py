@@ -149,7 +149,7 @@ def _moving(leaves: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
 
 
 def _with_zeros(moving: Sequence[Any], avals: Sequence[Any]) -> list[Any]:
-    """Returns one leaf for each type: zeros for integers, and the given leaves for the others."""
+    """Returns one leaf for each type: zeros for integers, and the given leaves for other types."""
     remaining = iter(moving)
     return [next(remaining) if _is_moving(aval) else _zero(aval) for aval in avals]
 

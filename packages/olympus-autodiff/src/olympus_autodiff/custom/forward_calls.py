@@ -101,7 +101,8 @@ def _dead_code(equation: Equation, used_results: list[bool]) -> tuple[Equation, 
         effects=program.effects,
     )
     # While some residuals are used, a later pass may still replace the equation by a call of the
-    # function. The call takes all arguments and returns all results, so the equation keeps them.
+    # function. The call takes all arguments and returns all results, so the equation keeps all
+    # arguments and results.
     complete = all(used[num_consts:]) and all(used_results[num_residuals:])
     if not complete and any(used_results[num_residuals:]):
         return equation, [True] * len(equation.invars)

@@ -231,8 +231,8 @@ def custom_root(
     of ``f`` follows from the derivative of ``f`` at the root, by the implicit function theorem.
 
     Args:
-      f: a function of arrays or a pytree of arrays, whose root is sought. It may close over arrays
-        with respect to which the root is differentiated.
+      f: the function whose root is sought, of arrays or a pytree of arrays. ``f`` may close over
+        arrays with respect to which the root is differentiated.
       initial_guess: the start of the search. The root has no derivative with respect to the start.
       solve: ``solve(f, initial_guess)`` gives a root.
       tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is

@@ -20,7 +20,7 @@ Where: TypeAlias = str | Sequence[str] | Callable[[pytree_paths.KeyPath, Any], b
 
 @api_boundary
 def stop_gradient_at(tree: PyTree, where: Where) -> PyTree:
-    """Stops the gradient of the leaves of a pytree whose paths match.
+    """Stops the gradients of a pytree's leaves whose paths match.
 
     A pattern has one part for each key of a path; slashes separate the parts. ``*``, ``?`` and
     ``[...]`` match within a key, and ``**`` matches any number of keys. A pattern that matches a

@@ -84,10 +84,9 @@ class JvpOfVmapRule(Record):
     def _aligned(
         self, axis_size: int, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> tuple[list[Any], list[Any], list[bool]]:
-        """Returns primals, tangents, and for each pair of them whether both are batched.
+        """Returns primals, tangents, and flags of the primals that are batched with their tangents.
 
-        If only one of primal and tangent is batched, the other one is broadcast along the batch
-        dimension.
+        If only one of the two is batched, the other is broadcast along the batch dimension.
         """
         primal_flags, tangent_flags = in_batched
         given = iter(zip(tangents, tangent_flags, strict=True))

@@ -3,8 +3,9 @@
 
 `DerivativeTrace` is the base of all of them, Taylor mode included. `DualTrace` is the base of `jvp`
 and `linearize`, whose derivatives are tangents computed by `jvp_rules`. The two subclasses of
-`DualTrace` differ in the trace that receives operations on tangents. `jvp` sends them to the parent
-trace, which computes them. `linearize` sends them to a `TangentTrace`, which records them.
+`DualTrace` differ in the trace that receives operations on tangents. `jvp` sends these operations
+to the parent trace, which applies them. `linearize` sends these operations to a `TangentTrace`,
+which records them.
 """
 
 from __future__ import annotations

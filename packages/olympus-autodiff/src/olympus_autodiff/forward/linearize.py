@@ -2,8 +2,8 @@
 """Linearization: evaluates a function and records its derivative as a linear program.
 
 The jvp rule of each primitive runs once, under a `TangentTrace`, which records operations on
-tangents and passes all others to the parent trace. The recorded program is linear in the tangents.
-Run forward, it computes the jvp at this point; run backward, the vjp.
+tangents and passes all other operations to the parent trace. The recorded program is linear in the
+tangents. Run forward, it computes the jvp at this point; run backward, the vjp.
 """
 
 from __future__ import annotations
@@ -250,8 +250,8 @@ def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) 
 
     Returns:
       ``(result, derivative)``, or ``(result, derivative, aux)`` if ``has_aux``. The derivative
-      takes tangents of the structure of ``primals``. It is a pytree whose leaves are the residuals,
-      so compiled functions may return it.
+      takes tangents of the structure of ``primals``. The derivative is a pytree whose leaves are
+      the residuals, so compiled functions may return it.
 
     See Also:
       jvp: for a single direction.

@@ -48,7 +48,7 @@ class Solved(NamedTuple):
 
 
 class Inlined(NamedTuple):
-    """The results of a primitive whose program a recognition rule ran operation by operation.
+    """Results that a rule found by running a primitive's program operation by operation.
 
     Attributes:
       results: the results, plain or recognised values.
@@ -113,7 +113,7 @@ class RecognitionTrace(Trace):
     ) -> Any:
         if self._is_inlining and not find_tracers(args):
             # Operations on constants are evaluated at once, so that rules can read the elements of
-            # their results, such as those of an identity matrix.
+            # their results, such as the elements of an identity matrix.
             return primitive.bind_with_trace(evaluation_trace, args, params)
         rule = recognition_rules.rules.get(primitive) or recognition_rules.find(primitive)
         if rule is not None:

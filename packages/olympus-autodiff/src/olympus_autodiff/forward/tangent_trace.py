@@ -36,7 +36,7 @@ __all__ = ["TangentTrace", "lift_constants", "live_equations"]
 
 
 class TangentTrace(StagingTrace):
-    """Trace that records operations on tangents as equations; applies others in the parent trace.
+    """Trace that records operations on tangents; applies other operations in the parent trace.
 
     In the recorded equations an operand that is not a tangent is a `Literal` that holds its value,
     which may be an array or a tracer of an outer trace. `lift_constants` turns such equations into

@@ -109,7 +109,7 @@ def zeros_of(value: Any) -> Any:
 
 
 def order_of(series: Sequence[Any]) -> int:
-    """Returns the order of the series: the number of terms of each.
+    """Returns the order of the series: the number of terms of each series.
 
     Args:
       series: the terms of each operand, or `zero_series` for a constant operand. At least one

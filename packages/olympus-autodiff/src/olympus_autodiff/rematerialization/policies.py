@@ -2,8 +2,9 @@
 """Policies of `checkpoint`, which select the intermediate values to save.
 
 A policy is a function ``policy(primitive, *avals, **params)``. Its arguments describe one operation
-of the checkpointed function: the primitive, the operands' types and the parameters. It returns a
-boolean that says whether the results are saved, or `Saveable`, `Recompute` or an `Offloadable`.
+of the checkpointed function: the primitive, the operands' types and the parameters. The policy
+returns a boolean that says whether the results are saved, or `Saveable`, `Recompute` or an
+`Offloadable`.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ class OffloadDots(Record):
 
 
 class SaveAndOffloadOnlyTheseNames(Record):
-    """Policy that saves the values with some names, and offloads the values with others."""
+    """Policy that saves the values with some names, and offloads the values with other names."""
 
     names_which_can_be_saved: frozenset[str]
     names_which_can_be_offloaded: frozenset[str]
@@ -274,7 +275,7 @@ def save_only_these_names(*names_which_can_be_saved: str) -> SaveOnlyTheseNames:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> SaveAnyNamesButThese:
-    """Returns a policy that saves the values that have a name other than the given ones."""
+    """Returns a policy that saves the values that have a name other than the given names."""
     return SaveAnyNamesButThese(frozenset(names_not_to_save))
 
 
@@ -302,7 +303,7 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> SaveAndOffloadOnlyTheseNames:
-    """Returns a policy that saves the values with some names, and offloads the values with others.
+    """Returns a policy that saves values with some names, and offloads values with other names.
 
     Raises:
       ValueError: a name is in both lists.

@@ -72,7 +72,7 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
 def function_of_chosen(
     fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
-    """Returns the function of the chosen positional arguments, with the others fixed."""
+    """Returns the function of the chosen positional arguments, with the other arguments fixed."""
 
     def of_chosen(*chosen: Any) -> Any:
         full = list(args)

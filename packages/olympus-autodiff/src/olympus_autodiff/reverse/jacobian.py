@@ -138,7 +138,7 @@ def jacrev(
         heuristic chooses the number, as in `vmap`.
 
     Returns:
-      A function like the one that `jacfwd` returns.
+      A function of the form that `jacfwd` returns.
 
     Raises:
       TypeError: on the call, an argument to differentiate or a result does not have a float dtype

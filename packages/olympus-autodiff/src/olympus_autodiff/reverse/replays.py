@@ -2,9 +2,9 @@
 """Loops that run backward from a few stored states, the checkpoints.
 
 `record` runs a loop and keeps a fixed number of its states. The number of iterations need not be
-known: when all slots are taken, the distance between checkpoints doubles and every second one is
-dropped (Stumm and Walther, "New algorithms for optimal online checkpointing", SIAM J. Sci. Comput.
-32, 2010).
+known: when all slots are taken, the distance between checkpoints doubles and every second
+checkpoint is dropped (Stumm and Walther, "New algorithms for optimal online checkpointing", SIAM J.
+Sci. Comput. 32, 2010).
 
 `replay` goes through the iterations from the last to the first. It restarts from the last
 checkpoint, and stores further checkpoints in free slots. The positions of the checkpoints bound the
@@ -35,8 +35,8 @@ Advance = Callable[[Any, State], State]
 Pull = Callable[[Any, State, list[Any]], list[Any]]
 
 _INT = np.dtype(np.int32)
-# The number of checkpoints of the backward loop itself, used by higher derivatives. It is small
-# because each of them holds all checkpoints of the forward loop.
+# The number of checkpoints of the backward loop itself, used by higher derivatives. The number is
+# small because each of these checkpoints holds all checkpoints of the forward loop.
 _CHECKPOINTS_OF_REPLAY = 8
 
 
@@ -171,7 +171,8 @@ class _Stack(NamedTuple):
     Attributes:
       top: the position of the last checkpoint.
       steps: the number of iterations before each checkpoint.
-      places: the slot of each checkpoint, and then the free slots. The last one is the spare slot.
+      places: the slot of each checkpoint, and then the free slots. The last place is the spare
+        slot.
       slots: the states.
     """
 
@@ -211,7 +212,7 @@ class _Stack(NamedTuple):
         return _Stack(top, _stored(self.steps, step, top), self.places, slots)
 
     def filled(self, advance: Advance, end: Any, block: int) -> _Stack:
-        """Adds checkpoints until the last one is at most a block before the end."""
+        """Adds checkpoints until the last checkpoint is at most a block before the end."""
 
         def is_far(stack: Any) -> Any:
             return lax.gt(lax.sub(end, _Stack(*stack).top_entry()[0]), _int(block))
@@ -238,13 +239,13 @@ def _distance(length: Any, free: Any, block: int) -> Any:
     """Returns the number of iterations from the last checkpoint to the next.
 
     With s free slots, b(s, r) = (s + r)! / (s! r!) blocks can be pulled back such that no block is
-    run again more than r times. The distance is the smallest one for which the least possible r
-    suffices.
+    run again more than r times. The distance is the smallest distance for which the least possible
+    r suffices.
 
     Args:
       length: the number of iterations to pull back, more than a block.
-      free: the number of free slots, besides the spare slot. With none, the next checkpoint is a
-        block before the end.
+      free: the number of free slots, besides the spare slot. Without free slots, the next
+        checkpoint is a block before the end.
       block: the number of iterations of a block.
     """
     blocks = lax.div(lax.add(length, _int(block - 1)), _int(block))

@@ -175,8 +175,8 @@ class _PendingCotangents:
 
         The results of a `custom_vjp` function may be used only by operations whose rules return no
         cotangents. The backward rule of the function is still called, with zeros, because a rule
-        may return cotangents that do not depend on the given ones. Rules of quantized operations
-        are an example.
+        may return cotangents that do not depend on the given cotangents. Rules of quantized
+        operations are an example.
         """
         if equation.primitive is not custom_lin_p:
             return False

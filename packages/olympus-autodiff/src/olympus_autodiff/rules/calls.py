@@ -54,7 +54,7 @@ def positions(flags: Sequence[bool]) -> list[int]:
 
 
 def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list:
-    """Returns one tangent for each result: the given ones where ``nonzero``, else zeros."""
+    """Returns one tangent for each result: a given tangent where ``nonzero``, else zeros."""
     given = iter(tangents)
     return [
         next(given) if flag else Zero.of(result)

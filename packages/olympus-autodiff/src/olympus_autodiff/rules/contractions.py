@@ -108,8 +108,8 @@ def _cotangent_of_factor(
     other_free = free_dimensions(aval_of(other).ndim, other_contracting, other_batch)
     first = len(batch) + (len(free) if is_left else 0)
     summed = tuple(range(first, first + len(other_free)))
-    # The dimensions of the result are batch, free and contracted. The contracted ones are in the
-    # other factor's order.
+    # The dimensions of the result are batch, free and contracted. The contracted dimensions are in
+    # the other factor's order.
     order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
     places = (*batch, *free, *(contracting[position] for position in order))
     asked = cotangent_sharding(cotangent, aval)

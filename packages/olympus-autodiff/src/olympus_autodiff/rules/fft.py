@@ -2,7 +2,7 @@
 """Derivatives of Fourier transforms, which are linear.
 
 The matrix of a complex transform is symmetric, so the transform is its own transpose. A real
-transform keeps half of the spectrum. The first element, and the last one if the length is even,
+transform keeps half of the spectrum. The first element, and the last element if the length is even,
 have weight 1. Each other element also stands for its conjugate, so its weight is 2.
 """
 

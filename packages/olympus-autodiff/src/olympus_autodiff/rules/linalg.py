@@ -247,7 +247,7 @@ def _complete_qr_tangent(q: Any, dq: Any) -> Any:
     """Returns the tangent of a square q, given that of its first columns.
 
     As a product of reflections, q is 1 - v @ t @ v.H, where v has one column for each reflection.
-    So the first columns determine the last ones. Let q_f be the first columns of q, 1_f those of
+    So the first columns determine the last columns. Let q_f be the first columns of q, 1_f those of
     the identity, and q_ff and q_lf the first and last rows of q_f. With z = q_lf @ inv(q_ff - 1),
     the last columns of q are those of the identity plus (q_f - 1_f) @ z.H.
     """
@@ -338,8 +338,8 @@ def _off_diagonal_inverse(differences: Any) -> Any:
 def _separated(values: Any) -> Any:
     """Heuristic: moves equal eigenvalues or singular values apart.
 
-    It does so only if ``olympus_strong_zeros`` is set. At equal values w, the derivative of a
-    smooth function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. If two
+    Applies only if ``olympus_strong_zeros`` is set. At equal values w, the derivative of a smooth
+    function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. If two
     neighbouring values are closer than half a step, all values are therefore moved apart by
     multiples of the step: the square root of the machine epsilon, times the largest value. The
     derivative then has about eight correct digits in double precision. A second derivative cannot

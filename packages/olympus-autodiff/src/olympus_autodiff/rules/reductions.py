@@ -80,7 +80,7 @@ for _primitive in (lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p):
 
 
 def through(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the jvp rule of an operation, given an equivalent composition of simpler ones.
+    """Returns the jvp rule of an operation, given an equivalent composition of simpler operations.
 
     Args:
       function: takes operands and parameters and returns a list of results.

@@ -2,8 +2,9 @@
 """Derivatives of `scan`.
 
 In forward mode, the loop carries the tangents along. For reverse mode, the loop is split. The
-primal loop also returns the stacked residuals of its iterations, and a linear loop takes them as
-slices. Loop-invariant residuals are computed once before the loop instead of being stacked.
+primal loop also returns the stacked residuals of its iterations, and a linear loop takes the
+residuals as slices. Loop-invariant residuals are computed once before the loop instead of being
+stacked.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def _nonzero(cotangents: Sequence[Any]) -> tuple[bool, ...]:
 def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[bool, ...]:
     """Returns, for each component of the carry, whether it depends on linear operands.
 
-    A component may depend on them from the start or only after some iterations.
+    A component may depend on linear operands from the start or only after some iterations.
     """
     olympuspr = jaxpr.jaxpr
     results = linear.layout.results(olympuspr.outvars).carry

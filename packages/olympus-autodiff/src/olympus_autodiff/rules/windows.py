@@ -215,7 +215,7 @@ def _scattered(*operands: Any, **params: Any) -> list[Any]:
 
 
 def _linearized(function: Callable[..., list[Any]]) -> Callable[..., Any]:
-    """Returns the linearize rule of an operation that equals a composition of simpler ones."""
+    """Returns the linearize rule of an operation, given an equivalent composition."""
 
     def rule(
         trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of callbacks: one call for each example, or one for all."""
+"""Batching of callbacks: one call for each example, or one call for all examples."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def _dot_general(
         rhs_contract = all_shifted(rhs_contract, rhs_dim)
         rhs_batch = all_shifted(rhs_batch, rhs_dim)
     count = len(lhs_batch)
-    # The result has the batch dimensions, then the free ones of lhs, then the free ones of rhs.
+    # The result has the batch dimensions, then the free dimensions of lhs, then those of rhs.
     if lhs_dim is not None and rhs_dim is not None:
         lhs_batch = (lhs_dim, *lhs_batch)
         rhs_batch = (rhs_dim, *rhs_batch)

@@ -98,7 +98,7 @@ def apply_to_arrays(
     dims: Sequence[BatchDim],
     params: dict[str, Any],
 ) -> Any:
-    """Batches control flow: reads references before it, and writes them after it."""
+    """Batches control flow: reads references before the operation, and writes them after it."""
 
     def one_example(*operands: Any) -> list[Any]:
         return apply_discharged(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Screens: programs that detect at little cost that an operation failed, but not which one.
+"""Screens: programs that detect at little cost that an operation failed, but not which operation.
 
 An element is bad if it is not finite although the operands of the program are finite. Most
 operations propagate bad elements to their results. A screen therefore checks only the few values

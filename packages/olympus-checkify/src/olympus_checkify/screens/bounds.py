@@ -60,7 +60,7 @@ bounds_rules: RuleTable[BoundsRule] = RuleTable("bounds", package="olympus_check
 
 
 def united(intervals: Sequence[Interval]) -> Interval:
-    """Returns the smallest interval that contains the given ones."""
+    """Returns the smallest interval that contains the given intervals."""
     lows, highs = zip(*intervals, strict=True)
     return Interval(min(lows), max(highs))
 

@@ -116,7 +116,7 @@ class Screen:
         return False
 
     def _is_last(self, var: Var, equation: Equation) -> bool:
-        """Returns whether no step uses a value, and it is not larger than the operands.
+        """Returns whether no step uses a value, and the value is not larger than the operands.
 
         One check of such a value takes the place of checks of several values that it depends on.
         """

@@ -37,8 +37,9 @@ def screened(
 ) -> Callable[Params, tuple[Any, Result]]:
     """Returns a function that also returns whether one of its operations may have failed.
 
-    The flag is set whenever `checkify` with the same kinds of errors finds an error. It may also be
-    set if an operand of the function is not finite, or if infinities that are no error become NaNs.
+    The flag is set whenever `checkify` with the same kinds of errors finds an error. The flag may
+    also be set if an operand of the function is not finite, or if infinities that are no error
+    become NaNs.
 
     Args:
       f: the function.
@@ -46,8 +47,8 @@ def screened(
       stops_at_keys: whether tracing a program with random keys raises `KeysFoundError`.
 
     Returns:
-      A function of the same arguments that returns a pair of the flag and the result. It raises
-      `NotScreenedError` if the flag cannot be computed.
+      A function of the same arguments that returns a pair of the flag and the result. The function
+      raises `NotScreenedError` if the flag cannot be computed.
     """
     enabled = frozenset(errors)
 

@@ -199,8 +199,8 @@ class Operation(Step):
     def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Returns operands with NaNs in place of bad elements, and masks of other bad elements.
 
-        If the operation propagates NaNs, the NaNs are put into its operand. They are not put into
-        its result, because a compiler may then compute the result again for each use. If the
+        If the operation propagates NaNs, the NaNs are put into its operand. The NaNs are not put
+        into the result, because a compiler may then compute the result again for each use. If the
         operation does not propagate NaNs, a mask of the bad elements is returned.
         """
         operands, hidden = list(operands), []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Context managers that set the name stack and the source of the equations recorded in them."""
+"""Context managers that set the name stack and the source of equations recorded in their bodies."""
 
 from __future__ import annotations
 

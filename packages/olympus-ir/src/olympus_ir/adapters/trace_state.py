@@ -41,7 +41,7 @@ class TraceTag:
 
 
 class OpaqueTraceState:
-    """Snapshot of the tracing state. It equals snapshots with the same trace and axes."""
+    """Snapshot of the tracing state, equal to snapshots with the same trace and axes."""
 
     __slots__ = ("_axes", "_trace")
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions with transformations applied around them, for libraries that build on tracing.
+"""Functions wrapped in transformations, for libraries that build on tracing.
 
 OLYMPUS itself passes plain functions. Libraries that trace with the low-level interface pass a
-`WrappedFun`. It holds a function of flat operands, the transformations applied to it, outermost
-first, and a `Store` for each transformation's auxiliary output.
+`WrappedFun`. A `WrappedFun` holds a function of flat operands, the transformations applied to this
+function, outermost first, and a `Store` for each transformation's auxiliary output.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class WrappedFun:
         )
 
     def populate_stores(self, stores: Sequence[Store | None]) -> None:
-        """Copies the auxiliary outputs of another wrapped function to the stores of this one.
+        """Copies the auxiliary outputs of another wrapped function to the stores of this function.
 
         Args:
           stores: the stores of the other function.
@@ -265,8 +265,8 @@ def transformation(gen: Callable[..., Any], fun: WrappedFun, *gen_static_args: A
     """Applies a transformation that is written as a generator to a function.
 
     ``gen(*static, *operands)`` first yields the positional and keyword operands of the inner
-    function. It then receives the inner function's result, and yields the result of the transformed
-    function.
+    function. The generator then receives the inner function's result, and yields the result of the
+    transformed function.
     """
 
     def around(inner: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -81,7 +81,7 @@ def show(number: int, description: str, total: int | None, step: int) -> None:
       number: the identifier of the loop. The first iteration of the loop makes a new bar.
       description: the text before the bar.
       total: the number of iterations, if known.
-      step: the number of iterations before this one.
+      step: the number of iterations before the reported iteration.
     """
     with _lock:
         bar = _bars.get(number)

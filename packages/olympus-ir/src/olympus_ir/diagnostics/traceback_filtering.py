@@ -153,7 +153,7 @@ def filter_exception(error: BaseException) -> None:
 
 
 def _unchain(error: BaseException, shown: TracebackType | None) -> None:
-    """Removes the previous error from an error's chain, if the previous one never left the library.
+    """Removes the previous error from an error's chain, if that error never left the library.
 
     Args:
         error: the error.

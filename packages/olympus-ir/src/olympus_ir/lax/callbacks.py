@@ -495,7 +495,7 @@ def run_callback(
     """Calls the function of a `pure_callback` or `io_callback` and checks its results.
 
     Raises:
-      RuntimeError: if the number, shapes or dtypes of the results are not those declared.
+      RuntimeError: if the number, shapes or dtypes of the results differ from the declaration.
     """
     leaves = pytrees.tree_leaves(callback(*arrays))
     if len(leaves) != len(result_avals):

@@ -175,7 +175,8 @@ def optimization_barrier(operand: PyTree, /) -> PyTree:
       operand: an array or a pytree of arrays.
 
     Returns:
-      The same values. No operation that uses one of them starts before all of them are computed.
+      The same values. No operation that uses one of the values starts before all values are
+      computed.
 
     Example:
       >>> optimization_barrier((1.0, 2.0))

@@ -219,8 +219,8 @@ def conv_general_dilated(
         are inserted. Values above 1 give a transposed convolution.
       rhs_dilation: n integers, the distance between neighbouring elements of the kernel.
       dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. The default
-        order of the input is batch, features, spatial dimensions. That of the kernel is output
-        features, input features, spatial dimensions.
+        order of the input is batch, features, spatial dimensions. The default order of the kernel
+        is output features, input features, spatial dimensions.
       feature_group_count: the number of groups of features; features of different groups are not
         combined.
       batch_group_count: the number of groups of the batch; each group yields a separate part of the

@@ -208,7 +208,8 @@ def conv_general_dilated_local(
       lhs: the input.
       rhs: the kernels. The first dimension is for the output features. The second dimension is for
         the pairs of an input feature and an element of the window, in the order of
-        `conv_general_dilated_patches`. The others are the spatial dimensions of the result.
+        `conv_general_dilated_patches`. The other dimensions are the spatial dimensions of the
+        result.
       window_strides: the distance between windows in each dimension.
       padding: as in `conv_general_dilated`.
       filter_shape: the sizes of the window.

@@ -101,7 +101,7 @@ def slice(
     Args:
       operand: an array.
       start_indices: the first index in each dimension.
-      limit_indices: the index after the last one in each dimension.
+      limit_indices: the end in each dimension, exclusive.
       strides: the distance between elements in each dimension; one if not given.
 
     Returns:
@@ -144,12 +144,12 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """Slices one dimension by ``start_index:limit_index:stride``; keeps the others whole.
+    """Slices one dimension by ``start_index:limit_index:stride``; keeps the other dimensions whole.
 
     Args:
       operand: an array.
       start_index: the first index, or None; negative values count from the end.
-      limit_index: the index after the last one, or None; negative values count from the end.
+      limit_index: the end, exclusive, or None; negative values count from the end.
       stride: the distance between elements, positive.
       axis: the dimension; negative values count from the end.
 

@@ -101,8 +101,8 @@ def ragged_all_to_all(
     """Exchanges slices of different sizes between all instances along a named axis.
 
     The slices are along the first dimension. The number ``K`` of slices is a multiple of the axis
-    size. The first ``K / size`` slices go to the first instance, the next ones to the second, and
-    so on.
+    size. The first ``K / size`` slices go to the first instance, the next slices to the second
+    instance, and so on.
 
     Args:
       operand: an array of shape ``(N, ...)``, whose slices are sent.

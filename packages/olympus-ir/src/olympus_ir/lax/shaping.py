@@ -156,7 +156,8 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     Args:
       operand: an array.
       start_dimension: the first of the dimensions.
-      stop_dimension: the dimension after the last one; all remaining dimensions if not given.
+      stop_dimension: the end of the range of dimensions, exclusive; all remaining dimensions if not
+        given.
 
     Returns:
       An array of the same elements.

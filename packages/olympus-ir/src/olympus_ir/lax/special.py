@@ -112,7 +112,8 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(*args: ArrayLike) -> Array:
     """Computes the derivative of gamma samples ``x`` with respect to the shape parameter ``a``.
 
-    The derivative keeps the probability ``P(a, x)`` fixed, of which the sample is the quantile.
+    The derivative keeps the probability ``P(a, x)`` fixed; the sample is the quantile of this
+    probability.
 
     Args:
       *args: two operands: the shape parameters ``a``, an array or scalar of floats, and the samples

@@ -376,7 +376,7 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
     builtins.all: _all,
 }
 
-#: The names that rewritten functions use.
+# : Functions and values by the names that rewritten functions use.
 OPERATORS: dict[str, Any] = {
     each.__name__: each
     for each in (

@@ -314,7 +314,7 @@ def _undefined(name: str) -> ast.stmt:
 
 
 def _declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Returns the declarations of global and nonlocal names, which must come first."""
+    """Returns the global and nonlocal statements, which must come first."""
     return [each for each in nodes_of_scope(body) if isinstance(each, ast.Global | ast.Nonlocal)]
 
 

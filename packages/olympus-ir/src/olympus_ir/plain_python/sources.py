@@ -36,7 +36,7 @@ def definition_of(fun: FunctionType) -> Definition:
             f"control_flow=True found no definition of {fun.__qualname__} on line "
             f"{code.co_firstlineno} of {code.co_filename}: the file was changed after it was read."
         )
-    # Of several functions on one line, take the innermost.
+    # Take the innermost of several functions on one line.
     return copy.deepcopy(min(found, key=_extent))
 
 

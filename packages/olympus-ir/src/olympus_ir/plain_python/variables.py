@@ -2,8 +2,8 @@
 """Variables of traced control flow, their values, and the common types of these values.
 
 The value of a variable is a pytree. A leaf is an array, a number or a constant. A traced condition
-can select arrays and numbers. Any other object is a constant. It must be the same after both blocks
-of a conditional, and before and after each iteration of a loop.
+can select arrays and numbers. Any other object is a constant. A constant must be the same after
+both blocks of a conditional, and before and after each iteration of a loop.
 """
 
 from __future__ import annotations

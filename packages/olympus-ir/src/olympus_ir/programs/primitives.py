@@ -118,8 +118,9 @@ class Primitive:
         )
 
     # `(operands, params) -> results` applies an equation again if `bind(*operands, **params)`
-    # cannot, for example for calls whose parameters hold programs in place of functions. It
-    # replaces `bind`, not a rule of an interpreter, so it is a member and not in a rule table.
+    # cannot, for example for calls whose parameters hold programs in place of functions. This
+    # function replaces `bind`, not a rule of an interpreter, so it is a member and not in a rule
+    # table.
     bind_equation: Callable[[Sequence[Any], dict[str, Any]], Sequence[Any]] | None = None
 
     # ---- types ----

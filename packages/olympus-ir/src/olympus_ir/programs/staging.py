@@ -560,8 +560,8 @@ def forward_with_constants(
 ) -> Callable[..., Any]:
     """Returns a forward pass that skips its first ``count`` operands, which are constants.
 
-    With ``symbolic_zeros``, the operands are followed by one flag each. The flags of the constants
-    are skipped, too.
+    With ``symbolic_zeros``, one flag for each operand follows the operands. The flags of the
+    constants are skipped, too.
     """
     if count == 0:
         return fwd

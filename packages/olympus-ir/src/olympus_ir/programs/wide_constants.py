@@ -67,7 +67,7 @@ def wide_constant_aval(
         return None
     programs = list(olympusprs_in_params(params))
     if programs:
-        # Loops and branches may have operands before those of their programs.
+        # Loops and branches may have operands before the operands of their programs.
         place = position - len(operands)
         found = [each.invars[place].aval.dtype for each in programs if -place <= len(each.invars)]
     else:

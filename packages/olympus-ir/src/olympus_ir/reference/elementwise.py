@@ -52,7 +52,7 @@ def _div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     x, y = wide_integer(x), wide_integer(y)
     divisor = np.where((y == 0) | (y == -1), y.dtype.type(1), y)
     quotient = x // divisor
-    # NumPy rounds down, XLA rounds toward zero.
+    # NumPy rounds down; XLA rounds toward zero.
     quotient = quotient + ((x % divisor != 0) & ((x < 0) != (divisor < 0))).astype(x.dtype)
     # The negation of the smallest integer is itself. Division by zero sets all bits.
     quotient = np.where(y == -1, -x, quotient)

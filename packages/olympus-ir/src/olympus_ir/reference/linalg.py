@@ -243,7 +243,10 @@ def _schur(
 
 
 def _basis_from(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Returns a unitary matrix whose first ``count`` columns span the last ``count`` vectors."""
+    """Returns a unitary matrix.
+
+    The first ``count`` columns span the same space as the last ``count`` vectors.
+    """
     first = vectors[:, -count:]
     basis, _ = np.linalg.qr(first, "complete")
     # Choose the basis with a nonnegative diagonal, so the identity stays the identity.

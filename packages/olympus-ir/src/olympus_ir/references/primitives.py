@@ -4,8 +4,8 @@
 Primitives, with their operands and parameters in equations:
 
 - ``get(ref, *leaves, tree)``: reads a value; printed ``b:f32[] <- a[0]``.
-- ``swap(ref, value, *leaves, tree)``: writes a value and returns the old one; printed
-  ``a[0] <- c`` if the old value is unused, else ``b:f32[], a[0] <- a[0], c``.
+- ``swap(ref, value, *leaves, tree)``: writes a value and returns the old value; printed ``a[0] <-
+  c`` if the old value is unused, else ``b:f32[], a[0] <- a[0], c``.
 - ``addupdate(ref, value, *leaves, tree)``: adds in place, without results; printed
   ``a[i:i+8,:] += c``.
 - ``new_ref(array, memory_space, kind)``, ``empty_ref(ty, memory_space)``: makes a new reference.

@@ -2,9 +2,9 @@
 """Functions that can be pickled: by name, or as a transformation with its arguments.
 
 Python pickles functions by name. A function that a transformation returns has the name of the
-original function, so its name would lead to the wrong function. It is pickled as the transformation
-and its arguments instead. The decorator `travels` makes the functions of a transformation picklable
-in this way. Callable classes derive from `NamedFunction`.
+original function, so its name would lead to the wrong function. Such a function is pickled as the
+transformation and its arguments instead. The decorator `travels` makes the functions of a
+transformation picklable in this way. Callable classes derive from `NamedFunction`.
 
 Some picklers, such as cloudpickle, write the functions of ``__main__`` by value, because the main
 program of another process is different. With such a pickler, these functions have no usable name.

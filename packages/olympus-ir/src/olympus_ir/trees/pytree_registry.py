@@ -38,7 +38,7 @@ AuxData = Any  # hashable
 KeyLeafPairs = Iterable[tuple[Any, Any]]
 
 default_registry = pytree_registry
-# In `none_leaf_registry`, None is a leaf. It serves trees of options, such as in_axes.
+# In `none_leaf_registry`, None is a leaf. This registry serves trees of options, such as in_axes.
 _registries = (pytree_registry, none_leaf_registry, call_registry)
 
 
@@ -50,14 +50,12 @@ def register_pytree_node(
 ) -> None:
     """Registers a type whose instances are nodes of pytrees.
 
-    Args:
-        nodetype: the type; subclasses must be registered separately.
-        flatten_func: takes an instance, and returns its children and auxiliary data. The auxiliary
-            data is part of the tree's structure and must be hashable and comparable.
-        unflatten_func: takes auxiliary data and children, and returns an instance. The children may
-            be any objects; do not check or convert them.
-        flatten_with_keys_func: a function like ``flatten_func``, with pairs of a key and a child in
-            place of children. The keys appear in paths. By default, children are numbered.
+    Args: nodetype: the type; subclasses must be registered separately. flatten_func: takes an
+      instance, and returns its children and auxiliary data. The auxiliary data is part of the
+      tree's structure and must be hashable and comparable. unflatten_func: takes auxiliary data and
+      children, and returns an instance. The children may be any objects; do not check or convert
+      them. flatten_with_keys_func: a function like ``flatten_func``, with pairs of a key and a
+      child in place of children. The keys appear in paths. By default, the keys are positions.
 
     Raises:
         ValueError: the type is already registered.
@@ -284,7 +282,7 @@ def register_static(cls: NodeType) -> NodeType:
     """Registers a class whose instances are part of a pytree's structure; also a decorator.
 
     The instances are nodes without children. Compiled functions are traced again for each instance
-    that differs from earlier ones, so instances need a hash and equality.
+    that differs from earlier instances, so instances need a hash and equality.
 
     Example:
         >>> from olympus_ir.trees import pytrees

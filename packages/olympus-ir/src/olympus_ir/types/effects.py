@@ -45,7 +45,7 @@ class EffectTypeSet:
         return [effect for effect in effects if effect not in self]
 
 
-# Sets of effects, such as those that may be lowered, and those that tokens order.
+# Sets of effects, for example the effects that may be lowered, and the effects that tokens order.
 lowerable_effects = EffectTypeSet()
 ordered_effects = EffectTypeSet()
 control_flow_allowed_effects = EffectTypeSet()

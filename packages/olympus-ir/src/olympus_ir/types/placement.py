@@ -6,8 +6,8 @@ Nothing here depends on a device. `PartitionSpec` assigns mesh axes to array dim
 array in its type. Meshes of real devices belong to olympus-sharding. That package also adds methods
 to the plain sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
 
-All other values are immutable and interned: equal values are the same object. Types that contain
-placement therefore compare by identity.
+Partition specs and meshes are immutable and interned: equal values are the same object. Types that
+contain placement therefore compare by identity.
 """
 
 from __future__ import annotations

@@ -17,7 +17,10 @@ Index = tuple[slice, ...]
 
 
 class Client:
-    """Type of clients, which give access to the devices of a platform. It has further members."""
+    """Type of clients, which give access to the devices of a platform.
+
+    Clients have further members.
+    """
 
     platform: str
     platform_version: str

@@ -39,9 +39,10 @@ def smoothed(
 
     ``"gaussian"`` estimates ``E f(x + scale * u)`` for standard normal ``u``, and the derivatives
     of this expectation, from values of ``f`` at pairs of opposite points. The first derivative is
-    the mean of ``(f(x + scale * u) - f(x - scale * u)) * u / (2 * scale)``. It uses no derivative
-    of ``f``, so ``f`` may have jumps and compute with integers. The expectation is smooth, and the
-    estimate of its derivatives of any order is unbiased (Nesterov and Spokoiny 2017).
+    the mean of ``(f(x + scale * u) - f(x - scale * u)) * u / (2 * scale)``. This formula uses no
+    derivative of ``f``, so ``f`` may have jumps and compute with integers. The expectation is
+    smooth, and the estimate of its derivatives of any order is unbiased (Nesterov and Spokoiny
+    2017).
 
     ``"clarke"`` is a heuristic. It returns ``f(x)`` with the mean of the derivatives of ``f`` at
     random points of a box of half width ``scale`` around ``x``. ``f`` must be differentiable almost
@@ -54,7 +55,7 @@ def smoothed(
     Args:
       f: a function of one argument, which is an array or a pytree of arrays of a float dtype. Its
         result is an array or a pytree of arrays. Derivatives with respect to values that ``f``
-        closes over are the usual ones.
+        closes over are the usual derivatives.
       key: a key, for the random directions.
       scale: the standard deviation of the normal distribution or half the width of the box.
       samples: the number of pairs of points (``"gaussian"``) or of points (``"clarke"``).

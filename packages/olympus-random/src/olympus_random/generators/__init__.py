@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bit generators: functions that make bits and further keys from the data of a key.
 
-Importing this folder registers every generator. Its modules work on the uint32 data of keys. They
-import nothing else of this package.
+Importing this folder registers every generator. The modules of this folder work on the uint32 data
+of keys, and import nothing else of this package.
 """
 
 from __future__ import annotations

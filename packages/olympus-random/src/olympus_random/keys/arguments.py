@@ -157,7 +157,7 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
 
 
 def refuse_complex(name: str, dtype: Any, *parameters: Any) -> None:
-    """Checks that no parameter is complex, whose imaginary part the samples would lose.
+    """Checks that no parameter is complex, because real samples would lose the imaginary part.
 
     Raises:
       TypePromotionError: a parameter is complex.
@@ -168,7 +168,7 @@ def refuse_complex(name: str, dtype: Any, *parameters: Any) -> None:
 
 
 def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
-    """Returns the canonical floating dtype of samples; the default one for None.
+    """Returns the canonical floating dtype of samples; the default float dtype for None.
 
     Raises:
       ValueError: the dtype is not floating (nor complex, with ``complex_too``).

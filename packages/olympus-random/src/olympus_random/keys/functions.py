@@ -81,7 +81,7 @@ def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
 
     Args:
       seed: an integer scalar; see `key`.
-      impl: the name of the bit generator; the configured one if None.
+      impl: the name of the bit generator; the configured generator if None.
 
     Returns:
       A uint32 array of the shape of the generator's keys, (2,) for ``"threefry2x32"``; a typed key
@@ -313,7 +313,7 @@ def wrap_key_data(
 
     Args:
       key_bits_array: a uint32 array whose last dimension holds the data of one key.
-      impl: the name of the keys' bit generator; the configured one if None.
+      impl: the name of the keys' bit generator; the configured generator if None.
       dtype: a dtype of keys, in place of ``impl``; see `key_dtype`.
 
     Returns:
@@ -361,7 +361,7 @@ def key_dtype(impl_spec: Any = None) -> KeyType:
     """Returns the dtype of the typed keys of a bit generator.
 
     Args:
-      impl_spec: the name of the generator; the configured one if None.
+      impl_spec: the name of the generator; the configured generator if None.
 
     Returns:
       A dtype such as ``key<fry>``.

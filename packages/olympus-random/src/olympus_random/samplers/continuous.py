@@ -110,7 +110,7 @@ def truncated_normal(
       lower: the lower bounds, a scalar or an array.
       upper: the upper bounds, a scalar or an array.
       shape: the shape of the result, to which the bounds broadcast; their common shape by default.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -161,7 +161,7 @@ def lognormal(
       key: a key.
       sigma: the standard deviations of the logarithms, a scalar or an array.
       shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
-      dtype: a float or complex dtype; the default float if not given.
+      dtype: a float or complex dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -203,7 +203,7 @@ def exponential(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -242,7 +242,7 @@ def laplace(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -282,7 +282,7 @@ def gumbel(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       mode: ``"high"`` draws twice as many bits, which makes rare large samples accurate; ``"low"``
         does not; the configured mode if None.
       out_sharding: the sharding of the result over the current mesh.
@@ -304,7 +304,7 @@ def gumbel(
 
 
 def gumbel_mode(mode: str | None) -> str:
-    """Returns the mode of `gumbel`; the configured one for None.
+    """Returns the mode of `gumbel`; the configured mode for None.
 
     Raises:
       ValueError: the mode is unknown.
@@ -348,7 +348,7 @@ def logistic(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -387,7 +387,7 @@ def cauchy(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:

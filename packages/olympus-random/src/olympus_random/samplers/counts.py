@@ -56,7 +56,7 @@ def poisson(
       key: a key of the ``threefry2x32`` generator.
       lam: the means, a scalar or an array.
       shape: the shape of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
-      dtype: an integer dtype; the default one if not given.
+      dtype: an integer dtype; the default integer dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -201,7 +201,7 @@ def binomial(
       p: the probabilities of success, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
 
     Returns:
       Floating samples with integral values, of shape ``shape``; NaN where a parameter is out of
@@ -442,7 +442,7 @@ def multinomial(
       p: the probabilities of the outcomes, of shape (..., k).
       shape: the shape of the result; that of the parameters if not given. ``p`` broadcasts to this
         shape, and ``n`` to this shape without the last axis.
-      dtype: the dtype of the result; the default float if not given.
+      dtype: the dtype of the result; the default float dtype if not given.
       unroll: the number of outcomes that one step of the compiled loop draws.
 
     Returns:

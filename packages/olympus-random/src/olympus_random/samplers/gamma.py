@@ -185,7 +185,7 @@ def gamma(
       key: a key.
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -223,7 +223,7 @@ def loggamma(
       key: a key.
       a: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:

@@ -50,7 +50,7 @@ def beta(
       b: the second parameters, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -102,7 +102,7 @@ def dirichlet(
       alpha: the concentrations, of shape (..., n).
       shape: the shape of the result without its last axis. The shape of ``alpha`` without its last
         axis broadcasts to this shape, and is the default.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -159,7 +159,7 @@ def chisquare(
       key: a key.
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -206,7 +206,7 @@ def f(
       dfden: the degrees of freedom of the denominator, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -253,7 +253,7 @@ def t(
       key: a key.
       df: the degrees of freedom, a scalar or an array.
       shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -309,7 +309,7 @@ def generalized_normal(
       key: a key.
       p: the shape parameter.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -359,7 +359,7 @@ def ball(
       d: the dimension of the ball.
       p: the order of the norm that defines the ball.
       shape: the batch shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:

@@ -47,7 +47,7 @@ def pareto(
       key: a key.
       b: the shape parameters, a scalar or an array.
       shape: the shape of the result, to which ``b`` broadcasts; that of ``b`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -87,7 +87,7 @@ def rayleigh(
       key: a key.
       scale: the scales, a scalar or an array.
       shape: the shape of the result, to which ``scale`` broadcasts; that of ``scale`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -129,7 +129,7 @@ def weibull_min(
       scale: the scales, a scalar or an array.
       concentration: the concentrations (shape parameters), a scalar or an array.
       shape: the shape of the draws; the parameters broadcast with it.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
 
     Returns:
       The samples, of dtype ``dtype`` and the broadcast shape of ``shape`` and the parameters.
@@ -174,7 +174,7 @@ def maxwell(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -214,7 +214,7 @@ def double_sided_maxwell(
       loc: the locations, a scalar or an array.
       scale: the scales, a scalar or an array.
       shape: the batch shape. In the result, the shape of the parameters follows the batch shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
 
     Returns:
       The samples, of dtype ``dtype`` and shape ``shape`` followed by that of the parameters.
@@ -265,7 +265,7 @@ def triangular(
       right: the upper ends, a scalar or an array.
       shape: the shape of the result, to which the parameters broadcast; by default, their common
         shape.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -318,7 +318,7 @@ def wald(
       key: a key.
       mean: the means, a scalar or an array.
       shape: the shape of the result, to which ``mean`` broadcasts; that of ``mean`` if not given.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -370,7 +370,7 @@ def geometric(
       key: a key.
       p: the probabilities of success, a scalar or an array.
       shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
-      dtype: an integer dtype; the default one if not given.
+      dtype: an integer dtype; the default integer dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:

@@ -98,7 +98,7 @@ def uniform(
     Args:
       key: a key.
       shape: the shape of the result.
-      dtype: a float dtype; the default one if not given.
+      dtype: a float dtype; the default float dtype if not given.
       minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
       maxval: the upper bounds, a scalar or an array.
       out_sharding: the sharding of the result over the current mesh.
@@ -169,7 +169,7 @@ def randint(
       minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
       maxval: the upper bounds, which are excluded; a scalar or an array that broadcasts to
         ``shape``.
-      dtype: an integer dtype; the default one if not given.
+      dtype: an integer dtype; the default integer dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
@@ -256,8 +256,8 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     if dtypes.itemsize_bits(dtype) >= 32:
         minval, maxval = _as_integers(minval, dtype), _as_integers(maxval, dtype)
         return _randint_of(key, minval, maxval, shape, dtype)
-    # Narrow integers are sampled as wider ones, since the ends of their range always fit the wider
-    # dtype.
+    # Narrow integers are sampled as wider integers, since the ends of their range always fit the
+    # wider dtype.
     limits = dtypes.iinfo(dtype)
     wide = np.dtype(np.int32)
     smallest, past_largest = np.int32(limits.min), np.int32(int(limits.max) + 1)

@@ -149,7 +149,7 @@ def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) ->
       arr: the dense array, of the same shape.
       assume_unique: whether every entry gets the value at its coordinates; by default
         ``sparr.unique_indices``. If False, the first of several entries with equal coordinates gets
-        the value. The others get zero, so that they add up to the value.
+        the value. The other entries get zero, so that all of them add up to the value.
 
     Returns:
       A `BCOO` with the coordinates of ``sparr``.
@@ -265,7 +265,7 @@ def bcoo_fromdense(
     Args:
       mat: the dense array.
       nse: the number of entries in each batch. By default it is the number that a concrete array
-        needs. If there are more nonzero elements, the last ones are dropped.
+        needs. If there are more nonzero elements, the last elements are dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of coordinates.

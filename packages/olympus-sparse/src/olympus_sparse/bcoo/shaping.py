@@ -457,7 +457,7 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
     inside = in_bounds(indices, shape)
     out_of_bounds = jnp.asarray(padding(new_shape, indices))
     columns: list[Any] = []
-    # Each run of dimensions is converted separately, so that numbers stay small.
+    # Each run of dimensions is converted separately, so that flat indices stay small.
     for old_dims, new_dims in _runs(shape, new_shape):
         if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
             columns += [indices[..., dim] for dim in old_dims]

@@ -273,12 +273,12 @@ def _batches_wanted(mat: BCOO, batch: tuple[int, ...], contracted: Any) -> tuple
     Args:
       mat: the operand.
       batch: the operand's dimensions that are batch dimensions of the product.
-      contracted: the contracted dimensions of the left operand, whose other batch dimensions are
-        kept. None for the right operand, of which only ``batch`` is kept.
+      contracted: for the left operand, its contracted dimensions; the operand's other batch
+        dimensions are kept. For the right operand None: only the dimensions ``batch`` are kept.
 
     Returns:
-      The operand with the kept batch dimensions in front, and the new position of each of its
-      previous dimensions.
+      The operand with the kept batch dimensions in front, and the new position of each previous
+      dimension.
     """
     kept = list(batch)
     if contracted is not None:

@@ -117,7 +117,7 @@ def bcsr_fromdense(
     Args:
       mat: the dense array.
       nse: the number of entries in each batch. By default it is the number that a concrete array
-        needs. If there are more nonzero elements, the last ones are dropped.
+        needs. If there are more nonzero elements, the last elements are dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of columns and of row pointers.
@@ -178,7 +178,7 @@ def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
       The values, of shape (*batch, nse, *dense).
 
     Raises:
-      ValueError: the array does not have as many rows as there are row pointers.
+      ValueError: the number of rows is not the number of row pointers minus one.
 
     Example:
       >>> import numpy as np

@@ -125,7 +125,7 @@ def add_up(
 
 
 def order_of(indices: Any) -> tuple[Any, Any]:
-    """Sorts coordinates lexicographically; returns them and their previous positions."""
+    """Sorts coordinates lexicographically; returns the coordinates and their previous positions."""
     nse, n_sparse = indices.shape
     places = lax.iota(np.dtype(np.int32), nse)
     if n_sparse == 0:

@@ -72,7 +72,7 @@ def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
     """Defines the JVP rule of a primitive that is linear in each of some operands.
 
     Other operands are constant. If there are several results, only the first has a tangent: the
-    others are indices.
+    other results are indices.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

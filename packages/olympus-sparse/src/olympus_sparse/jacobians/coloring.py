@@ -30,9 +30,9 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
     """Returns a color for each column, such that no row has two entries of one color.
 
     This is a distance-2 coloring of the columns in the bipartite graph of the pattern (Curtis,
-    Powell and Reid; Coleman and Moré). It is a heuristic: the best of a periodic coloring, which
-    suits bands, a lattice coloring, which suits grids, and greedy colorings in two orders of the
-    columns.
+    Powell and Reid; Coleman and Moré). The coloring is a heuristic: the best of a periodic
+    coloring, which suits bands, a lattice coloring, which suits grids, and greedy colorings in two
+    orders of the columns.
 
     Args:
       pattern: the pattern.
@@ -124,8 +124,8 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
 
     This is a star coloring: neighbors differ, and each path over four vertices has three colors.
     Each entry can then be read from the product of the matrix with the sum of the columns of one
-    color, in the row of the entry or in the row of its mirror image. It is a heuristic: the best of
-    periodic colorings and of greedy colorings in two orders of the vertices.
+    color, in the row of the entry or in the row of its mirror image. The coloring is a heuristic:
+    the best of periodic colorings and of greedy colorings in two orders of the vertices.
     """
     count = pattern.shape[0]
     if pattern.nnz in (0, count * count):

@@ -7,8 +7,8 @@ coefficient by the seeds of all colors.
 
 A rule is a function ``(results, *operands, **params)``. It takes the types of the results, and each
 operand as a `Linear` or an array, and returns the terms of the result, or a list with the terms of
-each result. It raises `Unsupported` where terms would be many. A primitive without a rule raises
-the error, too. The plan then computes compressed products.
+each result. A rule raises `Unsupported` where terms would be many. A primitive without a rule
+raises the error, too. The plan then computes compressed products.
 """
 
 from __future__ import annotations

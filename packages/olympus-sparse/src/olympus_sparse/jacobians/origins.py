@@ -8,8 +8,8 @@ it was moved and scaled many times.
 
 A rule is a function ``(results, *operands, **params)``. It takes the types of the results and the
 `Origin` of each operand, None for operands that are not numbers, and returns the origin of the
-result, or a list of origins if the primitive has several results. It returns None if the elements
-of the result are new. Results of primitives without a rule are new, too.
+result, or a list of origins if the primitive has several results. A rule returns None if the
+elements of the result are new. Results of primitives without a rule are new, too.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 
 `entries_of` takes the first of four ways that applies:
 
-1. If an entry has several coefficients, a scatter adds all but the first of each entry.
-2. If many entries are constant, the others are written into an array of the constants.
-3. If the rows form a few ranges of equal structure, their columns are stacked.
-4. Otherwise, a gather picks each entry from its source.
+1. If an entry has several coefficients, a scatter adds all but the first of each entry. 2. If many
+entries are constant, the other entries are written into an array of the constants. 3. If the rows
+form a few ranges of equal structure, their columns are stacked. 4. Otherwise, a gather picks each
+entry from its source.
 
 Entries without a coefficient are zero.
 """

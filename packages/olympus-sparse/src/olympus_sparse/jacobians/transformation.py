@@ -42,9 +42,9 @@ def sparse_jacobian(
     """Returns a function that computes the Jacobian of ``fun`` as a sparse matrix.
 
     The first call with arguments of some shapes finds the elements that can differ from zero, from
-    the program of the derivative alone. It colors the columns such that columns of one color have
-    no row in common, and one jvp gives all columns of a color (Curtis, Powell and Reid 1974). Later
-    calls only compute the entries. Values of the arguments have no influence on the pattern;
+    the program of the derivative alone. The call colors the columns such that columns of one color
+    have no row in common, and one jvp gives all columns of a color (Curtis, Powell and Reid 1974).
+    Later calls only compute the entries. Values of the arguments have no influence on the pattern;
     constants of the function do, such as matrices and indices that it closes over.
 
     Args:
@@ -158,8 +158,8 @@ def plan(
       format: the format of the matrices that the plan computes.
 
     Returns:
-      A `Plan`, which is called with the arguments of ``fun``. It can be given to `sparse_jacobian`
-      and `sparse_hessian`, too.
+      A `Plan`, which is called with the arguments of ``fun``. `sparse_jacobian` and
+      `sparse_hessian` take the plan, too.
 
     Raises:
       ValueError: an option is unknown.

@@ -5,9 +5,9 @@ Knyazev: Toward the optimal preconditioned eigensolver: locally optimal block pr
 conjugate gradient method. SIAM J. Sci. Comput. 23 (2001).
 
 Each step has a basis of the current vectors, the previous directions and the residuals. For
-stability, the basis is orthonormalized block by block, and directions in the span of others become
-zero. The choice of bases follows Duersch, Shao, Yang, Gu: A robust and efficient implementation of
-LOBPCG. SIAM J. Sci. Comput. 40 (2018).
+stability, the basis is orthonormalized block by block, and directions in the span of other
+directions become zero. The choice of bases follows Duersch, Shao, Yang, Gu: A robust and efficient
+implementation of LOBPCG. SIAM J. Sci. Comput. 40 (2018).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpreter of programs on sparse arrays, with a rule for each primitive.
 
-Values are dense arrays or sparse ones, BCOO and BCSR. Equations whose operands are all dense are
+Values are dense arrays, BCOO arrays or BCSR arrays. Equations whose operands are all dense are
 applied as they are. A rule is a function ``(*operands, **params)`` that returns one result, or a
 list if the primitive has several results.
 """

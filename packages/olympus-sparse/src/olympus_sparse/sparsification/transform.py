@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sparsify`: applies functions of dense arrays to sparse ones."""
+"""`sparsify`: applies functions of dense arrays to sparse arrays."""
 
 from __future__ import annotations
 

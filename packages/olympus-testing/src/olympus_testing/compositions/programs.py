@@ -149,7 +149,7 @@ class Program:
     smooth: bool = False
 
     def size(self) -> int:
-        """Returns the number of transformations and of statements, nested ones included."""
+        """Returns the number of transformations and of statements, including nested statements."""
         return _size(self.function) + len(self.stack)
 
 

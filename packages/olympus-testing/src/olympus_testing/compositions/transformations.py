@@ -44,7 +44,7 @@ def _partial(parameters: Parameters, places: Sequence[int]) -> tuple[str, str, s
 def batched(
     chooser: random.Random, parameters: Parameters, results: tuple[Kind, ...]
 ) -> Transformation | None:
-    """Returns a `vmap` over two examples: the given arguments, and changed ones."""
+    """Returns a `vmap` over two examples: the given arguments, and changed arguments."""
     axes: list[int | None] = []
     for value in parameters:
         axis = chooser.randint(0, len(value.kind.shape))

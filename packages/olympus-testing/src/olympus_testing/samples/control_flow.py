@@ -160,8 +160,8 @@ def _diagonal(generator: Any, dtype: Any) -> Any:
 
 sample(
     lax.linear_solve_p,
-    # Derivatives with respect to the diagonals would need a derivative of the solver, which has
-    # none.
+    # Derivatives with respect to the diagonals would need a derivative of the solver, which does
+    # not exist.
     Operation(
         "transposable",
         (*[_diagonal] * 4, _vector),

@@ -234,7 +234,7 @@ class Unary:
 
     Attributes:
       domain: the range of the operand's elements.
-      dtypes: the dtypes; the first one is tested with more shapes.
+      dtypes: the dtypes; the first dtype is tested with more shapes.
       params: the parameters.
       differentiable: as in `Operation`.
       order: as in `Operation`.
@@ -285,7 +285,7 @@ class Binary:
     Attributes:
       domain: the range of the first operand's elements.
       second_domain: the range of the second operand's elements; ``domain`` if None.
-      dtypes: the dtypes; the first one is tested with more shapes.
+      dtypes: the dtypes; the first dtype is tested with more shapes.
       second_dtype: the dtype of the second operand, if it differs from the dtype of the first.
       params: the parameters.
       differentiable: as in `Operation`.

@@ -88,7 +88,7 @@ def while_loop(
         then keeps no carry. Rounding errors of the inverse accumulate.
       progress: True to show a progress bar while the loop runs, or the text before the bar.
       batch: the behaviour under `vmap` over the condition. With ``"select"`` or None, all examples
-        run until the last one is finished, and finished examples keep their carries. With
+        run until the last example is finished, and finished examples keep their carries. With
         ``"compact"``, finished examples are removed from the batch once only a quarter of the
         examples is unfinished, again at a sixteenth, and so on. A sequence of integers gives the
         sizes of the smaller batches. The program contains a copy of the body for each size. Loops

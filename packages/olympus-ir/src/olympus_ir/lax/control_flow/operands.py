@@ -23,7 +23,7 @@ class ScanOperands(NamedTuple, Generic[T]):
     Attributes:
       consts: the operands that every iteration takes unchanged.
       carry: the first values of the carry.
-      xs: the operands that are scanned over. Each iteration takes a slice of each.
+      xs: the operands that are scanned over. Each iteration takes a slice of each operand.
     """
 
     consts: Sequence[T]

@@ -88,11 +88,11 @@ def scan(
       _split_transpose: accepted for compatibility and ignored: in JAX it splits the backward pass
         into two loops, with equal results.
       checkpoints: the values that reverse mode keeps. By default it keeps the residuals of every
-        iteration. With a number n it keeps n carries, and runs the iterations between them again.
-        With ``"sqrt"``, n is about the square root of the length, and the backward pass stores
-        about n more carries at a time. With ``"binomial"``, n is about the logarithm of the length,
-        and iterations run again several times. With ``"offload"``, the residuals of every iteration
-        are kept in host memory.
+        iteration. With a number n it keeps n carries, and runs the iterations between these carries
+        again. With ``"sqrt"``, n is about the square root of the length, and the backward pass
+        stores about n more carries at a time. With ``"binomial"``, n is about the logarithm of the
+        length, and iterations run again several times. With ``"offload"``, the residuals of every
+        iteration are kept in host memory.
       progress: True to show a progress bar while the loop runs, or the text before the bar;
         equivalent to ``xs=progress(xs)``.
 

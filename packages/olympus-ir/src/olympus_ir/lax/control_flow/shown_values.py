@@ -52,7 +52,7 @@ class Progress:
 def progress(xs: Any, description: str = "") -> Progress:
     """Returns values whose iteration shows a progress bar: in Python's ``for``, `scan` and `map`.
 
-    tqdm draws the bar if it is installed; otherwise the bar is a plain line. It is written to
+    tqdm draws the bar if it is installed; otherwise the bar is a plain line. The bar is written to
     standard error.
 
     Args:

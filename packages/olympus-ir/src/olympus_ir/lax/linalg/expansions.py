@@ -103,7 +103,7 @@ def cholesky_update(r: Any, w: Any) -> Any:
         x = lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
         y = lax.dynamic_index_in_dim(w, k, 0, keepdims=False)
         nothing = lax.eq(y, zero)
-        # Divide x and y by the larger of them, so that their squares do not overflow.
+        # Divide x and y by the larger magnitude, so that their squares do not overflow.
         scale = lax.select(nothing, one, lax.max(lax.abs(x), lax.abs(y)))
         x, y = lax.div(x, scale), lax.div(y, scale)
         squares = lax.select(nothing, one, lax.add(lax.mul(x, x), lax.mul(y, y)))

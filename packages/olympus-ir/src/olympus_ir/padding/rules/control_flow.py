@@ -27,7 +27,7 @@ from ..lengths import Lengths
 
 
 def _padded_program(site: Site, closed: ClosedOlympuspr) -> tuple[list[Any], ClosedOlympuspr]:
-    """Returns the constants of a program, and its form for padded arrays that takes them first."""
+    """Returns a program's constants, and the padded program, which takes the constants first."""
     avals = [aval.update(shape=site.lengths.shape(aval.shape)) for aval in closed.in_avals]
     traced = trace_to_closed(lambda *args: run_inner(closed, site.lengths, args), avals)
     return separate_constants(traced)

@@ -129,7 +129,7 @@ def _concatenate(site: Site, *operands: Any, dimension: int) -> Any:
     padded = lengths.capacity(site.results[0].shape[dimension])
     if not any(isinstance(size, SymbolicDim) for size in sizes[:-1]):
         return resized(lax.concatenate(operands, dimension), dimension, padded)
-    # Each operand overwrites the padding of the one before.
+    # Each operand overwrites the padding of the previous operand.
     total = sum(lengths.capacity(size) for size in sizes)
     joined, offset = extended(operands[0], dimension, total), sizes[0]
     for operand, size in zip(operands[1:], sizes[1:], strict=True):

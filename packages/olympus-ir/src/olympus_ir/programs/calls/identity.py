@@ -9,7 +9,7 @@ standard library are identified by name; the caller adds the versions of these l
 A value that cannot be covered has no digest: `UnknownIdentityError` names it. Examples are modules
 that depend on time or files, objects of unknown types, modules that are used as values, and code
 that imports, assigns to globals or looks up names dynamically. The bytecode determines the names
-that code reads. Of a module, only the attributes that code names are covered. All other objects are
+that code reads. A module is covered only by the attributes that code names. All other objects are
 covered as a whole.
 """
 

@@ -86,7 +86,7 @@ class TracedProgram:
         Args:
           run_arrays: runs a program of arrays.
           options: the options of the compilation.
-          operands: the flat operands, without hoisted ones.
+          operands: the flat operands, without the hoisted values.
 
         Returns:
           The flat results, and the second value that ``run_arrays`` returns. The second value is
@@ -118,7 +118,7 @@ _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = []
 def add_kind_of_program(
     applies: Callable[[ClosedOlympuspr], bool], kind: type[TracedProgram]
 ) -> None:
-    """Adds a kind of programs. It is tried after the existing kinds.
+    """Adds a kind of programs. The kind is tried after the existing kinds.
 
     Args:
       applies: returns whether a program is of the kind.

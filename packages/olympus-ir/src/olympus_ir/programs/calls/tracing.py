@@ -68,7 +68,7 @@ def trace_call(
       abstract: whether leaves may be any objects with shape and dtype instead of arrays.
 
     Returns:
-      The program and the flat operands, without hoisted ones.
+      The program and the flat operands, without the hoisted values.
 
     Raises:
       ValueError: if static arguments are missing or cannot be hashed.
