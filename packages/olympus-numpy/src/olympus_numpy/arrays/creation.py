@@ -449,7 +449,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
 
 def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
-    """Returns a shape, given as an integer or a sequence, as a tuple of integers."""
+    """Converts a shape, which is an integer or a sequence, to a tuple of integers."""
     if shape.__class__ is not tuple and (not hasattr(shape, "__iter__") or _is_scalar(shape)):
         shape = (shape,)
     return canonicalize_shape(shape, context)

@@ -131,7 +131,7 @@ def _type_of(value: Any) -> Any:
     try:
         return value.aval
     except AttributeError:
-        # `check_arraylike`, which every new plan calls, rejects values that are no arrays.
+        # `check_arraylike`, which runs for every new plan, rejects values that are not arrays.
         return ("host", get_aval(value)) if is_valid_value(value) else ("none", kind)
 
 

@@ -93,8 +93,8 @@ def _raised(x1: Any, x2: Any) -> Any:
         base_dtype, _ = result_type_of(x1)
         if dtypes.issubdtype(base_dtype, np.inexact):
             result_type_of(x1, x2)  # This raises an error under strict promotion.
-            # Integer exponents stay integers: the derivative with respect to the base then needs no
-            # logarithm.
+            # Integer exponents stay integers. They have no derivative, so the derivative of the
+            # power needs no logarithm.
             return lax.pow(*promote_shapes("power", ensure_array(x1), ensure_array(x2)))
     x1, x2, dtype = promote_args_numeric.pair("power", x1, x2)
     if dtypes.issubdtype(dtype, np.integer):

@@ -111,8 +111,8 @@ def _combine(operation: str, x: Any, factors: Any) -> Any:
     return power(x, factors)
 
 
-# Cache of known lossless conversions: pairs of an array dtype and the dtype, or class of Python
-# scalars, of values.
+# Cache of known lossless conversions. A key has the array's dtype, the dtype or Python class of the
+# values, and whether 64-bit types are enabled.
 _lossless: set[tuple[Any, Any, bool]] = set()
 
 

@@ -177,7 +177,7 @@ def _at_distance(start: Any, step: Any, size: int, dtype: Any) -> Any:
 
 
 def _differs(value: Any, from_value: int) -> bool:
-    """Returns whether a value differs from another value, or is not known."""
+    """Returns whether a value differs from ``from_value``; True for traced values."""
     return isinstance(value, Tracer) or value != from_value
 
 

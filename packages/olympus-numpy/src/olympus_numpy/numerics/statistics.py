@@ -247,7 +247,8 @@ def histogram(
     return counts, edges
 
 
-# Heuristic: the array size from which `_places_in_even` saves time, and the most edges for it.
+# Heuristic: `_places_in_even` saves time for arrays of this size or larger, and this many edges or
+# fewer.
 _SMALLEST_SIZE = 4096
 _MOST_EDGES = 1 << 20
 

@@ -29,7 +29,7 @@ def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
 
 
 def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
-    """Returns the dtype in which elements of a dtype are added up."""
+    """Returns the accumulation dtype of elements of a dtype."""
     if dtype is _bool:
         return dtypes.default_int_dtype()
     if promote_integers and dtypes.issubdtype(dtype, np.integer):

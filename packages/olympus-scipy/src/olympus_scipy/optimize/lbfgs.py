@@ -20,7 +20,7 @@ class _State(NamedTuple):
     x: Any
     value: Any
     gradient: Any
-    steps: Any  # the last steps, the newest one last
+    steps: Any  # the last steps, the newest last
     changes: Any  # the changes of the gradient in these steps
     weights: Any  # reciprocal inner products of steps and changes; zero where no step is stored
     gamma: Any

@@ -109,7 +109,8 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
       1.7049
     """
     mu, loc = reals("poisson.entropy", mu, loc)
-    # Small means: the sum of -p log(p) up to negligible terms. Large means: a series in 1 / mu.
+    # For a small mean, sum -p log(p) up to negligible terms. For a large mean, use a series in
+    # powers of 1 / mu.
     small = mu <= 50.0
     mean = onp.where(small, mu, 1.0)
     term = onp.zeros_like(mu)

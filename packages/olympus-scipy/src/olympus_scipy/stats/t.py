@@ -37,7 +37,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """
     x, df, loc, scale = reals_as_first("t.logpdf", x, df, loc, scale)
     y = (x - loc) / scale
-    # The logarithm of beta(df / 2, 1 / 2) stays exact for many degrees of freedom.
+    # The logarithm of beta(df / 2, 1 / 2) stays accurate if the degrees of freedom are large.
     factor = special.betaln(0.5 * df, onp.full_like(df, 0.5)) + 0.5 * lax.log(df) + lax.log(scale)
     return -factor - 0.5 * (df + 1.0) * lax.log1p(y * y / df)
 

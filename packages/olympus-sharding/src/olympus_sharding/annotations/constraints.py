@@ -245,7 +245,7 @@ def _reshard_leaf(leaf: Any, given: Any) -> Any:
             f"`PartitionSpec`. Got {given} of type: {type(given)}"
         )
     if destination is None:
-        return leaf  # a value outside of meshes is not resharded
+        return leaf  # without a mesh, a value is not resharded
     mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
     return bind_reshard(leaf, destination, mesh)
 

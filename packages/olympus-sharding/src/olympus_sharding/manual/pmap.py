@@ -34,7 +34,7 @@ from .shard_map import apply_shard_map
 
 __all__ = ["pmap"]
 
-# The name of the mapped axis where the user gives none.
+# The name of the mapped axis if the user gives none.
 _DEFAULT_AXIS_NAME = "_internal_pmap_axis_name"
 
 

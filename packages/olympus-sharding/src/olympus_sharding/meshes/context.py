@@ -65,7 +65,7 @@ def concrete_mesh_in_force() -> Mesh | None:
     mesh, abstract = _concrete_mesh.value, _abstract_mesh.value
     if mesh is None or abstract is None or abstract.size != mesh.size:
         return mesh
-    if AxisType.Manual in abstract.axis_types:  # the abstract mesh is in force inside of a program
+    if AxisType.Manual in abstract.axis_types:  # set while a `shard_map` is being traced
         return mesh
     return mesh_like(mesh, abstract)
 

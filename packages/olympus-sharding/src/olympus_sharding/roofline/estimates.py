@@ -25,7 +25,7 @@ __all__ = ["roofline", "roofline_and_grad"]
 
 
 class _Estimate:
-    """Estimator of programs, with fixed options."""
+    """Estimator of the costs of programs, with fixed options."""
 
     def __init__(self, mesh: Any, pin_lhs_in_vmem: bool, pin_rhs_in_vmem: bool) -> None:
         self.mesh = mesh
