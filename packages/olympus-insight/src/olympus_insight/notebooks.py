@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs, shardings, and lowered and compiled functions, as notebooks show them."""
+"""HTML for notebooks: programs, shardings, and lowered and compiled functions."""
 
 from __future__ import annotations
 

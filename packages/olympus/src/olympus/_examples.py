@@ -45,7 +45,7 @@ _MODULES = {
 }
 # Maps names that examples import from `olympus_ir` to their public modules.
 _OF_IR = {"ShapeDtypeStruct": "olympus", "lax": "olympus", "ShapedArray": "olympus.core"}
-# Names in the inner modules above that are not public.
+# Names that examples import from these inner modules, and that no public module has.
 _INNER = frozenset(("extend_axes",))
 
 _IMPORT = re.compile(

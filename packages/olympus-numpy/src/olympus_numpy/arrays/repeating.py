@@ -164,7 +164,8 @@ def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     if repeats.ndim == 0 or repeats.shape == (1,):
         repeats = lax.broadcast_in_dim(lax.reshape(repeats, ()), (size,), ())
     ends = lax.cumsum(convert(repeats, np.dtype(np.int32)), 0)
-    # Mark the end of each element but the last; marks beyond the result's length are dropped.
+    # Mark where the repetitions of each element end, except for the last element. Marks beyond the
+    # result's length are dropped.
     starts = lax.slice_in_dim(ends, 0, size - 1, axis=0)
     counts = lax.full((length,), np.int32(0)).at[starts].add(np.int32(1))
     places = lax.cumsum(counts, 0)

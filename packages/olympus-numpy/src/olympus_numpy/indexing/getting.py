@@ -267,7 +267,7 @@ def _magnitude(step: Any) -> Any:
 def _limits_to_edge(shape: tuple, starts: Any, limits: Any, strides: Any) -> list[int]:
     """Returns the limits of slices, replaced by the size of the dimension where that is equivalent.
 
-    The limit of a strided slice is equivalent to the size if no step falls between the two.
+    The limit of a strided slice is equivalent to the size if no step falls between limit and size.
     """
     return [
         size if stride != 1 and is_at_most(size + 1, limit + stride) else limit
@@ -374,8 +374,8 @@ class _Planner:
         self.dtype = _index_dtype(shape, operands)
         self.collapsed: list[int] = []
         self.sizes: list[int] = []
-        # The result's dimensions in order: ("arrays",), ("window", size, backwards),
-        # ("stride", size, backwards, axis), ("new",).
+        # The result's dimensions in order. Each is ("arrays",), ("window", size, backwards),
+        # ("stride", size, backwards, axis) or ("new",).
         self.dimensions: list[tuple] = []
         # For each component of the index vectors: the dimension of the array, the integers, and the
         # dimension of the result along which the integers run: "arrays", a "stride" tuple, or None.

@@ -258,7 +258,7 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
             widths = lax.sub(_part(x, 1, None, 0), _part(x, 0, -1, 0))
             widths = spread(widths, (1,) * (y.ndim - 1) + widths.shape)
         else:
-            x = moveaxis(x, axis - y.ndim, -1)  # counted from the end: y and x may differ in rank
+            x = moveaxis(x, axis - y.ndim, -1)  # y and x may differ in rank
             last = x.ndim - 1
             widths = lax.sub(_part(x, 1, None, last), _part(x, 0, -1, last))
     last = y.ndim - 1

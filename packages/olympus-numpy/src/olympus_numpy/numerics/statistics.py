@@ -71,7 +71,7 @@ def bincount(
       out_sharding: the sharding of the result.
 
     Returns:
-      An integer array of one dimension, or one of the dtype of the weights.
+      An array of one dimension, of an integer dtype or of the dtype of the weights.
 
     Raises:
       TypeError: if ``x`` is not of integers.
@@ -548,7 +548,7 @@ def corrcoef(
     check_arraylike("corrcoef", x)
     covariance = cov(x, y, rowvar, dtype=dtype)
     if covariance.ndim == 0:
-        # One variable: 1, or NaN if its variance is zero.
+        # The correlation of a single variable is 1, or NaN if the variance is zero.
         return covariance / covariance
     deviation = lax.sqrt(covariance.diagonal().real)
     result = covariance / deviation[:, None] / deviation[None, :]

@@ -395,7 +395,8 @@ def _contract_pair(
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     lhs, rhs = _without_spread(lhs, rhs), _without_spread(rhs, lhs)
-    # A dimension of size one dropped from one operand may now be summed in the other.
+    # If a dimension of size one was dropped from one operand, the other operand may now be summed
+    # over that dimension.
     lhs = _sum_own(*lhs, remaining | set(rhs[1]))
     rhs = _sum_own(*rhs, remaining | set(lhs[1]))
     if output is None:

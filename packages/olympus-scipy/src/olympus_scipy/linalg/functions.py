@@ -30,9 +30,9 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 # ---- the exponential ----
 
-# For 8-byte and 4-byte real numbers: degrees of rational approximations, and the norms up to which
-# the errors of the approximations are at most rounding errors.
-# Source: N. Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
+# Maps the size of a real number, in bytes, to pairs of a degree and a norm. Up to this norm, the
+# rational approximation of this degree is exact except for rounding errors. Source: N. Higham, "The
+# scaling and squaring method for the matrix exponential revisited" (2005).
 _DEGREES = {
     8: (
         (3, 1.495585217958292e-2),

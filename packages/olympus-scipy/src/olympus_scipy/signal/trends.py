@@ -93,7 +93,7 @@ def _detrend(data: Any, axis: int, type: str, bounds: tuple[int, ...]) -> Any:
 
 
 def _without_line(data: Any) -> Any:
-    """Returns the residuals of a least squares fit of a line, in an orthogonal basis."""
+    """Fits a line by least squares, in an orthogonal basis; returns the residuals."""
     size = data.shape[-1]
     place = np.arange(size) - (size - 1) / 2
     centered = data - onp.mean(data, axis=-1, keepdims=True)

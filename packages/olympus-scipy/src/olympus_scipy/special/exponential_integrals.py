@@ -297,7 +297,8 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 # ---- the dilogarithm ----
 
-# B_2k / (2k + 1)! of the series of Li2(1 - exp(-u)) in u, which converges up to 2 pi.
+# Coefficients B_2k / (2k + 1)! of the power series of Li2(1 - exp(-u)) in u, which converges for
+# |u| < 2 pi.
 _DILOGARITHM = (
     1 / 36,
     -1 / 3600,
@@ -313,7 +314,7 @@ _DILOGARITHM = (
 
 
 def _spence_near_one(x: Any) -> Any:
-    """Evaluates Li2(1 - x) for x from 1/2 to 2, by Bernoulli numbers and u = -log(x)."""
+    """Evaluates Li2(1 - x) for x from 1/2 to 2, by the power series in u = -log(x)."""
     u = -lax.log(x)
     square = u * u
     return u * (1.0 - 0.25 * u + square * polynomial(square, _DILOGARITHM))

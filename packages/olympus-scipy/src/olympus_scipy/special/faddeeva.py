@@ -38,7 +38,7 @@ def faddeeva(z: Any) -> Any:
     """
     below = lax.imag(z) < 0.0
     w = _upper_half_plane(onp.where(below, -z, z))
-    # The sum replaces a product with 2, which would be NaN where one part overflows.
+    # The Gaussian is added twice, because a product with 2 is NaN where one part overflows.
     gaussian = lax.exp(-z * z)
     w = onp.where(below, gaussian + gaussian - w, w)
     return onp.where(onp.isnan(z), onp.array(complex(np.nan, np.nan), z.dtype), w)

@@ -553,7 +553,8 @@ def bernoulli(n: int) -> Array:
     n = concrete_or_error(operator.index, n, "n argument of bernoulli")
     if n < 0:
         raise ValueError(f"n must be a non-negative integer, got {n}.")
-    # In exact fractions: B_m is minus the sum of binomial(m + 1, k) B_k / (m + 1) over k < m.
+    # The recurrence uses exact fractions: B_m is minus the sum of binomial(m + 1, k) B_k / (m + 1)
+    # over k < m.
     values = np.zeros(n + 1)
     numbers = [Fraction(1)]
     for m in range(1, min(n, _LAST_FINITE_BERNOULLI) + 1):

@@ -80,7 +80,7 @@ def _kummer_asymptotic(a: Any, b: Any, x: Any, used: Any) -> Any:
     done = ~used
     for k in range(40):
         following = term * ((1.0 - a + k) * (b - a + k) / ((k + 1.0) * x))
-        # The series diverges in the end. The sum stops when terms are negligible or begin to grow.
+        # The series eventually diverges. The sum stops when terms are negligible or begin to grow.
         done = done | (lax.abs(following) > lax.abs(term))
         term = onp.where(done, 0.0, following)
         total = total + term

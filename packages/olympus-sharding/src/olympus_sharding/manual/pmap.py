@@ -230,7 +230,7 @@ class _CompiledForms:
     def __init__(self, mapping: _Mapping) -> None:
         self._mapping = mapping
         # The first key is the structure of the arguments, with the static arguments. The second is
-        # the key that `_Call` returns.
+        # the key that `_Call.key` returns.
         self._calls: dict[Any, tuple[_Call, dict[Any, Any]]] = {}
 
     def prepare(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any]:

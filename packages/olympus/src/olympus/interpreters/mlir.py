@@ -187,7 +187,7 @@ def ir_attribute(val: Any) -> Any:
 
 
 def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
-    """Prints a module.
+    """Returns the text of a module.
 
     Args:
       module: the module.
