@@ -243,7 +243,8 @@ _jax.jax_jit.set_post_hook_state(config_states.post_hook)
 
 class _Deferred:
     collect = staticmethod(_jax.collect_garbage)
-    # `gc` calls the callback with a phase, "start" or "stop". Reading this attribute collects.
+    # `gc` calls the callback with a phase, "start" or "stop". The callback then reads the attribute
+    # of this name, which calls `collect`.
     start = stop = property(operator.methodcaller("collect"))
 
 

@@ -258,7 +258,7 @@ class Run:
         self.touch()
 
     def wait(self, core: Any, semaphore: Site, amount: int, decrement: bool = True) -> None:
-        """Waits until a semaphore has at least a value; ``decrement`` then subtracts the value."""
+        """Waits until a semaphore is at least ``amount``, which ``decrement`` then subtracts."""
         with self.changed:
 
             def ready() -> bool:

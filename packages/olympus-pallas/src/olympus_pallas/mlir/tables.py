@@ -25,7 +25,7 @@ mosaic_rules: RuleTable[KernelRule] = RuleTable(
 
 
 def define_for_both(primitive: Primitive, rule: KernelRule | None = None) -> Any:
-    """Defines one rule of a primitive for both languages; returns a decorator without ``rule``."""
+    """Defines one rule of a primitive for both languages. Without ``rule``, returns a decorator."""
     if rule is None:
         return lambda function: (define_for_both(primitive, function), function)[1]
     triton_rules.define(primitive, rule)

@@ -296,7 +296,7 @@ def semaphore_wait(
     decrement: bool = True,
     memory_scope: Literal["sys", "gpu"] = "sys",
 ) -> None:
-    """Waits until a semaphore has at least a value.
+    """Waits until a semaphore is at least ``value``.
 
     Args:
       semaphore: the semaphore.

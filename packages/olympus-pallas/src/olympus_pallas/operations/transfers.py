@@ -210,7 +210,7 @@ def semaphore_signal(
 
 
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
-    """Waits until a semaphore has at least a value; by default, then subtracts the value.
+    """Waits until a semaphore is at least ``value``; by default, then subtracts the value.
 
     Args:
       sem_or_view: the semaphore.

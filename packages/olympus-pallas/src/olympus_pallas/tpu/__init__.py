@@ -179,7 +179,7 @@ def set_tpu_interpret_mode(params: InterpretParams | None = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Undoes the last call of `set_tpu_interpret_mode`."""
+    """Undoes `set_tpu_interpret_mode`."""
     set_interpret_mode(None)
 
 

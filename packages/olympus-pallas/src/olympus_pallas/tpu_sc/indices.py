@@ -26,7 +26,8 @@ class Indices:
     """Indices of rows, ``ref.at[Indices(values)]``, for copies that gather or scatter.
 
     Args:
-      values: the indices of the rows, an array of integers of one dimension, or a reference to one.
+      values: the indices of the rows, a one-dimensional array of integers, or a reference to such
+        an array.
       ignored_value: a copy leaves out the rows that have this index. A gather leaves the
         corresponding rows of its target unchanged. A scatter does not write the corresponding rows
         of its source.

@@ -37,7 +37,7 @@ from .operand_layouts import as_executable_expects
 __all__ = ["Executable"]
 
 # Before jaxlib 0.12, dozens of multi-device CPU programs in flight may end the process, so only
-# this many are allowed. They suffice to keep the devices busy.
+# this many are allowed. This is enough to keep the devices busy.
 _MOST_IN_FLIGHT = 4
 _in_flight: collections.deque[Any] = collections.deque()
 _launch_lock = threading.Lock()

@@ -76,8 +76,8 @@ def executable_key(
       module: the MLIR module.
       devices: the devices, in the order of the partitions.
       options: XLA's compile options.
-      is_asked_for: whether the user has requested the cache. If so, only foreign calls that are
-        known to contain addresses of this process prevent a key.
+      is_asked_for: whether the user has requested the cache. If so, a foreign call prevents a key
+        only if it is known to contain addresses of this process.
     """
     host = _host_of(devices)
     if host is None or _has_effects() or _jaxlib.compiler_passes:

@@ -167,7 +167,7 @@ def annotate_layouts(values: Sequence[Operand | Result]) -> None:
 
 
 def annotate_paths(results: Sequence[Result], paths: Sequence[str] | None) -> None:
-    """Adds the results' paths in the function's result tree, if each result has a path."""
+    """Adds to the attributes of each result its path in the function's result tree, if known."""
     if paths is None or len(paths) != len(results):
         return
     for result, path in zip(results, paths, strict=True):

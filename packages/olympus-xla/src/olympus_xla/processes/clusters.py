@@ -150,7 +150,7 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
-    """Returns the layout that mpi4py reports; None without mpi4py or for a single process."""
+    """Returns the layout that mpi4py reports; None if mpi4py is missing or there is one process."""
     launched = any(name.startswith(("PMI_", "PMIX_", "MPI_", "OMPI_")) for name in variables)
     if not launched or importlib.util.find_spec("mpi4py") is None:
         return None

@@ -28,13 +28,13 @@ from .greetings import BadMessageError
 __all__ = ["join", "receive_all", "split_address"]
 
 _RETRY_SECONDS = 0.1
-# Limits for a connection that has not sent its greeting. A process sends the greeting at once, in
-# about 200 bytes.
+# Limits for a connection that is not yet admitted. A process sends its greeting at once, in about
+# 200 bytes.
 _GREETING_SECONDS = 10.0
 _LONGEST_GREETING = 4096
 _LONGEST_ANSWER = 65536
-# The maximal number of connections that have not sent a greeting. With more connections, the oldest
-# is dropped.
+# The maximal number of open connections that are not yet admitted. With more, the oldest is
+# dropped.
 _MOST_GUESTS = 256
 # The maximal number of dropped connections that are logged individually.
 _MOST_LOGGED = 20

@@ -138,7 +138,7 @@ class _Bucketed:
     def _specs(
         self, args: tuple, kwargs: dict[str, Any], shapes: Sequence[tuple]
     ) -> tuple[str | None, ...]:
-        """Returns the specification of each leaf's shape, with names of lengths; None if fixed."""
+        """Returns a specification of each leaf's shape, with names of lengths; None if fixed."""
         if isinstance(self.axis, tuple):
             of_args = spread_prefix(self.axis, args, _is_spec)
             entries = [*of_args, *[None] * (len(shapes) - len(of_args))]

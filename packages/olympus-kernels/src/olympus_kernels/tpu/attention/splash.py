@@ -82,8 +82,8 @@ class BlockSizes:
       v_layout: the memory layout of values.
 
     Raises:
-      ValueError: a number of keys is no multiple of the number in one step, or some of the backward
-        kernels' sizes are missing.
+      ValueError: the number of keys of a program is no multiple of the number of keys of a step, or
+        some of the backward kernels' sizes are missing.
 
     Example:
       >>> BlockSizes(block_q=256, block_kv=512).has_backward_blocks

@@ -231,7 +231,7 @@ def _operand_key(atom: Any) -> Any:
 def _runs(
     numbers: Sequence[int], sizes: Sequence[int], fewest: int
 ) -> Iterator[tuple[int, int, int]]:
-    """Yields start, end and period of the ranges in which the numbers repeat."""
+    """Yields the start, end and period of each range in which the numbers repeat."""
     following = _next_occurrences(numbers)
     position, length = 0, len(numbers)
     ends: dict[int, int] = {}  # the ends of ranges that were too short, by period

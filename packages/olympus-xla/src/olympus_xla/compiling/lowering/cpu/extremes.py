@@ -117,7 +117,7 @@ def _extreme(operand: Any, axis: int, largest: bool) -> Any:
 
 
 def _first_position(operand: Any, extreme: Any, axis: int) -> Any:
-    """Returns the first position along an axis of the extreme or of NaN, as int32."""
+    """Returns the first position of the extreme or of NaN along an axis, as int32."""
     others = [d for d in range(operand.ndim) if d != axis]
     hits = lax.eq(operand, lax.broadcast_in_dim(extreme, operand.shape, others))
     if operand.dtype in FLOATS:

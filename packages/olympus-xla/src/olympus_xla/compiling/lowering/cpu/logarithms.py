@@ -9,8 +9,8 @@ The operand x is reduced exactly. Where 1 + x is 2^e m with m between 3/4 and 3/
 m - 1 is 2^-e x + (2^-e - 1). So no digit of x is lost near zero.
 
 All arithmetic is in single precision. The error of the logarithm is below 0.95 units in the last
-place, and that of the inverse hyperbolic functions is below 2.05. XLA's logarithm has errors of up
-to 2.5 units, and its inverse hyperbolic functions of up to 3.
+place, and the error of the inverse hyperbolic functions is below 2.05 units. The errors of XLA's
+functions are up to 2.5 and 3 units.
 
 The group ``elementwise`` of the benchmarks covers this module.
 """

@@ -7,9 +7,9 @@ Two defaults are replaced:
   loop emitter, which all other fusions use, takes a third to a half of the time: 0.09 instead of
   0.26 ns an element for ``abs``. Compilation takes less time, too. Transpositions are faster in
   tiles, so programs that may transpose keep the tiles.
-- XLA prefers vectors of 256 bits. Processors of AMD with AVX-512 compute with 512 bits at the same
+- XLA prefers vectors of 256 bits. AMD's processors with AVX-512 compute with 512 bits at the same
   clock rate, so that arithmetic takes half of the time. LLVM, by its own tuning, also prefers 512
-  bits for these processors, and 256 bits for processors of Intel, which lower their clock rate.
+  bits for these processors, and 256 bits for Intel's processors, which lower their clock rate.
 
 Both replacements change how loops are cut, not what they compute. The reciprocal square root starts
 at a more exact estimate with 512 bits, so the bound of its error falls from 1.75 to 1 unit in the

@@ -29,7 +29,8 @@ from .separate_calls import separate_call
 # With fewer elements, XLA's operation is as fast and compiles faster.
 SMALLEST = 4096
 
-# Each element of a window is a view. Positions in a window are integers of 8 bits.
+# The largest number of elements of a window. Each element is a view, and positions in a window are
+# integers of 8 bits.
 _LARGEST_WINDOW = 49
 
 _DTYPES = (np.dtype(np.float32), np.dtype(np.float64))

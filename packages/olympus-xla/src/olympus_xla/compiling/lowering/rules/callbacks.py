@@ -209,10 +209,10 @@ def _with_token(function: Callable[..., tuple]) -> Callable[..., tuple]:
 
 
 def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]:
-    """Returns the sharding attribute that places a call on a program's first device.
+    """Returns the attributes that place a call on a program's first device.
 
-    The call takes whole arrays. Returns None inside a manual region (`shard_map`), where each
-    device calls the function with its own shards.
+    The call takes whole arrays. There are no attributes inside a manual region (`shard_map`), where
+    each device calls the function with its own shards.
     """
     if module.num_partitions == 1 or module.axis_context is not None:
         return {}
