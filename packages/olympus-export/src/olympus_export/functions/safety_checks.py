@@ -7,7 +7,7 @@ __all__ = ["DisabledSafetyCheck"]
 
 
 class DisabledSafetyCheck:
-    """Switched-off safety check of exported functions."""
+    """A safety check of exported functions that is switched off."""
 
     __slots__ = ("_impl",)
 

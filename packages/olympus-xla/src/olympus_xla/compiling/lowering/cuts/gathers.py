@@ -3,9 +3,9 @@
 
 XLA fuses the computation of an array into the gather from it: ``sin(x)[places]``. The fused
 function computes an element once for each place that takes it: four times if there are four times
-as many places as elements. XLA itself avoids this for the few operations that it knows as
-expensive. OLYMPUS expands the sine and many other functions to cheap operations, and short
-sums are fused as well.
+as many places as elements. XLA itself avoids this for the few operations that it considers
+expensive. OLYMPUS expands the sine and many other functions to cheap operations, and short sums are
+fused as well.
 
 This pass puts an optimization barrier before such gathers. As with the cuts of fusions.py, the
 pass of XLA that removes barriers is switched off.
