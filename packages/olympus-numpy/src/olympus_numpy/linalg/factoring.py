@@ -310,9 +310,9 @@ def svd(
     Args:
       a: matrices.
       full_matrices: whether ``u`` and ``vh`` are square.
-      compute_uv: whether ``u`` and ``vh`` are wanted.
+      compute_uv: whether to compute ``u`` and ``vh``.
       hermitian: whether ``a`` is Hermitian, which makes the computation quicker.
-      subset_by_index: a range ``(start, stop)`` of singular values, if not all are wanted.
+      subset_by_index: the range ``(start, stop)`` of singular values to return; all if None.
 
     Returns:
       The triple ``(U, S, Vh)`` with the singular values in decreasing order, or ``S`` alone.

@@ -382,7 +382,7 @@ def _ratios_between(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any,
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
     start, stop = promote_shapes("geomspace", convert(start, computed), convert(stop, computed))
-    # For negative or complex bounds, the first one gives the sign or direction.
+    # For negative or complex bounds, the first bound determines the sign or direction.
     sign = lax.sign(start)
     exponents = (log10(lax.div(x, sign)) for x in (start, stop))
     powers = _logspace(*exponents, num, endpoint, 10.0, None, 0)

@@ -35,7 +35,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """
     x, kappa = reals("vonmises.logpdf", x, kappa)
     # The Bessel function is scaled by exp(-kappa), so the exponent is kappa (cos(x) - 1). The half
-    # angle gives it without cancellation.
+    # angle gives the exponent without cancellation.
     half = lax.sin(0.5 * x)
     return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
 

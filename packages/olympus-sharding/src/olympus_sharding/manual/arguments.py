@@ -51,7 +51,7 @@ INFER_AXIS = Infer()  # the default of `in_axes` of `smap`
 
 
 def extents(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> list[int]:
-    """Returns the number of parts into which a spec cuts each dimension."""
+    """Returns the number of parts into which a spec splits each dimension."""
     sizes = mesh.shape
     return [math.prod(sizes[axis] for axis in axes) for axes in axes_of_dimensions(spec, ndim)]
 
@@ -253,7 +253,7 @@ def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual
 def check_operands(
     name: str, info: Any, mesh: BaseMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any]
 ) -> None:
-    """Checks that operands can be cut as their specs say.
+    """Checks that operands can be split as their specs say.
 
     Raises:
       ValueError: a spec is too long, or a dimension is not divisible.
@@ -294,7 +294,7 @@ def check_results(
     avals: Sequence[Any],
     check_vma: bool,
 ) -> None:
-    """Checks that results can be put together as their specs say.
+    """Checks that results can be concatenated as their specs say.
 
     Raises:
       ValueError: a spec is too long, or a result may vary over an axis that its spec omits.

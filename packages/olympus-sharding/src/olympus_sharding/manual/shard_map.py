@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shard_map`: maps a function of one device's parts of arrays over all devices of a mesh.
 
-The function becomes a program of local shapes. Specs say how operands are cut into parts and
-results are put together. The parts communicate by collectives over mesh axes.
+The function becomes a program of local shapes. Specs say how operands are split into parts, and how
+the parts of results are concatenated. The parts communicate by collectives over mesh axes.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ def shard_map(
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
       out_specs: a pytree of partition specs that is a prefix of the result. A spec says how the
-        parts of a result are put together. Values must be equal along axes that a spec does not
+        parts of a result are concatenated. Values must be equal along axes that a spec does not
         mention.
       in_specs: a pytree of partition specs that is a prefix of the arguments. A spec says how an
-        argument is cut. By default it is the spec of the argument's type.
+        argument is split. The default is the spec of the argument's type.
       mesh: the mesh; the one in force (`set_mesh`) by default.
       axis_names: the manual axes; all axes of the mesh by default.
       check_vma: whether types track the axes over which values vary, which detects wrong
@@ -147,9 +147,9 @@ def smap(
 
     Args:
       f: a function of arrays or pytrees of arrays; None returns a decorator.
-      in_axes: the dimension of each argument that is cut along the mesh axis, or None. By default
-        the type of an argument says which dimension is cut.
-      out_axes: the dimension of each result along which parts are joined, or None.
+      in_axes: for each argument, the dimension that is split over the mesh axis, or None. By
+        default, the type of an argument says which dimension is split.
+      out_axes: for each result, the dimension along which the parts are concatenated, or None.
       axis_name: the mesh axis.
 
     Returns:
@@ -263,7 +263,7 @@ def apply_shard_map(
       check_vma: as for `shard_map`.
 
     Returns:
-      The results of the function, put together from the devices' parts.
+      The results of the function, concatenated from the devices' parts.
     """
     name = function_name(f)
     manual = manual_axes_of(mesh, axis_names)

@@ -256,7 +256,7 @@ def _parts_of_axes(
 
 
 def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
-    # Each physical axis is cut into one part per mesh axis; the last mesh axes get minor parts.
+    # Each physical axis is split into one part per mesh axis; the last mesh axes get minor parts.
     parts = [taken[axis] for axis in range(torus.ndim) for taken in assignment]
     count = len(shape)
     order = [axis * count + number for number in range(count) for axis in range(torus.ndim)]

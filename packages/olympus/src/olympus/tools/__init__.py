@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands for the command line."""
+"""Command-line tools, such as `olympus_to_ir`."""
