@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exchange of arrays with other libraries without copies."""
+"""Zero-copy exchange of arrays with other libraries."""
 
 from olympus_xla.arrays.dlpack import from_dlpack, is_supported_dtype
 

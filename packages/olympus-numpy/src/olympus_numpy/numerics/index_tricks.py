@@ -494,7 +494,7 @@ class _R(_Concatenator):
 
     A string at the beginning has up to three numbers, as in NumPy. They are the dimension along
     which to join, the least number of dimensions of the result, and the position of the given
-    dimensions among these.
+    dimensions among the result's dimensions.
 
     Example:
       >>> r_[1:4, 0]

@@ -355,7 +355,7 @@ def gmres(
       restart: the dimension of the Krylov space, after which the iteration restarts.
       maxiter: the greatest number of restarts; ten times the number of unknowns if None.
       M: as in `cg`.
-      solve_method: ``"batched"`` or ``"incremental"``. Both do the same; the residual is examined
+      solve_method: ``"batched"`` or ``"incremental"``; has no effect. Both examine the residual
         when the basis is complete.
 
     Returns:
