@@ -111,7 +111,8 @@ def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
         half = lax.div(size, np.array(2, unsigned))
         moved = lax.add(start, _spread(half, start.shape))
         last = _spread(lax.sub(half, np.array(1, unsigned)), start.shape)
-        # A range of one position, where a symbolic count is below its bound, may have no element.
+        # If a symbolic count is below its bound, the last steps halve ranges of one position. Then
+        # the index may be out of bounds, but the start does not move.
         element = a.at[lax.add(start, last)].get(mode="clip")
         right = _goes_right(element, v, side)
         return (lax.select(right, moved, start), lax.sub(size, half)), None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode attention of one query per example; several program instances split the keys."""
+"""Decode attention of one query per example, with the keys split among program instances."""
 
 from olympus_kernels.gpu.decode_attention import *  # noqa: F403
 from olympus_kernels.gpu.decode_attention import __all__ as __all__
