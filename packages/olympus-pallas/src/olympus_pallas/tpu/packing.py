@@ -84,7 +84,7 @@ def _pack(*xs: Any, packed_dtype: Any) -> Any:
 
 
 def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
-    """Packs several arrays of narrow numbers into one array of wide numbers.
+    """Packs several arrays into one, whose elements hold one narrow number of each array.
 
     Args:
       xs: the arrays. Their number is the number of values of ``packed_dtype`` that fit in one

@@ -41,7 +41,7 @@ _GUARDS = (
     (config_states.array_garbage_collection_guard, "garbage_collect_array", _COLLECTION_LEVELS),
 )
 
-# True once some thread has set a guard. Until then transfers need no marks.
+# True once some thread has set a guard. Before that, no marks are set.
 _in_use = False
 
 

@@ -122,7 +122,7 @@ def _first_node(nodes: str) -> str:
 
 
 def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
-    """Returns the layout of processes started by Open MPI's ``mpirun``; None without it."""
+    """Returns the layout of processes started by Open MPI's ``mpirun``; None if it is unknown."""
     count = variables.get("OMPI_COMM_WORLD_SIZE")
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:

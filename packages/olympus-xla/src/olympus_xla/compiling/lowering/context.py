@@ -279,7 +279,7 @@ class ModuleLowering:
 def _symbol_name(name: str) -> str:
     """Converts a name to a symbol.
 
-    Characters that symbols cannot contain are replaced, and stripped at the ends.
+    Characters that symbols cannot contain become underscores. Underscores at the end are removed.
     """
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 

@@ -42,7 +42,7 @@ _LONGEST_PERIOD = 4096
 # Several short periods form one block, because a call for every few equations would cost more at
 # run time than it saves at compile time.
 _BLOCK_SIZE = 16
-# The number of consecutive equal equations that indicates a repetition.
+# A repetition begins where the numbers of this many consecutive equations recur.
 _CONTEXT = 4
 _CANDIDATE_PERIODS = 8
 
