@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from .._jaxlib import TracebackScope
 from ..diagnostics import source_info
@@ -62,6 +62,16 @@ staging_rules: RuleTable = RuleTable("staging", package="olympus_ir", folder=Non
 tracer_types: dict[type, type[StagingTracer]] = {}
 
 
+class Running(Protocol):
+    """Computes values of tracers while the function that is traced runs on known operands."""
+
+    def value_of(self, tracer: Any) -> Any:
+        """Returns the value of a tracer, or None."""
+
+    def text_of(self, tracer: Any) -> str | None:
+        """Returns a text that shows the value of a tracer, or None."""
+
+
 class StagingTrace(Trace):
     """Trace that records the primitives applied while one function runs."""
 
@@ -73,6 +83,7 @@ class StagingTrace(Trace):
         "equations",
         "invars",
         "mutables",
+        "running",
     )
 
     def __init__(self, debug_info: DebugInfo = unknown_debug_info, parent: Trace | None = None):
@@ -83,6 +94,7 @@ class StagingTrace(Trace):
         self.constvars: list[Var] = []
         self.constant_values: list[Any] = []
         self.mutables: Any = None  # the trace's mutable objects; see `mutable_types`
+        self.running: Running | None = None
         # The variables of constants, by the ids of the values in `constant_values`.
         self._constants: dict[int, Var] = {}
 
@@ -346,6 +358,11 @@ class StagingTracer(Tracer):
     def concrete_or_none(self) -> Any:
         return self.atom.val if isinstance(self.atom, Literal) else None
 
+    def _concrete(self, error: Callable[[Tracer], Exception]) -> Any:
+        running = self._trace.running  # type: ignore[attr-defined]  # of a staging trace
+        value = None if running is None else running.value_of(self)
+        return super()._concrete(error) if value is None else value
+
     def cur_qdd(self) -> Any:
         """Returns the state of the value's type; None for types without a state, such as arrays."""
         aval = self.aval
@@ -364,7 +381,7 @@ class StagingTracer(Tracer):
     def __bool__(self) -> bool:
         # Constants raise the error, too: libraries use it to detect whether a program is being
         # traced.
-        if self.atom.aval.size == 1:
+        if self.atom.aval.size == 1 and self._trace.running is None:  # type: ignore[attr-defined]
             raise TracerBoolConversionError(self)
         return super().__bool__()
 
@@ -372,7 +389,9 @@ class StagingTracer(Tracer):
         return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # it is a staging trace
 
     def __repr__(self) -> str:
-        return f"JitTracer({self.atom.aval})"
+        running = self._trace.running  # type: ignore[attr-defined]  # of a staging trace
+        text = None if running is None or self._trace.finished else running.text_of(self)
+        return f"JitTracer({self.atom.aval})" if text is None else text
 
 
 def _lines_of(equation: Equation) -> str:
@@ -469,6 +488,7 @@ def trace_to_olympuspr(
     fun: Callable[..., Sequence[Any]],
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo = unknown_debug_info,
+    running: Running | None = None,
 ) -> tuple[Olympuspr, list[Any]]:
     """Traces a function of flat operands.
 
@@ -476,6 +496,7 @@ def trace_to_olympuspr(
       fun: a function that takes one tracer for each operand and returns a sequence of results.
       in_avals: the operands' types.
       debug_info: for error messages.
+      running: computes the values of tracers if the operands are known.
 
     Returns:
       The program and the values of its constants. A constant may be a tracer of an outer trace.
@@ -488,6 +509,7 @@ def trace_to_olympuspr(
       { lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }
     """
     trace = StagingTrace(debug_info, parent=current.trace)
+    trace.running = running
     tracers = [trace.new_input(aval) for aval in in_avals]
     saved_source, saved_name_stack = current.source, current.name_stack
     current.source, current.name_stack = None, marks_of(saved_name_stack)

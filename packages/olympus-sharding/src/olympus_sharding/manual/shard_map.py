@@ -26,6 +26,7 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.placement import AbstractMesh, BaseMesh, PartitionSpec
 
 from ..meshes.context import _abstract_mesh, concrete_mesh_in_force
+from ..meshes.mesh import Mesh
 from . import partial_sums, references, rules  # noqa: F401 - fill the tables of transformations
 from .agreement import check_collectives_agree
 from .arguments import (
@@ -52,6 +53,7 @@ from .layouts import (
     manual_part,
 )
 from .primitive import inside_of, local_aval, shard_map_p
+from .running import RunningParts
 from .views import with_copies_of_views
 
 __all__ = ["apply_shard_map", "shard_map", "smap"]
@@ -281,7 +283,8 @@ def apply_shard_map(
         local_aval(mesh, manual, spec, aval, varying=check_vma)
         for spec, aval in zip(operands.specs, avals, strict=True)
     ]
-    traced = _trace_local(operands, local_avals, mesh, out_specs, manual, check_vma)
+    running = _running(operands, mesh, manual, check_vma)
+    traced = _trace_local(operands, local_avals, mesh, out_specs, manual, check_vma, running)
     check_closed_over(traced.constants, manual)
     copies.check(operands.info, traced.constants)
     closed_over, closed = separate_constants(ClosedOlympuspr(traced.olympuspr, traced.constants))
@@ -325,6 +328,24 @@ def _flat_operands(
     return _Operands(call, info, leaves, specs)
 
 
+def _running(
+    operands: _Operands, mesh: BaseMesh, manual: tuple, check_vma: bool
+) -> RunningParts | None:
+    """Returns what computes values while the function runs, if it runs on known operands."""
+    if current.trace is not evaluation_trace or not isinstance(mesh, Mesh):
+        return None
+    if len(manual) < len(mesh.axis_names) or any(get_aval(leaf).is_ref for leaf in operands.leaves):
+        return None
+
+    def apply(part: Callable[..., Any], spec: PartitionSpec) -> Any:
+        mapped = shard_map(
+            part, mesh=mesh, in_specs=tuple(operands.specs), out_specs=spec, check_vma=check_vma
+        )
+        return mapped(*operands.leaves)
+
+    return RunningParts(apply, mesh)
+
+
 def _trace_local(
     operands: _Operands,
     local_avals: Sequence[Any],
@@ -332,6 +353,7 @@ def _trace_local(
     out_specs: Any,
     manual: tuple,
     check_vma: bool,
+    running: RunningParts | None,
 ) -> _Traced:
     """Traces the function with the types of one device's parts."""
     flat_out_specs: list[PartitionSpec] = []
@@ -354,5 +376,5 @@ def _trace_local(
         ]
 
     with inside_of(mesh, manual, check_vma):
-        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, operands.info)
+        olympuspr, constants = trace_to_olympuspr(with_casts, local_avals, operands.info, running)
     return _Traced(olympuspr, constants, flat_out_specs, out_tree)

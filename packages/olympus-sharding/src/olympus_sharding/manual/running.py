@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of tracers while the function of a `shard_map` outside of compiled functions runs.
+
+Such a function may branch on values that are equal on all devices, and print values. Its program
+up to the value is run for this; the whole program is run once the function has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olympus_ir import lax
+from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import Literal, Olympuspr
+from olympus_ir.programs.staging import StagingTracer
+from olympus_ir.programs.tracing import current, evaluation_trace, set_current_trace
+from olympus_ir.types import dtypes
+from olympus_ir.types.effects import NamedAxisEffect
+from olympus_ir.types.placement import PartitionSpec
+from olympus_ir.types.resharding import mesh_scope
+
+from ..meshes.context import get_abstract_mesh
+from ..meshes.mesh import Mesh
+
+__all__ = ["RunningParts"]
+
+
+class RunningParts:
+    """Computes the parts of traced values on the devices of a mesh, all of whose axes are manual.
+
+    Args:
+      apply: a function that takes a function of parts, and the spec of its result, and returns the
+        result of `shard_map` for the operands of the running call.
+      mesh: the mesh.
+    """
+
+    __slots__ = ("_apply", "_axes", "_mesh", "_mesh_around")
+
+    def __init__(self, apply: Callable[[Callable[..., Any], Any], Any], mesh: Mesh) -> None:
+        self._apply = apply
+        self._mesh = mesh
+        self._mesh_around = get_abstract_mesh()
+        self._axes = current.axes
+
+    def value_of(self, tracer: StagingTracer) -> Any:
+        """Returns the value of a tracer; None if the devices may have different values."""
+        if tracer.aval.vma.intersection(self._mesh.axis_names):
+            return None
+        parts = self._parts(tracer)
+        return None if parts is None else parts[0]
+
+    def text_of(self, tracer: StagingTracer) -> str | None:
+        """Returns the values of a tracer on all devices; None if they cannot be computed."""
+        parts = self._parts(tracer)
+        if parts is None:
+            return None
+        names = "".join(f"{name}, " for name in self._mesh.axis_names)[:-1]
+        places = np.ndindex(*self._mesh.devices.shape)
+        return "\n".join(
+            f"On {self._mesh.devices[place]} at mesh coordinates ({names}) = {place}:\n{part}\n"
+            for place, part in zip(places, parts, strict=True)
+        )
+
+    def _parts(self, tracer: StagingTracer) -> np.ndarray | None:
+        """Returns the values on all devices, one after the other along a new first dimension."""
+        aval = tracer.aval
+        if aval.is_ref or dtypes.is_extended(aval.dtype) or aval.dtype == dtypes.float0:
+            return None
+        program, constants = tracer._trace.to_olympuspr([tracer])  # type: ignore[attr-defined]
+        program = _needed(program)
+        if any(not isinstance(effect, NamedAxisEffect) for effect in program.effects):
+            return None  # the effects would take place twice
+
+        def part(*operands: Any) -> Any:
+            (value,) = eval_olympuspr(program, constants, *operands)
+            return lax.expand_dims(value, (0,))
+
+        saved, current.axes = current.axes, self._axes
+        try:
+            with set_current_trace(evaluation_trace), mesh_scope(self._mesh_around):
+                spec = PartitionSpec(tuple(self._mesh.axis_names))
+                return np.asarray(self._apply(part, spec))
+        finally:
+            current.axes = saved
+
+
+def _needed(program: Olympuspr) -> Olympuspr:
+    """Returns a program without the equations on which its results do not depend."""
+    needed = {atom for atom in program.outvars if not isinstance(atom, Literal)}
+    kept: list[Any] = []
+    for equation in reversed(program.eqns):
+        if needed.intersection(equation.outvars):
+            kept.append(equation)
+            needed.update(atom for atom in equation.invars if not isinstance(atom, Literal))
+    effects: Sequence[frozenset] = [equation.effects for equation in kept]
+    return program.replace(eqns=kept[::-1], effects=frozenset().union(*effects))
