@@ -51,7 +51,7 @@ def test_closure_convert():
     converted, values = closure_convert(lambda x: lax.mul(x, 2.0), 1.0)
     assert values == []
     assert converted(3.0) == 6.0
-    with pytest.raises(TypeError, match="takes 1 arguments and 0 values"):
+    with pytest.raises(TypeError, match="produced by closure_convert must be its 1 arguments"):
         converted(3.0, 4.0)
     with pytest.raises(TypeError, match="must have the same Pytree structure"):
         converted((3.0,))

@@ -9,9 +9,10 @@ import pytest
 
 from olympus_autodiff import SymbolicZero, custom_jvp, grad, jvp, linearize
 from olympus_batching import vmap
-from olympus_ir import Tracer, lax, make_olympuspr, typeof
+from olympus_ir import Tracer, eval_olympuspr, lax, make_olympuspr, typeof
 from olympus_ir.adapters.wrapped_functions import merge_linear_aux, transformation_with_aux
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import Trace, current, set_current_trace
 from olympus_ir.types import dtypes
@@ -210,7 +211,7 @@ def test_wrong_results_of_a_rule(rule, message):
 def test_other_structure_than_the_function():
     f = custom_jvp(lambda x: x)
     f.defjvp(lambda primals, tangents: ((f(*primals),), (tangents[0],)))
-    with pytest.raises(TypeError, match="has the structure that the function returns"):
+    with pytest.raises(TypeError, match="of the same container/pytree structure"):
         grad(jit(f))(1.0)
 
 
@@ -400,3 +401,45 @@ def test_derivatives_of_batches_of_tangents_of_constants():
     expected = np.cos(2 * x)  # of the products of sine and cosine
     gradient = grad(lambda x: lax.reduce_sum(tangents(x), (0, 1)))(x)
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_rules_with_other_results_than_the_function():
+    @custom_jvp
+    def f(x):
+        return x
+
+    def loop(x):
+        return lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
+
+    x = np.float32(1)
+    f.defjvp(lambda primals, tangents: ((primals[0],) * 2, (tangents[0],) * 2))
+    shown = (
+        r"pytree structure:\n    \(float32\[\], float32\[\]\)\nwhile .* f had .*\n    float32\[\]"
+    )
+    with pytest.raises(TypeError, match=shown):
+        jvp(loop, (x,), (x,))
+    f.defjvp(lambda primals, tangents: (np.zeros(3, np.float32), tangents[0]))
+    with pytest.raises(TypeError, match=r"shapes/dtypes of:\n    float32\[3\]\nwhile .* f had"):
+        jvp(loop, (x,), (x,))
+
+
+def test_dead_results():
+    @custom_jvp
+    def f(x, y):
+        return lax.sin(x), lax.cos(y)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return f(x, y), (lax.mul(3.0, dx), lax.mul(5.0, dy))
+
+    program = make_olympuspr(f)(0.1, 0.2).jaxpr
+    reduced, used = dce_olympuspr(program, [False, True])
+    (call,) = reduced.eqns
+    assert [equation.primitive.name for equation in call.params["call_jaxpr"].eqns] == ["cos"]
+    assert used == [True, True]
+
+    def of_reduced(x, y):
+        return eval_olympuspr(reduced, [], x, y)[0]
+
+    assert grad(of_reduced, argnums=(0, 1))(0.1, 0.2) == (0.0, 5.0)

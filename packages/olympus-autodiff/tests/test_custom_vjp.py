@@ -20,8 +20,9 @@ from olympus_autodiff import (
     zero_from_primal,
 )
 from olympus_batching import vmap
-from olympus_ir import Array, ShapedArray, lax
+from olympus_ir import Array, ShapedArray, eval_olympuspr, lax, make_olympuspr
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
+from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings.config import config
 from olympus_ir.trees import pytrees
@@ -248,7 +249,7 @@ def test_wrong_rules(forward, backward, error, message):
 def test_other_structure_than_the_function():
     f = custom_vjp(lambda x: x)
     f.defvjp(lambda x: ((x,), f(x)), lambda r, ct: ct)
-    with pytest.raises(TypeError, match="structure that <lambda"):
+    with pytest.raises(TypeError, match="container/pytree structure"):
         grad(jit(f))(1.0)
 
 
@@ -393,3 +394,46 @@ def test_results_equal_for_all_examples():
 
     np.testing.assert_allclose(grad(total)(x), np.cos(x), rtol=1e-6)
     assert total(x) == 3 * x.size
+
+
+def test_forward_passes_with_other_results_than_the_function():
+    @custom_vjp
+    def f(x):
+        return x
+
+    def loop(x):
+        return lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0]
+
+    f.defvjp(lambda x: (np.zeros(3, np.float32), None), lambda _, ct: (ct,))
+    with pytest.raises(TypeError, match=r"shapes/dtypes of:\n    float32\[3\]\nwhile .* f had"):
+        grad(loop)(np.float32(1))
+
+
+def test_dead_results():
+    @custom_vjp
+    def f(x, i):
+        return lax.sin(x), i, lax.cos(x)
+
+    f.defvjp(
+        lambda x, i: (f(x, i), x), lambda x, cts: (lax.add(lax.mul(3.0, cts[0]), cts[2]), None)
+    )
+    program = make_olympuspr(f)(0.1, 2).jaxpr
+    reduced, _ = dce_olympuspr(program, [False, False, True])
+    (call,) = reduced.eqns
+    assert [equation.primitive.name for equation in call.params["call_jaxpr"].eqns] == ["cos"]
+    assert grad(lambda x: eval_olympuspr(reduced, [], x, 2)[0])(0.1) == 1.0
+    first, _ = dce_olympuspr(program, [True, False, False])
+    assert grad(lambda x: eval_olympuspr(first, [], x, 2)[0])(0.1) == 3.0
+
+
+def test_printed_tangents():
+    @custom_vjp
+    def f(x):
+        return lax.sin(x)
+
+    def f_bwd(residuals, ct):
+        return (ct,)
+
+    f.defvjp(lambda x: (f(x), None), f_bwd)
+    text = str(make_olympuspr(lambda x: jvp(f, (x,), (x,))[1])(1.0))
+    assert "custom_lin[\n      bwd=f_bwd\n      in_zeros=[False]\n      num_res=0\n" in text

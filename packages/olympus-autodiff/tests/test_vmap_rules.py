@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad, jvp
+from olympus_autodiff import custom_jvp, grad, jvp
 from olympus_batching import vmap
 from olympus_batching.custom_batching import custom_vmap
 from olympus_ir import lax
@@ -53,7 +53,7 @@ def test_batched_tangents_at_one_point():
     y, t = vmap(lambda t: jvp(f, (np.float32(0.5),), (t,)), out_axes=0)(X)
     np.testing.assert_allclose(y, np.full(3, 10 * np.sin(0.5)), rtol=1e-6)
     np.testing.assert_allclose(t, 10 * np.cos(0.5) * X, rtol=1e-6)
-    assert calls == [(3, [True])]
+    assert calls == [(3, [False])]
 
 
 def test_integers_and_several_results():
@@ -81,3 +81,39 @@ def test_reverse_mode_differentiates_the_function():
     np.testing.assert_allclose(
         grad(lambda x: lax.reduce_sum(vmap(f)(x), (0,)))(X), 10 * np.cos(X), rtol=1e-6
     )
+
+
+def test_tangents_alone_are_no_batch():
+    """The rule gets one example where only the tangents, or only the primals, are batched."""
+    f, calls = sine_with_wrong_rule()
+    one = np.float32(2)
+    y, t = vmap(lambda t: jvp(f, (one,), (t,)), out_axes=(None, 0))(X)
+    assert calls[-1] == (3, [False])
+    np.testing.assert_allclose(y, 10 * np.sin(2.0), rtol=1e-6)
+    np.testing.assert_allclose(t, 10 * np.cos(2.0) * X, rtol=1e-6)
+    _, t = vmap(lambda x: jvp(f, (x,), (one,)))(X)
+    assert calls[-1] == (3, [False])
+    np.testing.assert_allclose(t, 20 * np.cos(X), rtol=1e-6)
+
+
+def test_tangents_of_linear_rules_are_the_same_for_all():
+    @custom_vmap
+    def f(x):
+        return lax.mul(x, 7.0)
+
+    f.def_vmap(lambda axis_size, in_batched, x: (lax.mul(x, 11.0), in_batched[0]))
+    _, t = vmap(lambda x: jvp(f, (x,), (np.float32(4),)), out_axes=(0, None))(X)
+    assert t.shape == () and t == 44.0
+
+
+def test_rules_of_inner_decorators():
+    @custom_vmap
+    @custom_jvp
+    def f(x):
+        return lax.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f.fun(*primals), lax.mul(3.0, tangents[0])))
+    f.def_vmap(lambda axis_size, in_batched, x: (f.fun(x), in_batched[0]))
+    assert jvp(f, (1.0,), (2.0,))[1] == 6.0
+    with pytest.raises(AttributeError, match="no attribute 'defjvp'"):
+        custom_vmap(lax.sin).defjvp  # noqa: B018

@@ -285,3 +285,20 @@ def work():
 work()
 """
     assert run_python(code) == "[]"
+
+
+def test_attributes_of_the_function():
+    def function(x):
+        return x
+
+    function.purpose = "a test"
+    assert jit(function).purpose == "a test"
+
+
+def test_clearing_one_function():
+    fun, calls = counted(lambda x: lax.add(x, 1.0))
+    jitted = jit(fun)
+    jitted(1.0)
+    jitted.clear_cache()
+    jitted(1.0)
+    assert len(calls) == 2

@@ -126,7 +126,7 @@ def test_functions_never_seen(caplog):
 @pytest.mark.parametrize(
     "first, second, difference",
     [
-        ((np.ones(2, "f4"),), (np.ones(3, "f4"),), "at x, now f32[3]{weak_type=False} and before"),
+        ((np.ones(2, "f4"),), (np.ones(3, "f4"),), "at x, now f32[3] and before"),
         ((np.float32(1),), (1.0,), "at x, now f32[]{weak_type=True} and before f32[]"),
         ((1.0,), ((1.0, 2.0),), "different input pytree:"),
         ((1.0,), (1.0, 2.0), "different input pytree:"),
@@ -162,3 +162,15 @@ def test_environment(monkeypatch):
     assert f"python: {' '.join(sys.version.splitlines())}" in text
     assert f"device info: {olympus_xla.devices()[0].device_kind}-" in text
     assert "XLA_FLAGS_FOR_A_TEST=1" in text
+
+
+def test_types_that_differ(caplog):
+    def function(x):
+        return x
+
+    jitted = jit(function)
+    text = explained(caplog, jitted, ((np.float32(1),), {}), ((np.int32(1),), {}))
+    assert "at x, now i32[] and before f32[]" in text
+    jitted = jit(lambda x: x)
+    text = explained(caplog, jitted, ((np.float32(1),), {}), ((1.0,), {}))
+    assert "now f32[]{weak_type=True} and before f32[]{weak_type=False}" in text

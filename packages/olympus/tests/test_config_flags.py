@@ -177,7 +177,17 @@ except RuntimeError as error:
 def test_residuals_of_checkpoint(caplog) -> None:
     with flag("log_checkpoint_residuals", True), caplog.at_level(logging.WARNING):
         olympus.grad(olympus.checkpoint(lambda x: jnp.sin(jnp.sin(x))))(1.0)
-    assert "keeps for the backward pass:\n  float32[]" in caplog.text
+    assert "remat-decorated function saving inputs with shapes:\n  float32[]" in caplog.text
+
+
+def test_residuals_that_a_policy_keeps(caplog) -> None:
+    def policy(primitive, *_, **__):
+        return primitive.name == "cos"
+
+    with caplog.at_level(logging.DEBUG, "olympus._src.ad_checkpoint"):
+        olympus.grad(olympus.checkpoint(lambda x: jnp.sin(jnp.sin(x) * x), policy=policy))(1.0)
+    assert "saving inputs with shapes:\n  float32[]\nand saving these intermediates:" in caplog.text
+    assert "  float32[] from output of cos from " in caplog.text
 
 
 def test_the_compilers_rematerialization() -> None:

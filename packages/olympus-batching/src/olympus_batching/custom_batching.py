@@ -16,7 +16,7 @@ from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
-from olympus_ir.trees.pickled_functions import NamedFunction
+from olympus_ir.trees.pickled_functions import DecoratedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import get_aval
 
@@ -43,7 +43,7 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 
 
 @boundary_class
-class custom_vmap(NamedFunction):
+class custom_vmap(DecoratedFunction):
     """Function with a custom rule for `vmap`.
 
     The rule takes the number of examples, a list of booleans, and the arguments with batch

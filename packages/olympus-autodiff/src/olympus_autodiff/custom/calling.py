@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
-from olympus_ir.trees.pickled_functions import NamedFunction
+from olympus_ir.trees.pickled_functions import DecoratedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import aval_getters
 from olympus_ir.types.typed_scalars import typed, untyped_classes
+
+from ..zeros import aval_of
 
 __all__ = [
     "CustomRuleFunction",
@@ -29,12 +31,18 @@ R = TypeVar("R")
 
 
 class OutTree:
-    """The structure of a result, known once the function or its rule has been called."""
+    """The structure of a result, known once the function or its rule has been called.
 
-    __slots__ = ("known",)
+    Attributes:
+      known: the structure; None before the first call.
+      avals: the types of the leaves that the function returned; None if it was not called.
+    """
+
+    __slots__ = ("avals", "known")
 
     def __init__(self) -> None:
         self.known: Any = None
+        self.avals: Sequence[Any] | None = None
 
     def set(self, tree: Any) -> None:
         self.known = tree
@@ -44,6 +52,65 @@ class OutTree:
         if self.known is None:
             raise RuntimeError("the function has not been called yet")
         return self.known
+
+    def difference(self, tree: Any, results: Sequence[Any], function: str) -> Difference | None:
+        """Compares the results of a rule with those of the function, if it has been called.
+
+        Args:
+          tree: the structure of the rule's results.
+          results: their leaves.
+          function: the decorated function, as error messages name it.
+
+        Returns:
+          None if the structures, and the shapes and dtypes of the leaves, are the same.
+        """
+        if self.avals is None:
+            return None
+        avals = list(map(aval_of, results))
+        if tree != self.known:
+            same, what = "of the same container/pytree structure", "container/pytree structure"
+        elif any(map(_differ, avals, self.avals)):
+            same, what = "with leaves of the same shape/dtype", "shapes/dtypes of"
+        else:
+            return None
+        return Difference(
+            same,
+            f"output's first element had {what}:\n    {_types(tree, avals)}\nwhile the {function} "
+            f"had output {what}:\n    {_types(self.known, self.avals)}.",
+        )
+
+
+class Difference(NamedTuple):
+    """Difference between the result of a rule and the result of its function.
+
+    Attributes:
+      same: what the results should have in common.
+      found: the end of an error message, which shows both results.
+    """
+
+    same: str
+    found: str
+
+
+def _differ(aval: Any, expected: Any) -> bool:
+    # A rule may run on values of definite sizes after its function was traced for symbolic ones.
+    if not all(isinstance(size, int) for size in (*aval.shape, *expected.shape)):
+        return len(aval.shape) != len(expected.shape)
+    return aval.shape != expected.shape or aval.dtype != expected.dtype
+
+
+class _Shown:
+    """A leaf that prints as its type."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return self.aval.str_short()
+
+
+def _types(tree: Any, avals: Sequence[Any]) -> Any:
+    return pytrees.tree_unflatten(tree, list(map(_Shown, avals)))
 
 
 def name_of(fun: Any) -> str:
@@ -162,7 +229,7 @@ def non_differentiated(
     return tuple(sorted(numbers))
 
 
-class CustomRuleFunction(NamedFunction, Generic[P, R]):
+class CustomRuleFunction(DecoratedFunction, Generic[P, R]):
     """Base of functions with custom derivative rules.
 
     Args:

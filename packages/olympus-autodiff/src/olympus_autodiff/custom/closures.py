@@ -184,8 +184,9 @@ class _Converted(NamedFunction):
         converted = sum(value is None for value in self.kept)
         if len(args) != self.count + converted:
             raise TypeError(
-                f"the converted function takes {self.count} arguments and {converted} values that "
-                f"it closed over, got {len(args)}"
+                "The inputs to the closure produced by closure_convert must be its "
+                f"{self.count} arguments followed by the {converted} values that it closed over, "
+                f"got {len(args)} inputs"
             )
         values = [next(given) if value is None else value for value in self.kept]
         return self.closure(values, *args[: self.count])

@@ -171,6 +171,7 @@ class FlatCall:
         args = self.arguments(leaves)
         results, tree = pytrees.tree_flatten(self._fun(*args))
         self._out_tree.set(tree)
+        self._out_tree.avals = list(map(aval_of, results))
         return results
 
     # Traces of other libraries call the function as ``call_wrapped``.
@@ -213,16 +214,19 @@ class FlatJvp:
             )
         results, tree = pytrees.tree_flatten(pair[0])
         result_tangents, tangent_tree = pytrees.tree_flatten(pair[1])
+        name = name_of(self._function)
+        function = f"custom_jvp-decorated function {name}"
+        if (difference := self._out_tree.difference(tree, results, function)) is not None:
+            raise TypeError(
+                f"{self._described()} must produce a pair (list or tuple of length two) where the "
+                "first element represents the primal output (equal in value to the output of the "
+                f"{function}, and in particular {difference.same}), but instead the JVP rule "
+                f"{difference.found}"
+            )
         if tree != tangent_tree:
             raise TypeError(
                 f"{self._described()} must produce primal and tangent outputs with equal container "
                 f"(pytree) structures, but got {tree} and {tangent_tree} respectively."
-            )
-        known = self._out_tree.known
-        if known is not None and known != tree:
-            raise TypeError(
-                f"{self._described()} must produce a pair whose first part has the structure that "
-                f"the function returns, {known}, but got {tree}."
             )
         self._out_tree.set(tree)
         for result, tangent in zip(results, result_tangents, strict=True):

@@ -256,15 +256,15 @@ class FlatForward:
             half = len(leaves) // 2
             leaves = tuple(map(CustomVJPPrimal, leaves[:half], leaves[half:]))
         pair = function.fwd(*self._flat_fun.arguments(leaves))  # type: ignore[misc]
-        name = name_of(function)
+        decorated = f"custom_vjp-decorated function {name_of(function)}"
+        wanted = (
+            f"Custom VJP fwd rule {self.__name__} for function {name_of(function)} must produce a "
+            "pair (list or tuple of length two) where the first element represents the primal "
+            f"output (equal to the output of the {decorated}) and the second element represents "
+            "residuals (i.e. values stored from the forward pass for use on the backward pass), "
+        )
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(
-                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair "
-                "(list or tuple of length two) where the first element represents the primal "
-                f"output (equal to that of the custom_vjp-decorated function {name}) and the "
-                "second element represents residuals (i.e. values stored from the forward pass for "
-                f"use on the backward pass), but it produced {pair!r}."
-            )
+            raise TypeError(f"{wanted}but instead the fwd rule returned {pair!r}.")
         results, tree = pytrees.tree_flatten(pair[0])
         residuals, residual_tree = pytrees.tree_flatten(pair[1])
         for result in results:
@@ -274,13 +274,8 @@ class FlatForward:
                     f"of type {aval.str_short()}, but mutable array references cannot be returned "
                     "there: return what it holds, `ref[...]`, or return it among the residuals."
                 )
-        known = self._out_tree.known
-        if known is not None and known != tree:
-            raise TypeError(
-                f"Custom VJP fwd rule {self.__name__} for function {name} must produce a pair "
-                f"whose first element has the structure that {name} returns, {known}, but got "
-                f"{tree}."
-            )
+        if (difference := self._out_tree.difference(tree, results, decorated)) is not None:
+            raise TypeError(f"{wanted}but instead the fwd rule {difference.found}")
         self._out_tree.set(tree)
         self._residual_tree.set(residual_tree)
         return [*map(typed, residuals), *results]

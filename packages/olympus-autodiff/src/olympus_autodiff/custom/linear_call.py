@@ -197,8 +197,8 @@ def linear_call(
         leaves, tree = pytrees.tree_flatten(fun_transpose(given, cotangents))
         if tree != linear_tree:
             raise TypeError(
-                "linear_call: the transpose must return the structure of the linear arguments, "
-                f"{linear_tree}, but returned {tree}"
+                "linear_call: transpose output pytree structure must match that of the linear "
+                f"arguments, {linear_tree}, but got {tree}"
             )
         return leaves
 

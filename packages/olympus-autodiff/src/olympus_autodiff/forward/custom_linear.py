@@ -8,14 +8,20 @@ The tangents are recorded as one application of this primitive, which can be tra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from olympus_ir.diagnostics.source_info import function_name
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.print_rules import Parameters, printing_rules
 from olympus_ir.types.avals import AbstractValue
 
 from ..tables import jvp_rules, transpose_rules
 from ..zeros import SymbolicZero, Zero, as_result
+
+if TYPE_CHECKING:
+    from olympus_ir.programs.olympuspr import Equation
+    from olympus_ir.programs.printer import Printer
 
 __all__ = ["custom_lin_p", "forward_mode_error"]
 
@@ -34,6 +40,17 @@ def _custom_lin_types(
     *avals: AbstractValue, out_avals: Sequence[AbstractValue], **params: Any
 ) -> Sequence[AbstractValue]:
     return out_avals
+
+
+@printing_rules.define(custom_lin_p)
+def _custom_lin_parameters(equation: Equation, printer: Printer) -> Parameters:
+    params = equation.params
+    return [
+        ("bwd", function_name(params["bwd"])),
+        ("in_zeros", list(params["in_zeros"])),
+        ("num_res", params["num_res"]),
+        ("symbolic_zeros", params["symbolic_zeros"]),
+    ]
 
 
 def forward_mode_error() -> TypeError:

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
 from olympus_ir.programs.dead_code import dce_closed
@@ -322,8 +324,8 @@ def checkpoint_linearization(
         collector.lift,
     )
     frontier, recomputed, forward_equations = recomputation(staged, collector.sources, policy)
-    if log_checkpoint_residuals.value:
-        _log_residuals(closed, staged, frontier)
+    if log_checkpoint_residuals.value or "logging" in sys.modules:
+        _log_residuals(staged, frontier)
 
     # The linear equations have variables of their own for residuals. Replace these by the variables
     # of the recomputed equations.
@@ -367,15 +369,23 @@ def checkpoint_linearization(
     return CheckpointPlan(forward, linear, recording.nonzero_out, places)
 
 
-def _log_residuals(closed: ClosedOlympuspr, staged: Any, frontier: Sequence[Var]) -> None:
+def _log_residuals(staged: Any, frontier: Sequence[Var]) -> None:
     """Logs the values that a checkpointed function saves for the backward pass."""
-    inputs = set(staged.invars)
-    lines = [
-        f"  {var.aval.str_short()}{'' if var in inputs else ' (computed by it)'}"
+    level = logging.WARNING if log_checkpoint_residuals.value else logging.DEBUG
+    logger = logging.getLogger(logger_name("ad_checkpoint"))
+    if not logger.isEnabledFor(level):
+        return
+    made = {var: equation for equation in staged.equations for var in equation.outvars}
+    inputs = [f"  {var.aval.str_short()}" for var in frontier if var not in made]
+    computed = [
+        f"  {var.aval.str_short()} from output of {made[var].primitive.name} from "
+        f"{summarize(made[var].source_info)}"
         for var in frontier
+        if var in made
     ]
-    logging.getLogger(logger_name("ad_checkpoint")).warning(
-        "the checkpointed function %s keeps for the backward pass:\n%s",
-        closed.debug_info.func_src_info,
-        "\n".join(lines) or "  nothing",
-    )
+    parts = []
+    if inputs:
+        parts.append("\n".join(["saving inputs with shapes:", *inputs]))
+    if computed:
+        parts.append("\n".join(["saving these intermediates:", *computed]))
+    logger.log(level, "remat-decorated function %s", "\nand ".join(parts) or "saving nothing")

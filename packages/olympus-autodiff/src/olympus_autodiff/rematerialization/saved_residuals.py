@@ -46,12 +46,10 @@ def saved_residuals(
     info = debug_info_of_tree("saved_residuals", fun, tree)
     olympuspr, _ = trace_to_olympuspr(residuals, [aval_of(leaf) for leaf in leaves], info)
     names = info.arg_names or ()
-    origins: dict[Any, str] = {}
+    origins: dict[Any, str] = dict.fromkeys(olympuspr.constvars, "from a constant")
     for place, var in enumerate(olympuspr.invars):
         name = names[place] if place < len(names) else f"number {place}"
         origins[var] = f"from the argument {name}"
-    for var in olympuspr.constvars:
-        origins[var] = "from a constant"
     for equation in olympuspr.eqns:
         line = summarize(equation.source_info)
         what = f"output of {equation.primitive.name}"

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .. import lax
 from ..diagnostics.source_info import function_name
 from ..lax.composites import composite_p
@@ -13,6 +15,8 @@ from ..programs.checker import Misfit, check_types, checking_rules
 from ..programs.dead_code import chosen, dce_closed, dead_code_rules, reduced_equation
 from ..programs.olympuspr import Equation, close_olympuspr
 from ..programs.print_rules import Parameters, printing_rules
+from ..types import dtypes
+from ..types.avals import AbstractValue
 
 if TYPE_CHECKING:
     from ..programs.printer import Printer
@@ -100,10 +104,100 @@ def _optimization_barrier(
     return reduced_equation(equation, used_results, used_results, equation.params, equation.effects)
 
 
-for _primitive in (lax.custom_jvp_call_p, lax.custom_vjp_call_p):
-    dead_code_rules.exempt(
-        _primitive, reason="its derivative rule takes all operands and gives all results"
-    )
+@dead_code_rules.define(lax.custom_jvp_call_p)
+def _custom_jvp_call(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    jvp = _ChosenResults(equation.params["jvp_jaxpr_fun"], used_results * 2)
+    return _reduced_custom_call(equation, used_results, {"jvp_jaxpr_fun": jvp})
+
+
+@dead_code_rules.define(lax.custom_vjp_call_p)
+def _custom_vjp_call(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
+    params = equation.params
+    if params["symbolic_zeros"]:  # the rule may ask which cotangents are zero
+        return equation, [True] * len(equation.invars)
+    changed = {
+        "fwd_jaxpr_thunk": _ChosenResults(params["fwd_jaxpr_thunk"], used_results),
+        "bwd": _GivenCotangents(params["bwd"], used_results, params["call_jaxpr"].out_avals),
+    }
+    return _reduced_custom_call(equation, used_results, changed)
+
+
+def _reduced_custom_call(
+    equation: Equation, used_results: list[bool], changed: dict[str, Any]
+) -> tuple[Equation, list[bool]]:
+    """Returns a call of the used results. The derivative rule still takes all operands."""
+    used = [True] * len(equation.invars)
+    if all(used_results):
+        return equation, used
+    program, _ = dce_closed(equation.params["call_jaxpr"], used_results, instantiate=True)
+    params = {**equation.params, **changed, "call_jaxpr": program}
+    return reduced_equation(equation, used, used_results, params, program.effects)
+
+
+class _ChosenResults:
+    """A derivative rule that leaves out results that are not used.
+
+    Args:
+      rule: a function of flat values.
+      kept: for each of the last results of the rule, whether it is returned. The results before
+        them are all returned.
+    """
+
+    __slots__ = ("kept", "rule")
+
+    def __init__(self, rule: Callable[..., Sequence[Any]], kept: Sequence[bool]) -> None:
+        self.rule = rule
+        self.kept = kept
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.rule)
+
+    def __call__(self, *values: Any) -> list[Any]:
+        results = self.rule(*values)
+        first = len(results) - len(self.kept)
+        return [*results[:first], *chosen(results[first:], self.kept)]
+
+
+class _GivenCotangents:
+    """A backward pass that is given the cotangents of the used results only.
+
+    Args:
+      bwd: the backward pass, a function of flat residuals and cotangents.
+      used: for each result, whether its cotangent is given; the cotangents of the others are zero.
+      out_avals: the types of the results.
+    """
+
+    __slots__ = ("bwd", "out_avals", "used")
+
+    def __init__(
+        self,
+        bwd: Callable[..., Sequence[Any]],
+        used: Sequence[bool],
+        out_avals: Sequence[AbstractValue],
+    ) -> None:
+        self.bwd = bwd
+        self.used = used
+        self.out_avals = out_avals
+
+    @property
+    def __name__(self) -> str:
+        return function_name(self.bwd)
+
+    def __call__(self, *values: Any) -> Sequence[Any]:
+        first = len(values) - sum(self.used)
+        given = iter(values[first:])
+        cotangents = [
+            next(given) if used else _zeros(aval.to_tangent_aval())
+            for used, aval in zip(self.used, self.out_avals, strict=True)
+        ]
+        return self.bwd(*values[:first], *cotangents)
+
+
+def _zeros(aval: Any) -> Any:
+    if aval.dtype == dtypes.float0:
+        return np.zeros(aval.shape, dtypes.float0)
+    return lax.full(aval.shape, 0, aval.dtype)
 
 
 # ---- printing ----

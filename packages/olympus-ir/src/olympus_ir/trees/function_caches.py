@@ -97,6 +97,12 @@ def keep(entries: dict[Any, Any], key: Any, value: Any, most: int) -> None:
 _caches: list[FunctionCache] = []
 
 
+def forget_function(fun: Any) -> None:
+    """Drops all values derived from one function from all caches."""
+    for cache in _caches:
+        cache.of(fun).clear()
+
+
 def clear_function_caches() -> None:
     """Clears all caches of values derived from functions, such as traced programs."""
     for cache in _caches:

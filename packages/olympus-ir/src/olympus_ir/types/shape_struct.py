@@ -68,7 +68,8 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         if not hasattr(shape, "__iter__"):
             raise TypeError(
-                f"ShapeDtypeStruct: `shape` must be a sequence of integers, got {shape!r}"
+                f"ShapeDtypeStruct: `shape` must be a sequence of integers, got {shape!r}: "
+                f"{type(shape).__name__!r} object is not iterable"
             )
         set_field = object.__setattr__
         set_field(self, "shape", tuple(shape))

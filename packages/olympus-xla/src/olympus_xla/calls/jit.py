@@ -25,7 +25,7 @@ from olympus_ir.settings.config_flags import tiers as tiers_by_default
 from olympus_ir.settings.sentinels import NOT_GIVEN, NotGiven
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
-from olympus_ir.trees.function_caches import clear_function_caches
+from olympus_ir.trees.function_caches import clear_function_caches, forget_function
 from olympus_ir.trees.pickled_functions import name_in_module
 from olympus_ir.types import known_types
 from olympus_ir.types.annotations import PyTree
@@ -233,6 +233,8 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
                 setattr(jitted, name, getattr(fun, name))
             except (AttributeError, TypeError):
                 pass
+    own = getattr(fun, "__dict__", {})
+    vars(jitted).update({name: own[name] for name in own if not name.startswith("_olympus_")})
     jitted.__wrapped__ = fun
     jitted._olympus_options = options
     return jitted
@@ -408,8 +410,10 @@ def _wait(self: Any) -> None:
 
 
 def _clear_cache(self: Any) -> None:
-    """Drops the compiled forms of the function."""
+    """Drops the traced and compiled forms of the function."""
     self._clear_cache()
+    if (fun := getattr(self, "__wrapped__", None)) is not None:  # eager operations have none
+        forget_function(fun)
 
 
 def _reduce(self: Any, protocol: Any) -> Any:

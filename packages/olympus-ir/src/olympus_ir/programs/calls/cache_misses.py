@@ -82,11 +82,18 @@ def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]
     names = info.arg_names or [f"argument {position}" for position in range(len(new_avals))]
     for name, now, before in zip(names, new_avals, old_avals, strict=False):
         if now != before:
-            parts.append(f"  * at {name}, now {_shown(now)} and before {_shown(before)}")
+            parts.append(f"  * at {name}, {_types(now, before)}")
     if parts:
         return 3, len(parts), "\n".join(["different input types:", *parts])
     return 4, 0, "the functions are compiled with different options"
 
 
-def _shown(aval: Any) -> str:
-    return f"{aval.str_short(True)}{{weak_type={getattr(aval, 'weak_type', False)}}}"
+def _types(now: Any, before: Any) -> str:
+    """Describes two types; weak types are shown where only they differ."""
+    shown = [aval.str_short(True) for aval in (now, before)]
+    if shown[0] == shown[1]:
+        shown = [
+            f"{text}{{weak_type={getattr(aval, 'weak_type', False)}}}"
+            for text, aval in zip(shown, (now, before), strict=True)
+        ]
+    return f"now {shown[0]} and before {shown[1]}"
