@@ -339,7 +339,7 @@ def test_axes_without_elements():
     assert x.at[np.array([0, 1])].set(1.0).shape == (0, 3)
     with pytest.raises(IndexError, match="out of bounds"):
         _ = x[np.array([0])]
-    with pytest.raises(IndexError, match="non-empty take"):
+    with pytest.raises(IndexError, match="non-empty jnp.take"):
         jnp.take(x, np.array([0]), axis=0)
     result = jnp.take_along_axis(x, np.zeros((1, 3), np.int32), 0)
     np.testing.assert_array_equal(result, np.full((1, 3), np.nan))

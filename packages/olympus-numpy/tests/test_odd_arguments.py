@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -426,3 +427,92 @@ def test_headers_that_claim_too_much(tmp_path):
 def test_where_takes_one_array_or_three():
     with pytest.raises(TypeError, match="condition alone, or all of"):
         jnp.where(jnp.array([True]), 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: jnp.tensordot(np.ones((3, 2)), np.ones(2), axes=("bad", "axes")),
+            TypeError,
+            "both axes lists to be either ints, tuples or lists, got bad and axes",
+        ),
+        (lambda: jnp.hypot(1j, 1.0), ValueError, "jnp.hypot is not well defined for complex"),
+        (lambda: jnp.pad(np.ones(3), 1, None), NotImplementedError, "padding mode 'None' for"),
+        (
+            lambda: jnp.interp(0.0, np.arange(3.0), np.arange(3.0), right="far"),
+            ValueError,
+            "value of `right` is 'extrapolate', but got: 'far'",
+        ),
+        (lambda: jnp.trace(np.ones((2, 3, 2)), axis1=1, axis2=-2), ValueError, "can not be same"),
+        (lambda: jnp.rot90(np.ones(2)), ValueError, r"of shape \(2,\), which has ndim 1"),
+        (
+            lambda: jnp.broadcast_to(np.ones((3, 4, 5)), (4, 5)),
+            ValueError,
+            "Cannot broadcast to shape with fewer dimensions",
+        ),
+        (
+            lambda: jnp.permute_dims(np.ones((2, 3)), (0, 1, 2)),
+            TypeError,
+            "isn't a permutation of operand dimensions",
+        ),
+        (lambda: jnp.select([True, False], [1]), ValueError, "length equal to choicelist"),
+        (lambda: jnp.stack(np.float32(1)), TypeError, "takes a sequence of arrays"),
+        (lambda: jnp.arange(3, dtype=bool), TypeError, "arange has no numbers of dtype bool"),
+        (
+            lambda: jnp.compress(np.array([True]), np.ones((2, 3)), axis=0, size=3),
+            ValueError,
+            "not greater than the size of the array axis; got size=3",
+        ),
+        (lambda: jnp.complex64(1j).view("int8"), ValueError, "array without dimensions"),
+    ],
+)
+def test_what_errors_of_wrong_arguments_name(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_traced_places_to_split_at_are_named():
+    with pytest.raises(TypeError, match="Abstract tracer value encountered where concrete"):
+        jit(lambda place: jnp.split(np.zeros((12, 2)), [2, place]))(2)
+
+
+@pytest.mark.parametrize("directive", ["r", "c"])
+@pytest.mark.parametrize("name", ["r_", "c_"])
+def test_matrices_of_joined_vectors(name, directive):
+    key = (directive, [1, 2, 3], [4, 5, 6])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        expected = np.asarray(getattr(np, name)[key])
+    np.testing.assert_array_equal(getattr(jnp, name)[key], expected)
+
+
+@pytest.mark.parametrize("k", [2**100, -(2**100)])
+def test_diagonals_far_away(k):
+    np.testing.assert_array_equal(jnp.eye(2, 3, k), np.zeros((2, 3)))
+    np.testing.assert_array_equal(jnp.tri(2, 3, k), np.full((2, 3), k > 0))
+
+
+def test_powers_of_several_bases():
+    start, stop, base = 0.0, np.ones(2, np.float32), np.array([2.0, 3.0], np.float32)
+    expected = np.logspace(start, stop, 3, base=base)
+    np.testing.assert_allclose(jnp.logspace(start, stop, 3, base=base), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("num", [0, 1])
+def test_the_distance_of_fewer_than_two_numbers_is_a_scalar(num):
+    _, step = jnp.linspace(0.0, np.ones((2, 2)), num, retstep=True)
+    assert step.shape == ()
+    assert np.isnan(step)
+
+
+@pytest.mark.parametrize("mode", ["linear_ramp", "maximum", "mean", "median", "minimum", "empty"])
+def test_weakly_typed_arrays_stay_so_when_padded(mode):
+    assert jnp.pad(jnp.array(1.0)[None], 2, mode).weak_type
+    assert not jnp.pad(jnp.ones(1), 2, mode).weak_type
+
+
+def test_compressed_numpy_arrays_are_filled():
+    rows = np.arange(6).reshape(2, 3)
+    result = jnp.compress(np.array([False, True]), rows, axis=0, size=2, fill_value=7)
+    np.testing.assert_array_equal(result, [[3, 4, 5], [7, 7, 7]])

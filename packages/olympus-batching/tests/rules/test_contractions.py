@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.programs.make import make_olympuspr
 
 CASES = [
     ((3, 4), (4, 5), (((1,), (0,)), ((), ()))),
@@ -22,3 +24,10 @@ def test_dot_general(check, lhs, rhs, numbers):
     x = generator.normal(size=lhs).astype(np.float32)
     y = generator.normal(size=rhs).astype(np.float32)
     check(lambda x, y: lax.dot_general(x, y, numbers), x, y, rtol=1e-4)
+
+
+def test_products_with_python_numbers():
+    numbers = (((), ()), ((), ()))
+    params = make_olympuspr(lambda x, y: lax.dot_general(x, y, numbers))(1.0, 1.0).eqns[0].params
+    product = vmap(lambda x: lax.dot_general_p.bind(2.0, x, **params))
+    np.testing.assert_array_equal(product(np.arange(3, dtype=np.float32)), [0, 2, 4])

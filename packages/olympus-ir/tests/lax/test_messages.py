@@ -282,3 +282,44 @@ def test_reduce_refuses_closed_over_tracers():
 def test_parameters_must_be_hashable():
     with pytest.raises(TypeError, match="parameter `axes` of `reduce_sum` must be hashable"):
         make_olympuspr(lambda x: lax.reduce_sum_p.bind(x, axes=[0], out_sharding=None))(X)
+
+
+@pytest.mark.parametrize(
+    ("fun", "error", "message"),
+    [
+        (
+            lambda: lax.select_n(True, 1.0, 2.0, 3.0),
+            TypeError,
+            "select with boolean `which` cannot",
+        ),
+        (lambda: lax.rev(V, (1,)), TypeError, "must all be less than operand ndim, got dimensions"),
+        (lambda: lax.sort([]), TypeError, "Sort requires at least one operand"),
+        (lambda: lax.batch_matmul(V, X), ValueError, "must be at least 2D"),
+        (lambda: lax.batch_matmul(X[None], X), ValueError, "must have same ndim"),
+        (
+            lambda: lax.dynamic_slice(V, (0,), (9,)),
+            TypeError,
+            "slice_sizes must be less than or equal to operand shape",
+        ),
+        (lambda: lax.convert_element_type(1j, np.float32), TypeError, "convert its real part"),
+        (
+            lambda: lax.ragged_all_to_all(X, X, V, I, I, I, axis_name="i"),
+            ValueError,
+            "ragged_all_to_all input_offsets must be integer type",
+        ),
+    ],
+)
+def test_words_that_programs_match(fun, error, message):
+    with pytest.raises(error, match=message):
+        fun()
+
+
+def test_casts_of_complex_arrays_warn():
+    with pytest.warns(np.exceptions.ComplexWarning, match="discards the imaginary part"):
+        lax.convert_element_type(np.ones(2, np.complex64), np.float32)
+
+
+def test_shapes_as_values_are_known():
+    result = lax.shape_as_value((2, 3))
+    assert type(result) is np.ndarray
+    assert result.tolist() == [2, 3]

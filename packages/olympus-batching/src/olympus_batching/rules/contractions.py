@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from olympus_ir import lax
 
 from ..tables import all_shifted, batched_sharding, batching_rules, materialize
@@ -35,7 +37,7 @@ def _dot_general(
     else:
         assert rhs_dim is not None
         used = (*rhs_contract, *rhs_batch)
-        lhs_free = lhs.ndim - count - len(lhs_contract)
+        lhs_free = np.ndim(lhs) - count - len(lhs_contract)
         out_dim = count + lhs_free + rhs_dim - sum([dim < rhs_dim for dim in used])
     if params["out_sharding"] is not None:
         params["out_sharding"] = batched_sharding(params["out_sharding"], out_dim)

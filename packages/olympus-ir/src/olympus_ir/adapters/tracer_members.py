@@ -23,9 +23,9 @@ else:
 __all__: list[str] = []
 
 
-def _refusing(name: str) -> Callable[..., NoReturn]:
+def _refusing(what: str) -> Callable[..., NoReturn]:
     def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
-        raise needs_a_value(f"{name} was asked of", "the array itself")(self)
+        raise needs_a_value(what, "the array itself")(self)
 
     return method
 
@@ -43,7 +43,7 @@ for _name in (
     "tolist",
     "unsafe_buffer_pointer",
 ):
-    setattr(Tracer, _name, _refusing(f"{_name}()"))
+    setattr(Tracer, _name, _refusing(f"The {_name}() method was called on"))
 for _name in (
     "addressable_shards",
     "committed",
@@ -52,7 +52,7 @@ for _name in (
     "is_fully_replicated",
     "traceback",
 ):
-    setattr(Tracer, _name, property(_refusing(_name)))
+    setattr(Tracer, _name, property(_refusing(f"The {_name} attribute was asked of")))
 
 
 def _unknown_place(name: str) -> property:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     version = operator.index(version)
 
     @api_boundary
+    @functools.wraps(decomposition)
     def of_arguments(*args: Any, **attributes: Any) -> Any:
         if any(isinstance(value, Tracer) for value in pytrees.tree_leaves(attributes)):
             raise UnexpectedTracerError(

@@ -325,10 +325,13 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     """
     lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
     ndim = len(lhs_shape)
-    if ndim < 2 or len(rhs_shape) != ndim:
-        raise ValueError(
-            "Arguments to batch_matmul must have equal ranks of at least 2, got shapes "
-            f"{lhs_shape} and {rhs_shape}"
-        )
+    for asked, is_so in (
+        ("be at least 2D", min(ndim, len(rhs_shape)) >= 2),
+        ("have same ndim", ndim == len(rhs_shape)),
+    ):
+        if not is_so:
+            raise ValueError(
+                f"Arguments to batch_matmul must {asked}, got shapes {lhs_shape} and {rhs_shape}"
+            )
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision=precision)

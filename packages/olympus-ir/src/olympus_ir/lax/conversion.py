@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._jaxlib import Sharding
+from ..diagnostics.user_warnings import warn_user
 from ..programs.expansion import expansion_rules
 from ..programs.jit import number_rules
 from ..programs.primitives import instruction
@@ -162,10 +163,26 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       Array(2, dtype=int32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "convert_element_type")
+    if isinstance(operand, complex) and not dtypes.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"convert_element_type: the complex number {operand} has no value of dtype "
+            f"{dtypes.name_of(dtype)}; convert its real part"
+        )
+    if _loses_imaginary_part(operand, dtype):
+        warn_user(
+            "Casting complex values to real discards the imaginary part",
+            np.exceptions.ComplexWarning,
+        )
     try:
         return as_array(convert_dtype(operand, dtype))
     except OverflowError:
         return as_array(convert_dtype(in_64_bits(operand), dtype))
+
+
+def _loses_imaginary_part(operand: Any, dtype: np.dtype) -> bool:
+    if isinstance(operand, np.generic):
+        return False  # Its conversion on the host warns.
+    return getattr(getattr(operand, "dtype", None), "kind", "") == "c" and dtype.kind not in "cb"
 
 
 def in_64_bits(number: Any) -> np.ndarray:

@@ -25,7 +25,7 @@ from .extended import to_edtype
 from .families import Number, check_dtype
 from .named_axes import varying_like
 from .transfer import device_put
-from .values import Array, ArrayLike, array_aval, as_array, dtype_of, shape_of
+from .values import Array, ArrayLike, array_aval, dtype_of, shape_of
 
 __all__ = [
     "broadcasted_iota",
@@ -294,18 +294,18 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: ShardingLike 
     return full(shape, 0, dtype, sharding=out_sharding)
 
 
-def shape_as_value(shape: Sequence[int]) -> Array:
-    """Returns a shape as an array of integers.
+def shape_as_value(shape: Sequence[int]) -> np.ndarray:
+    """Returns a shape as an array of integers, whose values are known.
 
     Args:
       shape: a tuple of integers or symbolic dimensions.
 
     Returns:
-      A vector of integers.
+      A NumPy vector of integers.
 
     Example:
       >>> from olympus_ir import lax
       >>> lax.shape_as_value((2, 3))
-      Array([2, 3], dtype=int32)
+      array([2, 3], dtype=int32)
     """
-    return as_array(np.asarray(canonicalize_shape(shape), np.int32))
+    return np.asarray(canonicalize_shape(shape), np.int32)

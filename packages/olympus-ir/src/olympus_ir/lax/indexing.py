@@ -248,10 +248,15 @@ def _dynamic_slice_shape(
             "dynamic_slice slice_sizes must have length equal to the number of dimensions of the "
             f"operand, got slice_sizes {slice_sizes} for operand shape {operand.shape}."
         )
-    if not all(0 <= size <= full for size, full in zip(slice_sizes, operand.shape, strict=True)):
+    if not all(size <= full for size, full in zip(slice_sizes, operand.shape, strict=True)):
         raise ShapeError(
-            "slice slice_sizes must be nonnegative and less than or equal to operand shape, got "
-            f"slice_sizes {slice_sizes} for operand shape {operand.shape}."
+            "slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
+            f"{slice_sizes} for operand shape {operand.shape}."
+        )
+    if not all(size >= 0 for size in slice_sizes):
+        raise ShapeError(
+            "slice slice_sizes must be greater than or equal to zero, got slice_sizes "
+            f"{slice_sizes}."
         )
     _check_start_indices("dynamic_slice", operand, start_indices)
     varying = operand.vma.union(*(index.vma for index in start_indices))

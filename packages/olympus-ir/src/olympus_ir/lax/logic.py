@@ -116,8 +116,8 @@ def _select_n_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if dtypes.issubdtype(which.dtype, np.bool_):
         if cases[2:]:
             raise TypeError(
-                f"select_n with boolean `which` cannot have > 2 cases, got {len(cases)}; use "
-                "integers to choose among more."
+                "select with boolean `which` cannot have > 2 cases. Use integers to choose among "
+                f"more, got {len(cases)} cases."
             )
     elif not dtypes.issubdtype(which.dtype, np.integer):
         raise TypeError(

@@ -50,6 +50,18 @@ def _ragged_all_to_all_type(
     return operands[1], named_effects(axis_name)
 
 
+def _check_descriptions(*descriptions: Any) -> None:
+    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
+        if not dtypes.issubdtype(aval.dtype, np.integer):
+            raise ValueError(f"ragged_all_to_all {name} must be integer type.")
+    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
+        if aval.ndim != 1 or aval.shape[0] < 1:
+            raise ValueError(
+                f"ragged_all_to_all {name} must be rank 1 with positive dimension size, but got "
+                f"shape {aval.shape}"
+            )
+
+
 def _check(
     operand: ShapedArray,
     output: ShapedArray,
@@ -57,17 +69,7 @@ def _check(
     axis_name: tuple,
     size: int,
 ) -> None:
-    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
-        if not dtypes.issubdtype(aval.dtype, np.integer):
-            raise ValueError(
-                f"ragged_all_to_all {name} must be integer type, got {aval.str_short(True)}"
-            )
-    for name, aval in zip(_DESCRIPTIONS, descriptions, strict=True):
-        if aval.ndim != 1 or aval.shape[0] < 1:
-            raise ValueError(
-                f"ragged_all_to_all {name} must be rank 1 with positive dimension size, but got "
-                f"shape {aval.shape}"
-            )
+    _check_descriptions(*descriptions)
     counts = [aval.shape[0] for aval in descriptions]
     if len(set(counts)) > 1 or counts[0] % size:
         raise ValueError(
@@ -135,6 +137,7 @@ def ragged_all_to_all(
       ...     )[0].out_avals
       [ShapedArray(float32[3,2])]
     """
+    _check_descriptions(*map(get_aval, (input_offsets, send_sizes, output_offsets, recv_sizes)))
     names = axis_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
     for name in names:

@@ -264,8 +264,8 @@ def _rev_shape(operand: ShapedArray, *, dimensions: tuple) -> ShapedArray:
         raise ShapeError(f"rev dimensions must be unique, got {dimensions}.")
     if not all(0 <= dimension < operand.ndim for dimension in dimensions):
         raise ShapeError(
-            "rev dimensions must be nonnegative and less than operand ndim, got dimensions "
-            f"{dimensions} for operand ndim {operand.ndim}."
+            f"rev dimensions must all be less than operand ndim, got dimensions {dimensions} for "
+            f"operand ndim {operand.ndim}; none may be negative."
         )
     return operand
 

@@ -78,7 +78,7 @@ def sort(
     """
     if isinstance(operand, Sequence):
         if len(operand) == 0:
-            raise TypeError("sort requires at least one operand, got an empty sequence")
+            raise TypeError("Sort requires at least one operand, got an empty sequence")
         if not 1 <= num_keys <= len(operand):
             raise ValueError(
                 f"num_keys={num_keys} must be between 1 and len(operand)={len(operand)}"

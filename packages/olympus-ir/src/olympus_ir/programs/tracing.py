@@ -511,7 +511,9 @@ class Tracer(ArrayBase):
 
 def needs_a_value(what: str, instead: str) -> Callable[[Tracer], Exception]:
     return lambda tracer: ConcretizationTypeError(
-        tracer, f"{what} a traced array, whose value is not known; try using {instead} instead."
+        tracer,
+        f"{what} traced array with shape {tracer.aval.str_short()}, whose value is not known; "
+        f"try using {instead} instead.",
     )
 
 

@@ -132,6 +132,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
              [1, 3]], dtype=int32)
     """
     check_arraylike("rot90", m)
+    if np.ndim(m) < 2:
+        raise ValueError(
+            "rot90 requires its first argument to have ndim at least two, but got first argument "
+            f"of shape {np.shape(m)}, which has ndim {np.ndim(m)}"
+        )
     return _rot90(m, operator.index(k), axes_tuple(axes))
 
 

@@ -169,6 +169,8 @@ def stack(
     """
     if out is not None:
         refuse_out("stack")
+    if isinstance(arrays, np.ndarray | Array) and arrays.ndim == 0:
+        raise TypeError("stack takes a sequence of arrays, got an array of no dimensions")
     arrays = _sequence("stack", arrays)
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "stack")
@@ -452,6 +454,8 @@ def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
         places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
     cuts = [0]
     for place in places:
+        if isinstance(place, Tracer):
+            place = concrete_or_error(int, place, f"in olympus.numpy.{name} argument 1")
         place = as_size(place)
         cuts.append(min_dim(max_dim(place + size if place < 0 else place, 0), size))
     cuts.append(size)

@@ -139,7 +139,7 @@ def select(
     """
     if len(condlist) != len(choicelist):
         raise ValueError(
-            "select: condlist must have the same length as choicelist, got "
+            "select: condlist must have length equal to choicelist, got "
             f"{len(condlist)} and {len(choicelist)}"
         )
     if len(condlist) == 0:

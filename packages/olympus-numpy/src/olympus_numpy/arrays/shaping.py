@@ -276,12 +276,12 @@ def transposed(a: Any, axes: tuple[int, ...] | None = None) -> Any:
     if axes is None:
         order = tuple(reversed(range(a.ndim)))
     else:
-        order = tuple(canonical_axis(axis, a.ndim) for axis in axes)
-        if len(order) != a.ndim:
+        if len(axes) != a.ndim:
             raise TypeError(
                 "transpose permutation isn't a permutation of operand dimensions, got permutation "
-                f"{order} for an array of shape {a.shape}"
+                f"{axes} for operand shape {a.shape}."
             )
+        order = tuple(canonical_axis(axis, a.ndim) for axis in axes)
     return as_array(lax.transpose(a, order))
 
 
@@ -641,7 +641,11 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     check_arraylike("broadcast_to", array)
     array = ensure_array(array)
     own = array.shape
-    if len(own) > len(shape) or any(
+    if len(own) > len(shape):
+        raise ValueError(
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={own} shape={shape}"
+        )
+    if any(
         size not in (1, target)
         for size, target in zip(reversed(own), reversed(shape), strict=False)
     ):

@@ -342,8 +342,8 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     x1, x2, dtype = promote_args_inexact.pair("hypot", x1, x2)
     if dtypes.issubdtype(dtype, np.complexfloating):
         raise ValueError(
-            "olympus.numpy.hypot is not well defined for complex-valued inputs. For such inputs, "
-            "consider using `abs(x)` to get the absolute value."
+            "jnp.hypot is not well defined for complex-valued inputs. For such inputs, consider "
+            "using `abs(x)` to get the absolute value."
         )
     zero, one, infinity = (scalar_like(value, x1) for value in (0, 1, np.inf))
     x1, x2 = lax.abs(x1), lax.abs(x2)

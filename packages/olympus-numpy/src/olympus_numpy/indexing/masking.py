@@ -13,6 +13,7 @@ from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
+from ..arrays.creation import asarray
 from ..arrays.nonzero import counts_size_of, nonzero
 from ..arrays.selection import where
 from ..arrays.shaping import ravel
@@ -103,10 +104,15 @@ def compress(
     condition = convert(ensure_array(condition), np.dtype(bool))
     if condition.ndim != 1:
         raise ValueError("condition must be a 1D array")
-    a = ensure_array(a)
+    a = asarray(a)
     if axis is None:
         a, axis = ravel(a), 0
     axis = canonical_axis(axis, a.ndim)
+    if size is not None and not 0 <= size <= a.shape[axis]:
+        raise ValueError(
+            "size must be positive and not greater than the size of the array axis; got "
+            f"size={size} for a.shape[axis]={a.shape[axis]}"
+        )
     length = min(condition.shape[0], a.shape[axis])
     if size is None and counts_size_of(condition):
         (places,) = nonzero(lax.slice_in_dim(condition, 0, length, axis=0))

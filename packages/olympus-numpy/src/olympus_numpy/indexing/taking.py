@@ -83,7 +83,7 @@ def _taken(
         indices = wrapped(indices, size)
     shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
     if size == 0 and 0 not in indices.shape:
-        raise IndexError(f"Cannot do a non-empty take() from an empty axis, got axis {axis}.")
+        raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis, got axis {axis}.")
     if 0 in shape:
         return lax.full(shape, np.zeros((), a.dtype))
     before = axis

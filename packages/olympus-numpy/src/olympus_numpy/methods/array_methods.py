@@ -167,6 +167,8 @@ def _viewed(x: Any, dtype: Any) -> Any:
     if x.dtype == np.bool_:
         return _viewed(lax.convert_dtype(x, np.dtype(np.uint8)), dtype)
     old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    if x.ndim == 0 and old_bits != new_bits:
+        raise ValueError("view cannot change the itemsize of an array without dimensions")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         if dtypes.issubdtype(dtype, np.complexfloating):
             raise NotImplementedError("view cannot change the width of complex numbers")
@@ -182,8 +184,6 @@ def _viewed(x: Any, dtype: Any) -> Any:
         return lax.complex(even, odd)
     if old_bits == new_bits:
         return lax.bitcast_convert_type(x, dtype)
-    if x.ndim == 0:
-        raise ValueError("view cannot change the itemsize of an array without dimensions")
     if old_bits > new_bits:
         result = lax.bitcast_convert_type(x, dtype)
         return lax.reshape(result, (*result.shape[:-2], result.shape[-2] * result.shape[-1]))

@@ -373,7 +373,7 @@ def _interpolated(
     (fp,) = promote_dtypes_inexact(ensure_array(fp))
     fp = ensure_array(fp)
     if dtypes.issubdtype(x.dtype, np.complexfloating):
-        raise ValueError("olympus.numpy.interp: complex x values not supported.")
+        raise ValueError("jnp.interp: complex x values not supported.")
     if period is not None:
         period = convert(lax.abs(ensure_array(period)), x.dtype)
         x, xp = remainder(x, period), remainder(xp, period)
@@ -438,8 +438,7 @@ def interp(
     for name, value in (("left", left), ("right", right)):
         if isinstance(value, str) and value != "extrapolate":
             raise ValueError(
-                "the only valid string value of `left` and `right` is 'extrapolate', but got: "
-                f"{name}={value!r}"
+                f"the only valid string value of `{name}` is 'extrapolate', but got: {value!r}"
             )
         extrapolate.append(isinstance(value, str))
     left, right = (

@@ -446,19 +446,17 @@ class _Concatenator:
 
     def __getitem__(self, key: Any) -> Array:
         parts = key if isinstance(key, tuple) else (key,)
-        axis, ndmin, trans1d, as_column = self.axis, self.ndmin, self.trans1d, None
+        axis, ndmin, trans1d, as_matrix = self.axis, self.ndmin, self.trans1d, None
         if parts and isinstance(parts[0], str):
             directive, parts = parts[0], parts[1:]
             if directive in ("r", "c"):
-                ndmin, as_column = 2, directive == "c"
-                trans1d = -1
-                axis = -1
+                as_matrix = directive
             else:
                 axis, ndmin, trans1d = self._parse(directive)
         arrays = [self._part(part, ndmin, trans1d) for part in parts]
         result = concatenate(arrays, axis=axis)
-        if as_column:
-            result = result.T
+        if as_matrix and result.ndim == 1:
+            return result.reshape((1, -1) if as_matrix == "r" else (-1, 1))
         return result
 
     def _parse(self, directive: str) -> tuple[int, int, int]:

@@ -80,7 +80,7 @@ def pad(
     if callable(mode):
         return _pad_by_function(array, widths, mode, **kwargs)
     if not is_among(mode, _KEYWORDS):
-        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad.")
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad.")
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {sorted(unknown)}")
@@ -187,6 +187,18 @@ def _value_pairs(values: Any, ndim: int, dtype: Any) -> list[tuple[Any, Any]]:
 
 
 def _padded(
+    array: Any,
+    values: Any,
+    widths: Widths,
+    mode: str,
+    stat_length: Widths | None,
+    reflect_type: str,
+) -> Any:
+    result = _padded_by_mode(array, values, widths, mode, stat_length, reflect_type)
+    return convert(result, array.dtype, getattr(array, "weak_type", False))
+
+
+def _padded_by_mode(
     array: Any,
     values: Any,
     widths: Widths,

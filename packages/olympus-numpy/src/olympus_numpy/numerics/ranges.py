@@ -103,6 +103,8 @@ def arange(
     if dtype is None:
         dtype, _ = result_type_of(*(value for value in given if value is not None))
         dtype = dtypes.canonicalize_dtype(dtype)
+    if dtype == np.bool_:
+        raise TypeError("arange has no numbers of dtype bool; compare the numbers with zero")
     first, distance = 0 if first is None else first, 1 if distance is None else distance
     if distance == 0:
         raise ZeroDivisionError("arange: `step` must not be zero")
@@ -212,9 +214,7 @@ def _spaced_between(
     if intervals > 0:
         step = lax.div(lax.sub(stop, start), lax.size_array(intervals, computed))
     else:
-        step = lax.full(shape, np.array(np.nan, computed))
-        if num == 1 and not endpoint:
-            step = lax.sub(stop, start)
+        step = lax.full((), np.array(np.nan, computed))
     if num == 0:
         out = lax.full((0, *shape), np.zeros((), computed))
     elif num == 1:
@@ -336,7 +336,8 @@ def _powers_between(
     computed = dtypes.to_inexact_dtype(dtype)
     start, stop = convert(start, computed), convert(stop, computed)
     exponents = _linspace(start, stop, num, endpoint, False, None, axis)
-    return convert(lax.pow(convert(base, computed), exponents), dtype)
+    base, exponents = promote_shapes("logspace", convert(base, computed), exponents)
+    return convert(lax.pow(base, exponents), dtype)
 
 
 _logspace = compiled(_powers_between, ("num", "endpoint", "dtype", "axis"), name="_logspace")

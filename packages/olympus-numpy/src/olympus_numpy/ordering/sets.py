@@ -54,7 +54,7 @@ _int32 = np.dtype(np.int32)
 # ---- unique ----
 
 
-class UniqueAll(NamedTuple):
+class _UniqueAllResult(NamedTuple):
     """The result of `unique_all`."""
 
     values: Array
@@ -63,14 +63,14 @@ class UniqueAll(NamedTuple):
     counts: Array
 
 
-class UniqueCounts(NamedTuple):
+class _UniqueCountsResult(NamedTuple):
     """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
-class UniqueInverse(NamedTuple):
+class _UniqueInverseResult(NamedTuple):
     """The result of `unique_inverse`."""
 
     values: Array
@@ -261,7 +261,7 @@ def _filled(values: Any, found: Any, fill_value: Any) -> Any:
 
 def unique_all(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueAll:
+) -> _UniqueAllResult:
     """Returns distinct elements, their first indices, the inverse indices, and counts.
 
     Args:
@@ -277,14 +277,14 @@ def unique_all(
       >>> unique_all(array([3, 1, 1])).counts
       Array([2, 1], dtype=int32)
     """
-    return UniqueAll(
+    return _UniqueAllResult(
         *unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueCounts:
+) -> _UniqueCountsResult:
     """Returns the distinct elements and their counts.
 
     Args:
@@ -300,14 +300,14 @@ def unique_counts(
       >>> unique_counts(array([3, 1, 1])).values
       Array([1, 3], dtype=int32)
     """
-    return UniqueCounts(
+    return _UniqueCountsResult(
         *unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     )
 
 
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueInverse:
+) -> _UniqueInverseResult:
     """Returns distinct elements, and for each element of ``x`` its index among these.
 
     Args:
@@ -323,7 +323,7 @@ def unique_inverse(
       >>> unique_inverse(array([3, 1, 1])).inverse_indices
       Array([1, 0, 0], dtype=int32)
     """
-    return UniqueInverse(
+    return _UniqueInverseResult(
         *unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     )
 

@@ -546,6 +546,11 @@ def tensordot(
                 for axis in summed
             )
     except (TypeError, ValueError):
+        if isinstance(axes, tuple | list) and len(axes) == 2:
+            raise TypeError(
+                "tensordot requires both axes lists to be either ints, tuples or lists, got "
+                f"{axes[0]} and {axes[1]}"
+            ) from None
         raise TypeError(
             "tensordot axes argument must be an int, a pair of ints, or a pair of lists/tuples of "
             f"ints, got {axes!r}."

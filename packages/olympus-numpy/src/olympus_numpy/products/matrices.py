@@ -72,9 +72,13 @@ _eye = compiled(unit, ("shape", "dtype"), inline=True, name="_eye")
 _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 
-def _check_diagonal(function: str, k: Any) -> None:
+def _near_diagonal(function: str, k: Any, shape: tuple[int, int]) -> Any:
+    """Checks the number of a diagonal. Known ones far away become the nearest empty one."""
     if isinstance(k, float) or dtypes.issubdtype(getattr(k, "dtype", np.int32), np.inexact):
         raise TypeError(f"The diagonal `k` of {function} must be an integer, got {k!r}.")
+    if isinstance(k, int) and all(map(is_constant_dim, shape)):
+        return max(-shape[0], min(k, shape[1]))
+    return k
 
 
 def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
@@ -117,8 +121,8 @@ def eye(
     for size in (N, M):
         if isinstance(size, int) and size < 0:
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
-    _check_diagonal("eye", k)
-    return placed(_eye(_matrix_shape("eye", N, M), dtype, k), device)
+    shape = _matrix_shape("eye", N, M)
+    return placed(_eye(shape, dtype, _near_diagonal("eye", k, shape)), device)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -157,8 +161,8 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None
              [1., 1., 0.]], dtype=float32)
     """
     dtype = dtypes.check_and_canonicalize_user_dtype(np.float32 if dtype is None else dtype, "tri")
-    _check_diagonal("tri", k)
-    return _tri(_matrix_shape("tri", N, M), dtype, k)
+    shape = _matrix_shape("tri", N, M)
+    return _tri(shape, dtype, _near_diagonal("tri", k, shape))
 
 
 # ---- triangles ----
@@ -382,6 +386,8 @@ def trace(
     if np.ndim(offset) or not dtypes.issubdtype(dtypes.dtype(offset), np.integer):
         raise TypeError(f"trace: `offset` must be an integer, got {offset!r}")
     axes = (hashable_axis("trace", axis1), hashable_axis("trace", axis2))
+    if canonical_axis(axes[0], np.ndim(a)) == canonical_axis(axes[1], np.ndim(a)):
+        raise ValueError(f"axis1 and axis2 can not be same. axis1={axis1} and axis2={axis2}")
     if dtype is not None:
         dtype = requested_dtype("trace", dtype)
     return _trace(a, unless_default(offset, 0), *axes, dtype)
