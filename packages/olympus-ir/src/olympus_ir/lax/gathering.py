@@ -26,7 +26,6 @@ __all__ = [
     "gather",
     "gather_p",
     "index_take",
-    "promise",
 ]
 
 

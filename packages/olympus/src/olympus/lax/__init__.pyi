@@ -301,7 +301,6 @@ from olympus_ir.lax.extended import to_edtype as to_edtype
 from olympus_ir.lax.fft import fft as fft
 from olympus_ir.lax.gathering import gather as gather
 from olympus_ir.lax.gathering import index_take as index_take
-from olympus_ir.lax.gathering import promise as promise
 from olympus_ir.lax.indexing import dynamic_index_in_dim as dynamic_index_in_dim
 from olympus_ir.lax.indexing import dynamic_slice as dynamic_slice
 from olympus_ir.lax.indexing import dynamic_slice_in_dim as dynamic_slice_in_dim
