@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flame graphs: time by the stack of the user's lines, as rectangles inside rectangles.
 
-Gregg: The flame graph. Communications of the ACM 59 (2016). Here the outermost line is at the top.
+Source: Gregg: The flame graph. Communications of the ACM 59 (2016). Here the outermost line is at
+the top.
 """
 
 from __future__ import annotations

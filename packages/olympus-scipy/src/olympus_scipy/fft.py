@@ -249,8 +249,8 @@ def _first(x: Any, norm: str) -> Any:
 def _second(x: Any, norm: str) -> Any:
     """Computes the cosine transform of type II, by one Fourier transform of the same length.
 
-    Makhoul: A fast cosine transform in one and two dimensions. IEEE Trans. Acoust., Speech, Signal
-    Process. 28 (1980).
+    The method is from Makhoul: A fast cosine transform in one and two dimensions. IEEE Trans.
+    Acoust., Speech, Signal Process. 28 (1980).
     """
     n = x.shape[-1]
     ordered = onp.concatenate([x[..., ::2], x[..., 1::2][..., ::-1]], axis=-1)

@@ -167,8 +167,8 @@ def clip(
 
     Args:
       arr: an array of real numbers.
-      min: the lower limit, an array or scalar; none if None.
-      max: the upper limit, an array or scalar; none if None.
+      min: the lower limit, an array or scalar; no limit if None.
+      max: the upper limit, an array or scalar; no limit if None.
 
     Returns:
       An array of the common dtype, of the shape that the arguments broadcast to.

@@ -551,7 +551,7 @@ def frompyfunc(
     """Returns a `ufunc` that applies a function of scalars elementwise.
 
     Args:
-      func: a function of ``nin`` scalars that can be traced.
+      func: a traceable function of ``nin`` scalars.
       nin: the number of arguments.
       nout: the number of results.
       identity: the result of a reduction of no elements.

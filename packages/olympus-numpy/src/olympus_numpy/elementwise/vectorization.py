@@ -105,7 +105,7 @@ def vectorize(
     """Returns a function that applies ``pyfunc`` to all elements, or slices, of broadcast arrays.
 
     Args:
-      pyfunc: a function that can be traced.
+      pyfunc: a traceable function.
       excluded: positions and names of arguments that are passed unchanged.
       signature: the core dimensions of arguments and results, such as ``"(n,m),(m)->(n)"``; scalars
         by default.
@@ -221,7 +221,7 @@ def apply_along_axis(
     """Applies a function of vectors to each one-dimensional slice of an array along an axis.
 
     Args:
-      func1d: a function of a vector that can be traced.
+      func1d: a traceable function of a vector.
       axis: the axis; the results' dimensions take its place.
       arr: an array.
       *args: passed to the function.

@@ -232,7 +232,7 @@ def _pseudo_inverse(hermitian: bool) -> Any:
 
     @_pinv.defjvp
     def _pinv_jvp(primals: Any, tangents: Any) -> Any:
-        # This formula holds where the rank is locally constant. Golub and Pereyra, "The
+        # This formula holds where the rank is locally constant. Source: Golub and Pereyra, "The
         # differentiation of pseudo-inverses and nonlinear least squares problems whose variables
         # separate" (1973).
         a, da = primals[0], tangents[0]

@@ -255,7 +255,7 @@ def _iterate(self: Any) -> Any:
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     if _is_in_parts(self):
-        # The slices may be used with arrays on any device, as they belong to no mesh.
+        # The slices belong to no mesh, so they may be used with arrays on any device.
         return map(creation.array, np.asarray(self))
     size = self.shape[0]
     if size <= _SLICES_AT_ONCE:

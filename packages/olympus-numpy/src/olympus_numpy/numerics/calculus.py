@@ -338,7 +338,7 @@ def unwrap(
 
     Args:
       p: angles, or other real numbers that are defined up to multiples of a period.
-      discont: the least difference of adjacent numbers that is removed; half a period by default.
+      discont: the smallest difference of adjacent numbers to remove; half a period by default.
       axis: the axis.
       period: the period.
 

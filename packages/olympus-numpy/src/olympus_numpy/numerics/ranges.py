@@ -525,7 +525,8 @@ def fromfunction(
     """Returns an array whose elements are a function's values at their indices.
 
     Args:
-      function: called with as many scalars as the shape has dimensions; it is vectorised.
+      function: a function of as many scalars as the shape has dimensions. It is called under
+        `vmap`.
       shape: the shape.
       dtype: the dtype of the indices.
       **kwargs: passed to the function.

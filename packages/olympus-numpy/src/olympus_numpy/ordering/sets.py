@@ -175,7 +175,7 @@ def unique(
         raise ValueError(
             "unique: for zero-sized input with nonzero size argument, fill_value must be specified"
         )
-    # The positions in a concrete array are all valid.
+    # If the array is concrete, all positions are valid.
     are_all_found = size is None and not counts_size_of(ar)
     values = _values(ordered, starts, None if are_all_found else found, fill_value)
     values = lax.reshape(values, (values.shape[0], *rest))
@@ -467,7 +467,7 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Returns the distinct elements of one array that are not in another.
+    """Returns the distinct elements of ``ar1`` that are not in ``ar2``.
 
     Args:
       ar1: an array.
@@ -606,7 +606,7 @@ def setxor1d(
         for array in (first, second):
             if not counts_size_of(array):
                 concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
-    # NaN equals nothing, so the result has one NaN for each operand that contains NaN.
+    # NaN is not equal to NaN, so the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):
         _, is_first, ordered = _sort_rows(lax.expand_dims(own, (1,)), True, False)

@@ -145,7 +145,7 @@ _count_nonzero = compiled(_number_of_nonzero, ("axis", "keepdims"), name="count_
 def count_nonzero(
     a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Array:
-    """Returns the number of elements along axes that are not zero.
+    """Returns the number of nonzero elements along axes.
 
     Args:
       a: an array.

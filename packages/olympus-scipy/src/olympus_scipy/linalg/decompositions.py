@@ -450,8 +450,8 @@ def polar(
 ) -> tuple[Array, Array]:
     """Computes the polar decomposition: ``a = u @ p``, with orthonormal columns in ``u``.
 
-    Nakatsukasa, Bai, Gygi: Optimizing Halley's iteration for computing the matrix polar
-    decomposition. SIAM J. Matrix Anal. Appl. 31 (2010), for ``"qdwh"``.
+    The method ``"qdwh"`` is from Nakatsukasa, Bai, Gygi: Optimizing Halley's iteration for
+    computing the matrix polar decomposition. SIAM J. Matrix Anal. Appl. 31 (2010).
 
     Args:
       a: matrices, of shape (..., m, n).

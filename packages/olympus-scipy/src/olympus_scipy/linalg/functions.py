@@ -116,8 +116,8 @@ def _compiled_expm(upper_triangular: bool, max_squarings: int) -> Any:
 def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """Computes matrix exponentials by scaling and squaring.
 
-    Higham: The scaling and squaring method for the matrix exponential revisited. SIAM J. Matrix
-    Anal. Appl. 26 (2005).
+    The method is from Higham: The scaling and squaring method for the matrix exponential revisited.
+    SIAM J. Matrix Anal. Appl. 26 (2005).
 
     Args:
       A: square matrices, of shape (..., n, n).
@@ -256,8 +256,8 @@ _sqrtm = compiled(_analytic(_sqrtm_of), name="sqrtm")
 def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Computes the principal square root of a matrix.
 
-    Björck, Hammarling: A Schur method for the square root of a matrix. Linear Algebra Appl. 52/53
-    (1983).
+    The method is from Björck, Hammarling: A Schur method for the square root of a matrix. Linear
+    Algebra Appl. 52/53 (1983).
 
     Args:
       A: a matrix of shape (n, n).
@@ -316,8 +316,8 @@ _logm = compiled(_analytic(_logm_of), name="logm")
 def logm(A: ArrayLike) -> Array:
     """Computes the principal logarithm of a matrix.
 
-    Al-Mohy, Higham: Improved inverse scaling and squaring algorithms for the matrix logarithm. SIAM
-    J. Sci. Comput. 34 (2012); here with a Gauss rule of fixed degree.
+    The method is from Al-Mohy, Higham: Improved inverse scaling and squaring algorithms for the
+    matrix logarithm. SIAM J. Sci. Comput. 34 (2012). Here it uses a Gauss rule of fixed degree.
 
     Args:
       A: a matrix of shape (n, n) without eigenvalues that are zero or negative.

@@ -351,8 +351,8 @@ def solve_sylvester(
 ) -> Array:
     """Solves the Sylvester equation ``a @ x + x @ b = c``.
 
-    Bartels, Stewart: Solution of the matrix equation AX + XB = C. Comm. ACM 15 (1972), for
-    ``"schur"``.
+    The method ``"schur"`` is from Bartels, Stewart: Solution of the matrix equation AX + XB = C.
+    Comm. ACM 15 (1972).
 
     Args:
       A: the matrix ``a``, of shape (..., m, m).

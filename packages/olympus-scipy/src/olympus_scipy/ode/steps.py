@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps of Dormand and Prince's method: stages, error estimates, step sizes, interpolation.
 
-Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl. Math. 6 (1980).
-Shampine: Some practical Runge-Kutta formulas. Math. Comp. 46 (1986), for the interpolant.
-Hairer, Norsett, Wanner: Solving ordinary differential equations I, II.4, for the first step.
+The method is from Dormand, Prince: A family of embedded Runge-Kutta formulae. J. Comput. Appl.
+Math. 6 (1980). The interpolant is from Shampine: Some practical Runge-Kutta formulas. Math. Comp.
+46 (1986). The first step size is from Hairer, Norsett, Wanner: Solving ordinary differential
+equations I, II.4.
 """
 
 from __future__ import annotations

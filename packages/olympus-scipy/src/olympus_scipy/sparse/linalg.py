@@ -161,8 +161,8 @@ def cg(
 ) -> tuple[PyTree, None]:
     """Solves a linear system with a Hermitian positive definite operator by conjugate gradients.
 
-    Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems. J. Res. Nat. Bur.
-    Standards 49 (1952).
+    The method is from Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems.
+    J. Res. Nat. Bur. Standards 49 (1952).
 
     Args:
       A: a matrix of shape (n, n), an object with the operator ``@``, or a linear function of an
@@ -250,7 +250,7 @@ def bicgstab(
 ) -> tuple[PyTree, None]:
     """Solves a linear system with a general operator by stabilized biconjugate gradients.
 
-    van der Vorst: Bi-CGSTAB. SIAM J. Sci. Stat. Comput. 13 (1992).
+    The method is from van der Vorst: Bi-CGSTAB. SIAM J. Sci. Stat. Comput. 13 (1992).
 
     Args:
       A: as in `cg`, but the operator may be any invertible one.
@@ -344,7 +344,7 @@ def gmres(
 ) -> tuple[PyTree, PyTree]:
     """Solves a linear system with a general operator by generalized minimal residuals.
 
-    Saad, Schultz: GMRES. SIAM J. Sci. Stat. Comput. 7 (1986).
+    The method is from Saad, Schultz: GMRES. SIAM J. Sci. Stat. Comput. 7 (1986).
 
     Args:
       A: as in `cg`, but the operator may be any invertible one.

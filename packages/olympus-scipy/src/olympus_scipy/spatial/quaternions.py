@@ -97,8 +97,8 @@ def of_matrix(m: Any) -> Any:
     """Returns the quaternion of a rotation matrix.
 
     The matrix 4 q q^T is linear in m. The result is a normalized column of this matrix: for
-    accuracy, the column of the largest part of q. Shepperd: Quaternion from rotation matrix. J.
-    Guidance and Control 1 (1978).
+    accuracy, the column of the largest part of q. The method is from Shepperd: Quaternion from
+    rotation matrix. J. Guidance and Control 1 (1978).
     """
     diagonal = onp.diagonal(m, axis1=-2, axis2=-1)
     trace = onp.sum(diagonal, axis=-1)

@@ -130,7 +130,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
-        """Returns the rotations of modified Rodrigues parameters, the axis times tan(angle / 4)."""
+        """Returns the rotations of modified Rodrigues parameters (axis times tan(angle / 4))."""
         mrp = _floats("from_mrp", mrp, 3)
         square = onp.sum(mrp * mrp, axis=-1, keepdims=True)
         return cls(onp.concatenate([2.0 * mrp, 1.0 - square], axis=-1) / (1.0 + square))
@@ -142,7 +142,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
-        """Returns the rotations of rotation vectors, the axis times the angle."""
+        """Returns the rotations of rotation vectors (axis times angle)."""
         rotvec = _floats("from_rotvec", rotvec, 3)
         vector = _chosen(degrees, lambda: onp.deg2rad(rotvec), lambda: rotvec)
         return cls(quaternions.of_vector(vector))

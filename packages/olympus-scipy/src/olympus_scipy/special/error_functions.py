@@ -399,7 +399,7 @@ def _ndtri(p: Any) -> Any:
 def ndtri(p: ArrayLike) -> Array:
     """Evaluates the inverse of `ndtr`, the quantile function of the standard normal distribution.
 
-    Wichura: Algorithm AS 241. Applied Statistics 37 (1988).
+    The method is from Wichura: Algorithm AS 241. Applied Statistics 37 (1988).
 
     Args:
       p: an array or scalar of float32 or float64, from 0 to 1.
@@ -499,8 +499,9 @@ def _owens_t(h: Any, a: Any) -> Any:
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Evaluates Owen's T function.
 
-    It is the probability that X > h and 0 < Y < a X, for independent standard normal X and Y. Owen:
-    Tables for computing bivariate normal probabilities. Ann. Math. Statist. 27 (1956).
+    It is the probability that X > h and 0 < Y < a X, for independent standard normal X and Y.
+    Source: Owen: Tables for computing bivariate normal probabilities. Ann. Math. Statist. 27
+    (1956).
 
     Args:
       h: an array or scalar of real numbers.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Faddeeva function, computed by the trapezoidal rule.
 
-Al Azah, Chandler-Wilde: Computation of the complex error function using modified trapezoidal rules.
-SIAM J. Numer. Anal. 59 (2021).
+The method is from Al Azah, Chandler-Wilde: Computation of the complex error function using modified
+trapezoidal rules. SIAM J. Numer. Anal. 59 (2021).
 
 Up to a factor, the function is the integral over real t of a Gaussian divided by ``z - t``. The
 rule sums the integrand at equidistant nodes. The contribution of the pole at z is missing from the

@@ -41,7 +41,7 @@ def _gamma_quotient(numerators: tuple, denominators: tuple) -> Any:
 
 
 def _series(ratio: Any, like: Any, used: Any, count: int) -> Any:
-    """Sums a series, of the shape of ``like``, until its terms are negligible.
+    """Sums a series until its terms are negligible; the sum has the shape of ``like``.
 
     The first term is 1. Each later term is ``ratio(k)`` times the previous term. There are at
     most ``count`` later terms. The sum is 1 where the mask ``used`` is false.

@@ -30,9 +30,9 @@ __all__ = ["gaussian_kde"]
 class gaussian_kde:
     """Kernel density estimate: a Gaussian kernel at each sample, all with the same covariance.
 
-    Silverman: Density estimation for statistics and data analysis. Chapman and Hall (1986). Unlike
-    in SciPy, the bandwidth is fixed when the object is made, and `integrate_box` is not
-    implemented.
+    The method is from Silverman: Density estimation for statistics and data analysis. Chapman and
+    Hall (1986). Unlike in SciPy, the bandwidth is fixed when the object is made, and
+    `integrate_box` is not implemented.
 
     Args:
       dataset: the samples, of shape (d, n), or (n,) in one dimension.

@@ -392,7 +392,7 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
 
 
 def _mesh_of_operand(operand: Any, abstract: AbstractMesh) -> Mesh:
-    """Returns the mesh that a concrete array is sharded over, of the axes of an abstract mesh."""
+    """Returns the mesh of a concrete array, which must have the axes of an abstract mesh."""
     shape = get_aval(operand).str_short()
     own: Any = getattr(operand, "sharding", None)
     if own is None:

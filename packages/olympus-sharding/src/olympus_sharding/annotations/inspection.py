@@ -47,7 +47,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> Non
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Prints a drawing of how an array is partitioned over devices.
 
-    Inside a compiled function this happens at compile time.
+    Inside a compiled function, the drawing is printed at compile time.
 
     Args:
       arr: an array of one or two dimensions.

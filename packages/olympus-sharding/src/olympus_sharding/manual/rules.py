@@ -293,9 +293,10 @@ def _with_replication(
 ) -> ClosedOlympuspr:
     """Returns a transposed program that accounts for mesh axes that specs omit.
 
-    This is only for programs whose types do not track variation. If the parts of a result are
-    equal, the result is one of them; its cotangent is divided among the parts. If all devices
-    received the same operand, its cotangents are summed.
+    Only calls with ``check_vma=False`` need this function. If a result's spec omits an axis, the
+    parts along the axis are equal, and the cotangent is divided among the parts. If an operand's
+    spec omits an axis, all devices along the axis receive the operand, and the cotangents are
+    summed.
     """
     sizes = manual_axes(params)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views of references that are arguments of `shard_map` and are split among the devices."""
+"""Views of references, as arguments of `shard_map` that are split among the devices."""
 
 from __future__ import annotations
 

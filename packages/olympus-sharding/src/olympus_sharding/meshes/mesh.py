@@ -270,7 +270,7 @@ def make_mesh(
       A `Mesh`.
 
     Raises:
-      ValueError: a size is no integer or not positive, or there are too few devices.
+      ValueError: a size is not a positive integer, or there are too few devices.
       RuntimeError: no devices are given, and no loaded runtime has devices.
 
     Example:

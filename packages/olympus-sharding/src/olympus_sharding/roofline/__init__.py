@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roofline model: estimates of the operations and the memory traffic of a function.
 
-Williams, Waterman, Patterson: Roofline: an insightful visual performance model for multicore
-architectures. Communications of the ACM 52 (2009).
+The model is from Williams, Waterman, Patterson: Roofline: an insightful visual performance model
+for multicore architectures. Communications of the ACM 52 (2009).
 """
 
 from . import rules

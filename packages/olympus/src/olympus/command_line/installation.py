@@ -64,8 +64,8 @@ class Cache(NamedTuple):
       directory: the directory.
       entries: the number of executables.
       size: the number of bytes of executables and programs.
-      hits: the number of programs that processes have found there; None if it is not counted.
-      misses: the number of programs that processes have not found there; None if it is not counted.
+      hits: the number of programs that processes have found there; None if not counted.
+      misses: the number of programs that processes have not found there; None if not counted.
       programs: the number of programs that can be found without tracing.
     """
 
@@ -104,7 +104,7 @@ def plugins() -> dict[str, str]:
 
 
 def extras() -> dict[str, list[str]]:
-    """Returns the requirements of each extra of `olympus` that are not installed."""
+    """Returns, for each extra of `olympus`, the requirements that are not installed."""
     missing: dict[str, list[str]] = {}
     installed = _installed()
     if "olympus" not in installed:
@@ -235,7 +235,7 @@ def cache_in_force() -> Cache | None:
     """Returns the cache that the settings choose; None if they turn it off.
 
     Raises:
-      OSError: the folder cannot be used.
+      OSError: the cache's folder cannot be used.
     """
     flags = config_cache_flags
     if not flags.enable_compilation_cache.value or flags.compilation_cache_max_size.value == 0:

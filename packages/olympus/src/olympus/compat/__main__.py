@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m olympus.compat``: runs a program that is written for JAX on OLYMPUS."""
+"""``python -m olympus.compat``: runs a JAX program on OLYMPUS."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ _NAMES: dict[str, dict[str, str]] = {
 }
 
 
-# The names in private modules that are below public modules.
+# The names in those private modules that are below public modules.
 _PARTS: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python.func": {},
     "jax.experimental.colocated_python.serialization": {
