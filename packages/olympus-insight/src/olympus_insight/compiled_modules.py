@@ -15,7 +15,7 @@ from .protobufs import Message
 
 __all__ = ["Computation", "Instruction", "Module", "Shape", "module_of", "read_module"]
 
-# Maps the number of each element type of XLA to the dtype's name and its bits per element.
+# Maps XLA's code of each element type to the dtype's name and the bits per element.
 _ELEMENT_TYPES = {
     1: ("bool", 8),
     2: ("int8", 8),
@@ -126,7 +126,7 @@ class Computation(NamedTuple):
 
 
 class Module(NamedTuple):
-    """An optimised module.
+    """An optimized module.
 
     Attributes:
       name: the name.

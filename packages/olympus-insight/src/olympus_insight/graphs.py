@@ -4,7 +4,7 @@
 The method is that of Sugiyama, Tagawa and Toda: Methods for visual understanding of hierarchical
 system structures. IEEE Transactions on Systems, Man, and Cybernetics 11 (1981). The layer of a node
 is the length of the longest path to the node. The order in a layer follows the barycenters of
-neighbours. An edge that would cross many layers becomes a small node that refers to its source.
+neighbors. An edge that would cross many layers becomes a small node that refers to its source.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
 
 
 def _neighbours(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
-    """Returns the neighbouring indices along one dimension, their validity and their weights."""
+    """Returns the neighboring indices along one dimension, their validity and their weights."""
     if order == 0:
         if dtypes.issubdtype(place.dtype, np.inexact):
             place = lax.round(place, lax.RoundingMethod.AWAY_FROM_ZERO)

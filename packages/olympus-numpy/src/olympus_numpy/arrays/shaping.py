@@ -213,7 +213,7 @@ def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
 
 
 def resize(a: ArrayLike, new_shape: int | Shape) -> Array:
-    """Returns an array of a new shape, filled with the elements of another, repeated as needed.
+    """Returns an array of a new shape with the elements of ``a``, repeated as needed.
 
     Args:
       a: an array.

@@ -399,7 +399,7 @@ def nan_to_num(
     return _nan_to_num(x, unless_default(nan, 0.0), posinf, neginf)
 
 
-# ---- mantissas, exponents, neighbours ----
+# ---- mantissas, exponents, neighbors ----
 
 
 def _float_format(dtype: Any) -> tuple[int, int, int]:

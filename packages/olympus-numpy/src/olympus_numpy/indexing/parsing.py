@@ -28,7 +28,7 @@ from ..arrays.nonzero import counts_size_of, nonzero
 
 __all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
 
-# Kinds of entries, each the first element of a tuple.
+# Kinds of entries. An entry is a tuple whose first element is its kind.
 NEW = 0  # (NEW,): a new dimension of size one
 FIXED = 1  # (FIXED, i): the integer i, counted from the start, maybe out of range
 PLACE = 2  # (PLACE,): an integer that is an operand, counted from the start

@@ -42,7 +42,7 @@ def logsumexp(
       axis: the axis or axes that are summed; all if None.
       b: factors, which broadcast to ``a``; 1 if None.
       keepdims: whether summed axes stay, with size 1.
-      return_sign: whether the sign of the sum is returned, too. The logarithm is then that of the
+      return_sign: whether to also return the sign of the sum. The logarithm is then that of the
         sum's magnitude. Without the sign, a negative sum gives NaN.
       where: a boolean mask of the elements to include; all if None.
 

@@ -135,9 +135,9 @@ def polyfit(
       y: the data, a vector, or a matrix with a column for each polynomial.
       deg: the degree.
       rcond: as in `linalg.lstsq`.
-      full: whether the other results of `linalg.lstsq` are returned, too.
+      full: whether to also return the other results of `linalg.lstsq`.
       w: a weight for each datum.
-      cov: whether the covariance matrix is returned, too; ``"unscaled"`` if the weights are the
+      cov: whether to also return the covariance matrix; ``"unscaled"`` if the weights are the
         reciprocals of known errors.
 
     Returns:

@@ -301,7 +301,7 @@ def linspace(
       stop: the last number, or an array of last numbers.
       num: the number of values to return.
       endpoint: whether the last number is ``stop``; otherwise it comes before ``stop``.
-      retstep: whether to return the distance of the numbers, too.
+      retstep: whether to also return the distance between adjacent numbers.
       dtype: the dtype; floating by default.
       axis: the dimension of the result along which the numbers run.
       device: the device or sharding to put the array on.

@@ -131,10 +131,10 @@ def unique(
 
     Args:
       ar: an array.
-      return_index: whether to return the index at which each distinct element first occurs, too.
-      return_inverse: whether to return, for each element of ``ar``, its index among the distinct
-        elements, too.
-      return_counts: whether to return the number of times that each distinct element occurs, too.
+      return_index: whether to also return the index of each distinct element's first occurrence.
+      return_inverse: whether to also return, for each element of ``ar``, its index among the
+        distinct elements.
+      return_counts: whether to also return the number of occurrences of each distinct element.
       axis: the axis whose slices are compared; by default, single elements are compared.
       equal_nan: whether NaNs count as equal.
       size: the number of elements to return. If it is given, the array may be traced.
@@ -515,8 +515,8 @@ def intersect1d(
       ar1: an array.
       ar2: an array.
       assume_unique: a promise that the elements of each array are distinct.
-      return_indices: whether to return, for both arrays, the index at which each element first
-        occurs, too.
+      return_indices: whether to also return the index of each element's first occurrence in each
+        array.
       size: the number of elements to return. If it is given, the arrays may be traced.
       fill_value: the value that fills up the result if there are fewer elements; the smallest
         element by default.

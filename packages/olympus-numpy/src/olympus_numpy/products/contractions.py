@@ -93,7 +93,7 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
-    """Returns the product over the last dimension of one array and the second last of another.
+    """Returns the product over the last dimension of ``a`` and the second last of ``b``.
 
     For two vectors this is the inner product, for two matrices the matrix product; for other
     arrays, the result has all remaining dimensions of ``a`` and then those of ``b``. A scalar

@@ -154,7 +154,7 @@ def expm_frechet(
       E: the directions, of the shape of ``A``.
       method: ``"SPS"`` (the default) differentiates the algorithm of `expm`; ``"blockEnlarge"``
         takes the exponential of a block matrix of twice the size.
-      compute_expm: whether to return the exponentials too.
+      compute_expm: whether to also return the exponentials.
 
     Returns:
       The pair of exponentials and derivatives, or the derivatives alone, each of the shape of

@@ -203,7 +203,7 @@ def stft(
       fs: the sampling rate.
       window: a name, a tuple of a name and parameters, or a vector.
       nperseg: the number of samples of a segment.
-      noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
+      noverlap: the number of samples that neighboring segments share; half of ``nperseg`` if None.
       nfft: the length of the transforms; zeros pad the ``nperseg`` samples to this length.
       detrend: ``"linear"``, ``"constant"``, or False.
       return_onesided: whether to omit the conjugate half of the spectrum of a real signal.
@@ -263,7 +263,7 @@ def istft(
       fs: the sampling rate.
       window: the window of the transforms.
       nperseg: the number of samples of a segment.
-      noverlap: the number of samples that neighbouring segments share; half of ``nperseg`` if None.
+      noverlap: the number of samples that neighboring segments share; half of ``nperseg`` if None.
       nfft: the length of the transforms.
       input_onesided: whether the conjugate half of the spectrum is omitted.
       boundary: whether the signal was extended at its ends.

@@ -213,7 +213,7 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     excess = c - p - q
     whole = excess == lax.round(excess)
     # For whole c - a - b the two terms of DLMF 15.8.4 cancel. Their limit is taken from values at
-    # neighbouring parameters.
+    # neighboring parameters.
     legal = ((z < 1.0) | finite) & (x == x) & ~_is_pole(c)
     close = (z > 0.75) & legal & ~finite
     plain = legal & ~close

@@ -85,7 +85,7 @@ def create_hybrid_device_mesh(
     should_sort_granules_by_key: bool = True,
     allow_split_physical_axes: bool = False,
 ) -> np.ndarray:
-    """Arranges the devices of several slices, which a data-centre network (DCN) connects.
+    """Arranges the devices of several slices, which a data-center network (DCN) connects.
 
     Args:
       mesh_shape: the sizes of the mesh axes within a slice.
@@ -285,7 +285,7 @@ def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
 # ---- kinds of devices with a special order ----
 
 
-# Orders of devices in which neighbours are wired. The first and the last device are wired, too.
+# Orders of devices in which neighbors are wired. The first and the last device are wired, too.
 # `_RING_OF_CORES` is for four chips in a square with two cores each. `_RINGS_OF_CHIPS` is for four
 # chips in a square, eight in two rows and sixteen in a square.
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of shardings: which device holds which part of an array.
 
-`SingleDeviceSharding` and `NamedSharding` are C++ types that the compiled call paths recognise by
-identity. These paths would not recognise subclasses, so this module attaches methods to the types
+`SingleDeviceSharding` and `NamedSharding` are C++ types that the compiled call paths recognize by
+identity. These paths would not recognize subclasses, so this module attaches methods to the types
 themselves. olympus-xla attaches the translation for XLA, which only the runtime needs.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of neural networks: activations, normalisation, attention."""
+"""Layers of neural networks: activations, normalization, attention."""
 
 import functools as _functools
 import typing as _typing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers of weights."""
+"""Initializers of weights."""
 
 from olympus_nn.initializers import *  # noqa: F403
 
