@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimised modules of XLA: instructions, their order, and their lines in the program.
+"""Optimized modules of XLA: instructions, their order, and their lines in the program.
 
 The numbers of the fields are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
 """
@@ -175,7 +175,7 @@ def _stack_nearby(
 ) -> tuple[Line, ...]:
     """Returns lines for an instruction without lines, from its fused instructions or its operands.
 
-    The compiler adds copies, and fuses instructions of several lines. This is a heuristic.
+    This is a heuristic. Copies that the compiler adds, for example, have no lines.
     """
     if instruction.opcode == "fusion":
         for inside in reversed(computations[instruction.called[0]].instructions):

@@ -12,7 +12,7 @@ from .stages import format_bytes
 
 __all__ = ["timeline"]
 
-# The color and the plural of each kind of buffer.
+# The color of each kind of buffer, and the name of the kind in the plural.
 _KINDS = {
     "argument": ("#7c8da6", "arguments"),
     "result": ("#4c9f70", "results"),

@@ -328,7 +328,7 @@ def trace_devices(trace: Any) -> int:
 
 
 def _lines(trace: Any) -> Iterator[Any]:
-    """Yields the timelines of a trace that contain operations; accelerators have a single one."""
+    """Yields the timelines of a trace that contain operations; accelerators have one timeline."""
     for plane in trace.planes:
         lines = list(plane.lines)
         chosen = [line for line in lines if line.name == "XLA Ops"]

@@ -481,7 +481,7 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Returns the inverse of the transform along two dimensions.
+    """Returns the inverse of the discrete Fourier transform along two dimensions.
 
     Args:
       a: an array of numbers.

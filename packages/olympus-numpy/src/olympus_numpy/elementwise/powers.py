@@ -106,7 +106,7 @@ _power = compiled(_raised, inline=True, name="power")
 pow = power
 
 
-# The number of low bits that are used of an exponent. An exponent above 63 makes 64-bit integers
+# Only this number of low bits of an exponent is used. An exponent above 63 makes 64-bit integers
 # overflow, unless the base is 0, 1 or -1. The powers of these three bases are correct nevertheless.
 _EXPONENT_BITS = 6
 

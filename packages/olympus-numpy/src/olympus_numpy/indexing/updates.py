@@ -61,8 +61,8 @@ def _scatter_at(
 ) -> Any:
     """Applies an update to the elements of an array at a parsed index."""
     if operation in ("divide", "power"):
-        # Compute the factor, or the exponent, of each element: the product of all its values, or 1
-        # if it has none.
+        # Compute the factor or exponent of each element: the product of the values for this
+        # element, or 1 if there are none.
         factors = _scatter_at(
             lax.full_like(x, 1),
             values,

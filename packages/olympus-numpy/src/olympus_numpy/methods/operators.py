@@ -39,8 +39,8 @@ def _is_operand(value: Any) -> bool:
     return False
 
 
-# Operators of arrays raise an error for these. Otherwise, the container's own operator would give a
-# result, or report that nothing is equal.
+# Operators of arrays raise an error for these. Otherwise, the container's own operator might give a
+# result, and ``==`` would give False.
 _CONTAINERS = frozenset({dict, list, set, tuple})
 _SYMBOLS = {"__eq__": "==", "__ne__": "!=", "__add__": "+", "__mul__": "*"}
 _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}

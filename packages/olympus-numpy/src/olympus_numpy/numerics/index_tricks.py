@@ -375,7 +375,7 @@ def ix_(*args: ArrayLike | DTypeLike) -> tuple[Array, ...]:
             )
         if vector.dtype == np.bool_:
             (vector,) = nonzero(vector)
-        if vector.shape[0] == 0:  # NumPy's empty arrays are floating
+        if vector.shape[0] == 0:  # an empty list is an array of floats
             vector = convert(vector, dtypes.default_int_dtype())
         shape = [1] * len(args)
         shape[axis] = vector.shape[0]

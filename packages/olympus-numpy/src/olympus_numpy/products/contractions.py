@@ -402,7 +402,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @outlined()
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Returns products of stacked vectors, conjugated, and matrices.
+    """Returns products of stacked vectors and matrices; the vectors are conjugated.
 
     Args:
       x1: vectors, an array of at least one dimension.

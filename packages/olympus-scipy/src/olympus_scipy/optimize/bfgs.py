@@ -38,7 +38,7 @@ def minimize_bfgs(
 ) -> dict[str, Any]:
     """Minimizes a function by the method of Broyden, Fletcher, Goldfarb and Shanno.
 
-    Nocedal, Wright: Numerical Optimization, second edition, algorithm 6.1.
+    The method is algorithm 6.1 of Nocedal, Wright: Numerical Optimization, second edition.
 
     Args:
       evaluate: function of a vector that returns the value and the gradient. For a complex vector,

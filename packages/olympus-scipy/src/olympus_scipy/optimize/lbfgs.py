@@ -45,7 +45,7 @@ def minimize_lbfgs(
 ) -> dict[str, Any]:
     """Minimizes a function by the limited-memory BFGS method.
 
-    Nocedal, Wright: Numerical Optimization, second edition, algorithms 7.4 and 7.5.
+    The method is algorithms 7.4 and 7.5 of Nocedal, Wright: Numerical Optimization, second edition.
 
     Args:
       evaluate: function of a vector that returns the value and the gradient. For a complex vector,

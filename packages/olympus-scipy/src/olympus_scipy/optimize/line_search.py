@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line search for the strong Wolfe conditions.
 
-Nocedal, Wright: Numerical Optimization, second edition, algorithms 3.5 and 3.6. One loop runs both:
-it doubles the step until an interval contains a step that satisfies the conditions, and then
-narrows the interval.
+The search follows algorithms 3.5 and 3.6 of Nocedal, Wright: Numerical Optimization, second
+edition. One loop runs both algorithms: it doubles the step until an interval contains a step that
+satisfies the conditions, and then narrows the interval.
 """
 
 from __future__ import annotations

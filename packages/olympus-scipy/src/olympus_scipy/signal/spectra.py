@@ -344,8 +344,8 @@ def csd(
 ) -> tuple[Array, Array]:
     """Estimates the cross power spectral density of two signals by Welch's method.
 
-    The method is from Welch: The use of fast Fourier transform for the estimation of power spectra.
-    IEEE Trans. Audio Electroacoust. 15 (1967).
+    Source: Welch: The use of fast Fourier transform for the estimation of power spectra. IEEE
+    Trans. Audio Electroacoust. 15 (1967).
 
     Args:
       x: a signal.

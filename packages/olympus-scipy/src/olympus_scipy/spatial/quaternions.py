@@ -122,8 +122,8 @@ def of_matrix(m: Any) -> Any:
 def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
     """Returns the three Euler angles of a quaternion.
 
-    Bernardes and Viollet, Quaternion to Euler angles conversion: a direct, general and
-    computationally efficient method, PLoS ONE 17(11), 2022.
+    The method is from Bernardes and Viollet, Quaternion to Euler angles conversion: a direct,
+    general and computationally efficient method, PLoS ONE 17(11), 2022.
     """
     if not extrinsic:
         axes = axes[::-1]

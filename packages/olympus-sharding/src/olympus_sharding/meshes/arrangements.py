@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrangements of devices in meshes that follow the physical interconnect.
 
-Neighbours along a mesh axis communicate in collectives over it. On a TPU each chip has known
+Neighbors along a mesh axis communicate in collectives over this axis. On a TPU each chip has known
 coordinates in a torus. There, mesh axes consist of whole axes of the torus, so that every
 collective uses separate links. Elsewhere devices keep their order.
 """
@@ -98,7 +98,7 @@ def create_hybrid_device_mesh(
 
     Returns:
       An array of devices. Its shape is the elementwise product of ``mesh_shape`` and
-        ``dcn_mesh_shape``.
+      ``dcn_mesh_shape``.
 
     Raises:
       ValueError: the number of slices, or of devices in a slice, does not match.
