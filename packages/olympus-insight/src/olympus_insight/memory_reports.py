@@ -183,8 +183,8 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
       **kwargs: the keyword arguments of the function.
 
     Returns:
-      A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak. It prints as
-      text, notebooks show a table and a picture, and ``save`` writes a file of HTML.
+      A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak. The report
+      prints as text, notebooks show a table and a picture, and ``save`` writes a file of HTML.
 
     Raises:
       TypeError: ``fun`` is not callable.

@@ -218,8 +218,8 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
       **kwargs: the keyword arguments of the function.
 
     Returns:
-      A `Profile`: ``seconds``, ``flops``, ``bytes``, ``operations`` and ``lines``. It prints as
-      text, notebooks show a table with a flame graph, and ``save`` writes a file of HTML.
+      A `Profile`: ``seconds``, ``flops``, ``bytes``, ``operations`` and ``lines``. The profile
+      prints as text, notebooks show a table with a flame graph, and ``save`` writes a file of HTML.
 
     Raises:
       TypeError: ``fun`` is not callable.

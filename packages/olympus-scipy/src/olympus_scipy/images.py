@@ -3,8 +3,8 @@
 
 Along each dimension the new samples are weighted sums of the old samples. A kernel gives the
 weights; it is a function of the distance between an old and a new sample. So a resampling is one
-matrix product for each dimension. It is linear in the image, and differentiable with respect to
-scale and translation.
+matrix product for each dimension. A resampling is linear in the image, and differentiable with
+respect to scale and translation.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _publish_docstrings(*values: Any) -> None:
     """Rewrites the examples in docstrings, so that they import from the public modules."""
     for value in values:
         docstring = getattr(value, "__doc__", None)
-        # Few docstrings have imports to rewrite. This test skips the others quickly.
+        # Few docstrings have imports to rewrite. This test skips the other docstrings quickly.
         if isinstance(docstring, str) and " olympus_" in docstring:
             # The docstring of a compiled function cannot be replaced.
             with contextlib.suppress(AttributeError, TypeError):

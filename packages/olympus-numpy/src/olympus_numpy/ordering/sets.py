@@ -164,7 +164,7 @@ def unique(
     lines, rest, axis = _lines(ar, axis)
     order, is_first, ordered = _sort_rows(lines, bool(equal_nan), return_index or return_inverse)
     count = lines.shape[0]
-    # One more start than requested is found. It is the end of the last requested group.
+    # One more start than requested is found: the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
     all_starts = starts
     if size is not None:

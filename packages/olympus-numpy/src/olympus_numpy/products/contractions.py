@@ -137,8 +137,8 @@ def matmul(
 ) -> Array:
     """Returns the matrix product of two arrays.
 
-    The last two dimensions are those of matrices. The others are broadcast. A vector is a row on
-    the left and a column on the right.
+    The last two dimensions are those of matrices. The other dimensions are broadcast. A vector is a
+    row on the left and a column on the right.
 
     Args:
       a: an array of at least one dimension.

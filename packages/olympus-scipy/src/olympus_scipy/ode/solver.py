@@ -2,7 +2,7 @@
 """Solves ordinary differential equations by Dormand and Prince's method with adaptive steps.
 
 The derivative is computed by solving the adjoint equation backwards in time, by the same method.
-This needs no more memory than the solution.
+This method needs no more memory than the solution.
 """
 
 from __future__ import annotations

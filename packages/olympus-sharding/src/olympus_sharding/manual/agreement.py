@@ -3,7 +3,7 @@
 
 A collective waits for all devices along its axes. If a `cond` or a `while_loop` depends on a value
 that varies over such an axis, some devices may choose another branch or leave the loop earlier. The
-others would wait forever, and the CPU runtime ends the process after 40 seconds. With
+other devices would wait forever, and the CPU runtime ends the process after 40 seconds. With
 ``check_vma``, the types of values in `shard_map` say which values vary. Such programs therefore
 raise an error at trace time.
 """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Casts and sums of partial sums over manual axes, inside `shard_map`.
 
-With ``check_vma=True``, a value has one of four kinds along each manual axis. It is invariant,
-varying, unreduced (each device holds a term of a sum) or reduced (invariant, with an unreduced
-cotangent). The operations here convert between these kinds. The transpose of each operation is
-another of these operations. Derivatives therefore postpone sums over devices as the program does.
+With ``check_vma=True``, a value has one of four kinds along each manual axis. The value is
+invariant, varying, unreduced (each device holds a term of a sum) or reduced (invariant, with an
+unreduced cotangent). The operations here convert between these kinds. The transpose of each
+operation is another of these operations. Derivatives therefore postpone sums over devices as the
+program does.
 """
 
 from __future__ import annotations
