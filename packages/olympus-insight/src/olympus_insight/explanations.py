@@ -180,7 +180,7 @@ class _Explain:
     Without a function, the report covers all functions of the user's program. The report is also a
     context manager that covers the traces inside the ``with`` block.
 
-    The most similar earlier trace is chosen by a heuristic: the one with the fewest differences.
+    The most similar earlier trace is chosen by a heuristic: the trace with the fewest differences.
 
     Args:
       fun: a function that `jit` has returned, or the function given to `jit`; None for all.

@@ -124,7 +124,7 @@ def load(file: str | PathLike[str] | IO[bytes], *args: Any, **kwargs: Any) -> An
       **kwargs: passed to the same function.
 
     Returns:
-      An array, or a NumPy array if the dtype is not supported, such as that of objects. If the file
+      An array, or a NumPy array if the dtype is not supported, such as Python objects. If the file
       contains several arrays, the result is NumPy's mapping from names to arrays.
 
     Raises:

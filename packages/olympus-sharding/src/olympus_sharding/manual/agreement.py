@@ -39,7 +39,7 @@ _AXES_PARAMETER = {
 
 
 def check_collectives_agree(olympuspr: Olympuspr) -> None:
-    """Checks that all devices along an axis execute the same collectives over it.
+    """Checks that all devices along an axis execute the same collectives over the axis.
 
     The types of the program say over which axes values vary.
 

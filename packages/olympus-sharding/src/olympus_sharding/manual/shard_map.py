@@ -82,7 +82,7 @@ def shard_map(
         mention.
       in_specs: a pytree of partition specs that is a prefix of the arguments. A spec says how an
         argument is split. The default is the spec of the argument's type.
-      mesh: the mesh; the one in force (`set_mesh`) by default.
+      mesh: the mesh; by default the mesh in force (`set_mesh`).
       axis_names: the manual axes; all axes of the mesh by default.
       check_vma: whether types track the axes over which values vary, which detects wrong
         ``out_specs`` and makes derivatives efficient.

@@ -83,7 +83,7 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
 
     Args:
       sharding: any sharding.
-      mesh: a mesh of devices with the axes of the abstract mesh; the one in force if None.
+      mesh: a mesh of devices with the axes of the abstract mesh; the mesh in force if None.
 
     Returns:
       The sharding over devices, or ``sharding`` itself.
