@@ -249,7 +249,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
       a1: the coefficients of the first polynomial.
       a2: the coefficients of the second polynomial.
       trim_leading_zeros: whether leading zeros are removed from the operands first, as NumPy does.
-        That needs concrete values, so it does not work in compiled functions.
+        This option needs concrete values, so it fails in compiled functions.
 
     Returns:
       An array of one dimension and of the common dtype.
@@ -283,7 +283,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
       u: the coefficients of the dividend.
       v: the coefficients of the divisor, the first of which is not zero.
       trim_leading_zeros: whether leading coefficients of the remainder that are nearly zero are
-        removed, as NumPy does. That needs concrete values, so it does not work in compiled
+        removed, as NumPy does. This option needs concrete values, so it fails in compiled
         functions.
 
     Returns:
