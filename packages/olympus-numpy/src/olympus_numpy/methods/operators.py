@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operators of arrays: ``x + y``, ``-x``, ``x @ y``, ``x == y`` and so on.
 
-An operator itself removes the library's frames from the traceback of an error; a wrapper that did
-so would add a call to each use.
-For operands that are neither arrays nor scalars, an operator returns ``NotImplemented``. Operators
-of tracers run the Python function directly; operators of arrays run the compiled function.
+Each operator removes the library's frames from the traceback of an error. A wrapper around the
+operators could do this, too, but would add a call to each use. For operands that are neither arrays
+nor scalars, an operator returns ``NotImplemented``. Operators of tracers run the Python function
+directly; operators of arrays run the compiled function.
 """
 
 from __future__ import annotations
