@@ -80,7 +80,7 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "xla_bridge": "olympus.extend.backend",
 }
 
-# Names of the modules below `jax._src` that the module of OLYMPUS in `_WHOLE_MODULES` lacks.
+# Further names of the modules below `jax._src`, which the modules in `_WHOLE_MODULES` lack.
 _NAMES: dict[str, dict[str, str]] = {
     "ad_util": {
         **_lazy.names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),
