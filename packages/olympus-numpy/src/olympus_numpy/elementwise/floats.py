@@ -403,7 +403,7 @@ def nan_to_num(
 
 
 def _float_format(dtype: Any) -> tuple[int, int, int]:
-    """Returns a dtype's number of mantissa bits, exponent mask, and exponent bias."""
+    """Returns the number of mantissa bits, the exponent mask and the exponent bias of a dtype."""
     info = dtypes.finfo(dtype)
     exponent_bits = info.bits - info.nmant - 1
     return info.nmant, (1 << exponent_bits) - 1, (1 << (exponent_bits - 1)) - 1

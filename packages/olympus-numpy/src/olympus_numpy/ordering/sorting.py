@@ -218,7 +218,7 @@ _partition = compiled(_partitioned, ("kth", "axis"), name="partition")
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Returns an array whose element ``kth`` along an axis is at its sorted position.
 
-    Elements before it are not larger, and elements after it are not smaller.
+    No element before this position is larger, and no element after the position is smaller.
 
     Args:
       a: an array of real numbers.
