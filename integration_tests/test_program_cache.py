@@ -527,7 +527,8 @@ def test_versions_and_the_machine_count(monkeypatch):
     value_and_origin(copied(scaled), X)
     cache_key = program_cache.cache_key
     others = (
-        (program_cache, "_versions", ["another"]),
+        (program_cache, "source_files", lambda packages: "another"),
+        (program_cache.np, "__version__", "another"),
         (program_cache, "_FORMAT_VERSION", 99),
         (cache_key, "__version__", "another"),
         (cache_key, "processor_identity", lambda: "another"),
@@ -539,14 +540,6 @@ def test_versions_and_the_machine_count(monkeypatch):
             assert not value_and_origin(copied(scaled), X)[1]
     monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " --xla_a=1")
     assert not value_and_origin(copied(scaled), X)[1]
-
-
-def test_files_of_packages_in_development_count(tmp_path):
-    (tmp_path / "__about__.py").write_text("__version__ = '1.0.dev0'")
-    (tmp_path / "module.py").write_text("x = 1")
-    before = program_cache._version_of_folder(os.fspath(tmp_path))
-    os.utime(tmp_path / "module.py", (1, 1))
-    assert program_cache._version_of_folder(os.fspath(tmp_path)) != before
 
 
 # ---- use ----
@@ -682,3 +675,26 @@ def test_switches(folder):
     finally:
         config.update("olympus_program_cache", False)
     assert len(list((folder / "programs").glob("*-cache"))) == 1
+
+
+# ---- programs found without lowering ----
+
+ALL_RULES = """
+import importlib, pkgutil
+import olympus, olympus.nn, olympus.random
+import olympus_xla.compiling.program_lowering
+from olympus_ir.programs.rules import all_tables
+for table in list(all_tables.values()):
+    table.load_all()
+for name in ("olympus_ir", "olympus_xla", "olympus_random"):
+    for module in pkgutil.walk_packages(importlib.import_module(name).__path__, name + "."):
+        importlib.import_module(module.name)
+print([each.name for table in all_tables.values() for each in table.replaced])
+"""
+
+
+def test_rules_of_olympus_are_not_taken_for_those_of_others():
+    done = subprocess.run(
+        [sys.executable, "-c", ALL_RULES], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -10,6 +10,7 @@ import pytest
 
 import olympus_xla
 from olympus_ir.settings.config import config
+from olympus_ir.settings.config_cache_flags import enable_compilation_cache
 from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_sharding import AxisType, make_mesh
 from olympus_xla.platforms import backends
@@ -33,7 +34,15 @@ def mesh(devices):
 
 
 @pytest.fixture
-def cpu_limits(monkeypatch):
+def without_cache():
+    """Nothing is loaded from disk, for tests that change the source of OLYMPUS in memory."""
+    enable_compilation_cache.update(False)
+    yield
+    enable_compilation_cache.update(True)
+
+
+@pytest.fixture
+def cpu_limits(monkeypatch, without_cache):
     """Sets sizes above which a lowering for CPUs applies; all programs are lowered anew."""
 
     def set_limits(module, **limits):

@@ -167,7 +167,7 @@ def test_everything_else_counts(cache, devices, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(where, what, lambda: "another")
             keys.append(key_of(function, X))
-    others = {"_FORMAT_VERSION": 99, "__version__": "9", "_usable_processors": lambda: "another"}
+    others = {"_FORMAT_VERSION": 99, "__version__": "9", "usable_processors": lambda: "another"}
     for name, value in others.items():
         with monkeypatch.context() as patch:
             patch.setattr(cache_key, name, value)

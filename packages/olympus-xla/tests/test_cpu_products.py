@@ -20,7 +20,7 @@ SAME_VECTORS = {"xla_cpu_prefer_vector_width": 256}
 
 
 @pytest.fixture(autouse=True)
-def three_threads(monkeypatch):
+def three_threads(monkeypatch, without_cache):
     monkeypatch.setattr(products, "_threads", lambda: 3)
 
 

@@ -81,7 +81,7 @@ def test_samples_that_mislead(kind):
     assert np.array_equal(found, np.sort(x)[places], equal_nan=True)
 
 
-def test_wrong_bounds_are_noticed(monkeypatch):
+def test_wrong_bounds_are_noticed(monkeypatch, without_cache):
     monkeypatch.setattr(selection, "_MARGIN", 0)
     x = RNG.normal(size=1 << 16).astype(np.float32)
     places = np.arange(10, 1 << 16, 6000, dtype=np.int32)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Container
     from types import FrameType
 
+#: The number of warnings so far, including those that a filter hides.
+count = 0
+
 
 def warn_user(
     message: str | Warning,
@@ -37,6 +40,8 @@ def warn_user(
       >>> str(caught[0].message)
       'use jit'
     """
+    global count
+    count += 1
     warnings.warn(message, category, stacklevel=_user_level(called_through))
 
 

@@ -48,6 +48,8 @@ class RuleTable(Generic[Rule]):
         a miss.
       exemptions: the primitives without a rule, and the reasons.
       derived: for each derived rule, a description of its source.
+      replaced: the primitives of the instruction set whose rules others have given or taken. Such
+        rules are not in OLYMPUS's source files, so no digest of these files covers them.
 
     Example:
       >>> from olympus_ir import lax
@@ -74,6 +76,7 @@ class RuleTable(Generic[Rule]):
         self.rules: dict[Primitive, Rule] = {}
         self.exemptions: dict[Primitive, str] = {}
         self.derived: dict[Primitive, str] = {}
+        self.replaced: set[Primitive] = set()
         self._derivations: dict[str, Callable[[Primitive], Rule | None]] = {}
         self._loaded: set[str] = set()
         all_tables[f"{package}.{name}"] = self
@@ -107,6 +110,8 @@ class RuleTable(Generic[Rule]):
         self.derived.pop(primitive, None)
         if derived:
             self.derived[primitive] = derived
+        if self.folder is not None and primitive.family in self._loaded:
+            self._note_replaced(primitive)
         return None
 
     def exempt(self, primitive: Primitive, *, reason: str) -> None:
@@ -188,10 +193,16 @@ class RuleTable(Generic[Rule]):
         self.exemptions.pop(primitive, None)
         self.derived.pop(primitive, None)
         self.rules[primitive] = rule
+        self._note_replaced(primitive)
 
     def __delitem__(self, primitive: Primitive) -> None:
         self.load(primitive.family)
         del self.rules[primitive]
+        self._note_replaced(primitive)
+
+    def _note_replaced(self, primitive: Primitive) -> None:
+        if primitive.is_instruction:
+            self.replaced.add(primitive)
 
     def __contains__(self, primitive: object) -> bool:
         return primitive in self.rules or self.find(primitive) is not None  # type: ignore[arg-type]
@@ -214,6 +225,7 @@ class RuleTable(Generic[Rule]):
 
     def pop(self, primitive: Primitive, *default: Any) -> Any:
         self.load(primitive.family)
+        self._note_replaced(primitive)
         return self.rules.pop(primitive, *default)
 
     # ---- completeness ----

@@ -17,11 +17,9 @@ from ..arrays.donations import note_donations
 from ..arrays.layouts import layouts_in_use
 from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
-from ..compiling.compiler import compile_module
-from ..compiling.lowering import mlir
-from ..compiling.lowering.cuts.fusions import DISABLED_PASSES
+from ..compiling.compiler import CacheEntry, compile_module
+from ..compiling.lowering.lowered import Lowered
 from ..compiling.placement import Placement
-from ..compiling.program_lowering import Lowered
 from ..foreign.callback_errors import find_cause
 from ..platforms import backends
 from .executables import Executable
@@ -29,25 +27,44 @@ from .operand_layouts import operands_lie_as_expected
 
 if TYPE_CHECKING:
     from ..compiling import dumps, symbolic_shapes
+    from ..compiling.lowering import mlir
+    from ..compiling.lowering.cuts import fusions
 else:
+    # Programs that are found on disk need no MLIR.
+    fusions = deferred("..compiling.lowering.cuts.fusions", milliseconds=0.6)
+    mlir = deferred("..compiling.lowering.mlir", milliseconds=60.0)
     dumps = deferred("..compiling.dumps", milliseconds=0.6)
     symbolic_shapes = deferred("..compiling.symbolic_shapes", milliseconds=45.0)
 
-__all__ = ["Compiled", "compile_lowered"]
+__all__ = ["Compiled", "assembled", "compile_lowered"]
 
 
 class Compiled:
-    """An executable with its module, its placement and the constants that are passed to it."""
+    """An executable with its module, its placement and the constants that are passed to it.
 
-    __slots__ = ("_noted", "constants", "executable", "lowered", "placement")
+    Attributes:
+      lowered: the program.
+      executable: the executable.
+      placement: the devices, and the shardings of operands and results.
+      constants: the arrays that are passed before the operands.
+      entry: the entry of the cache on disk that holds the executable; None if none does.
+    """
+
+    __slots__ = ("_noted", "constants", "entry", "executable", "lowered", "placement")
 
     def __init__(
-        self, lowered: Lowered, executable: Executable, placement: Placement, constants: list[Any]
+        self,
+        lowered: Lowered,
+        executable: Executable,
+        placement: Placement,
+        constants: list[Any],
+        entry: CacheEntry | None = None,
     ) -> None:
         self.lowered = lowered
         self.executable = executable
         self.placement = placement
         self.constants = constants
+        self.entry = entry
         self._noted = False  # whether the first call with donated operands is recorded
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
@@ -119,20 +136,19 @@ def compile_lowered(
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
-    spans_processes = _spans_processes(placement.devices)
-    if spans_processes and backends.distributed_runtime is not None:
+    if _spans_processes(placement.devices) and backends.distributed_runtime is not None:
         backends.distributed_runtime.check_same_program(lowered.name, str(lowered.module))
     module = lowered.module
     if lowered.needs_refinement:
         module = symbolic_shapes.refined(lowered)
     try:
-        loaded, serialized = compile_module(
+        compiled = compile_module(
             module,
             placement.devices,
             name=f"jit({lowered.name})",
             partitions=len(placement.devices),
             compiler_options=compiler_options,
-            disabled_passes=DISABLED_PASSES if lowered.cuts else (),
+            disabled_passes=fusions.DISABLED_PASSES if lowered.cuts else (),
             host_callbacks=lowered.host_callbacks,
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),
@@ -144,6 +160,30 @@ def compile_lowered(
         if cause is not None:
             raise cause from error
         raise
+    # Executables for inspection, and those that are written again, keep the bytes of their file.
+    serialized = compiled.serialized if is_inspected or keeps_bytes else None
+    return assembled(
+        lowered, compiled.loaded, placement, serialized=serialized, entry=compiled.entry
+    )
+
+
+def assembled(
+    lowered: Lowered,
+    loaded: Any,
+    placement: Placement,
+    *,
+    serialized: bytes | None = None,
+    entry: CacheEntry | None = None,
+) -> Compiled:
+    """Returns a loaded executable as a program that can be called.
+
+    Args:
+      lowered: the program.
+      loaded: jaxlib's executable.
+      placement: the devices, and the shardings of operands and results.
+      serialized: the bytes of an executable that was found on disk, if it may be written again.
+      entry: the entry of the cache on disk that holds the executable.
+    """
     constant_shardings = [placement.constant_sharding(value) for value in lowered.constants]
     constants = [
         value if is_description(placement.devices[0]) else put_leaf(value, sharding)
@@ -166,10 +206,10 @@ def compile_lowered(
         ordered_effects=lowered.ordered_effects,
         calls_python=bool(lowered.host_callbacks),
         keep_alive=lowered.keep_alive,
-        spans_processes=spans_processes,
-        serialized=serialized if is_inspected or keeps_bytes else None,
+        spans_processes=_spans_processes(placement.devices),
+        serialized=serialized,
     )
-    return Compiled(lowered, wrapped, placement, constants)
+    return Compiled(lowered, wrapped, placement, constants, entry)
 
 
 def _placed_aval(aval: Any, sharding: Any) -> Any:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_ir._jaxlib import config_trace_context
-from olympus_ir.diagnostics import source_info
+from olympus_ir.diagnostics import source_info, user_warnings
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.trace_history import Compilation
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.settings import config_states
+from olympus_ir.settings.config_cache_flags import compilation_cache_dir, enable_compilation_cache
 from olympus_ir.settings.config_flags import (
     include_full_tracebacks_in_locations,
     traceback_in_locations_limit,
@@ -28,10 +29,13 @@ from ..platforms.backends import default_sharding
 # MLIR and the lowering rules are imported at the first compilation, for a fast import of OLYMPUS.
 if TYPE_CHECKING:
     from ..compiling import program_lowering
+    from ..compiling.recognition import known_programs, program_digest
     from . import compiled as compiled_programs
 else:
     program_lowering = deferred("..compiling.program_lowering", milliseconds=180.0)
-    compiled_programs = deferred(".compiled", milliseconds=200.0)
+    known_programs = deferred("..compiling.recognition.known_programs", milliseconds=8.0)
+    program_digest = deferred("..compiling.recognition.program_digest", milliseconds=3.0)
+    compiled_programs = deferred(".compiled", milliseconds=12.0)
 
 __all__ = ["compiled_for", "lowered_for", "lowered_module", "staged_module"]
 
@@ -87,13 +91,28 @@ def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) 
 def _compile(
     program: TracedProgram, options: JitOptions, placement: Placement
 ) -> compiled_programs.Compiled:
+    digest = None
+    # The cache in a directory that the user has named works without digests of programs.
+    if enable_compilation_cache.value and not compilation_cache_dir.value:
+        digest = program_digest.program_digest(program, options, placement)
+    if digest is not None:
+        known = known_programs.find(digest, program, placement)
+        if known is not None:
+            return compiled_programs.assembled(
+                known.lowered, known.loaded, placement, entry=known.entry
+            )
+    warnings = user_warnings.count
     lowered = lowered_for(program, (platform_of(placement.devices[0]),), placement, options)
-    return compiled_programs.compile_lowered(
+    compiled = compiled_programs.compile_lowered(
         lowered,
         placement,
         compiler_options=dict(options.compiler_options),
         keeps_bytes=options.is_cached,
     )
+    # A program of which lowering warns is lowered in each process, so that each process warns.
+    if digest is not None and compiled.entry is not None and user_warnings.count == warnings:
+        known_programs.keep(digest, lowered, compiled.entry)
+    return compiled
 
 
 def lowered_for(

@@ -27,8 +27,8 @@ from .._jaxlib import (
 )
 from ..arrays.transfer import put_leaf
 from ..compiling.compile_options import compile_options
+from ..compiling.lowering.lowered import Lowered
 from ..compiling.placement import Placement, platform_of
-from ..compiling.program_lowering import Lowered
 from ..platforms import backends
 from .compiled import Compiled
 from .executables import Executable

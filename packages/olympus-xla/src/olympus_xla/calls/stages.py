@@ -26,6 +26,7 @@ from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_compu
 from ..arrays.layouts import Format, Layout
 from ..compiling import compile_report
 from ..compiling.lowering import mlir
+from ..compiling.lowering.lowered import Lowered as LoweredModule
 from ..compiling.placement import (
     Placement,
     asked_out_shardings,
@@ -33,7 +34,6 @@ from ..compiling.placement import (
     platform_of,
     resolve_placement,
 )
-from ..compiling.program_lowering import Lowered as LoweredModule
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
 from .program_executables import staged_module

@@ -162,7 +162,7 @@ def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
 @functools.cache
 def processor_identity() -> str | None:
     """Returns the model, the features and the count of the processors; None if unknown."""
-    system = (platform.system(), platform.machine(), str(os.cpu_count()), _usable_processors())
+    system = (platform.system(), platform.machine(), str(os.cpu_count()), usable_processors())
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             features = _features(file.read())
@@ -174,7 +174,7 @@ def processor_identity() -> str | None:
     return "\n".join((*system, features)) if features else None
 
 
-def _usable_processors() -> str:
+def usable_processors() -> str:
     """Returns the number of processors that the process may use, if the system reports it."""
     return str(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ""
 

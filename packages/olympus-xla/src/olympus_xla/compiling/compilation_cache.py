@@ -22,10 +22,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics import monitoring
 from olympus_ir.diagnostics.user_warnings import warn_user
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags as flags
 from olympus_ir.settings import config_states
 from olympus_ir.settings.naming import logger_name
@@ -33,7 +34,12 @@ from olympus_ir.settings.naming import logger_name
 from .. import _jaxlib
 from . import cache_folder, cache_key, cache_usage
 from .cache_store import SUFFIX, ProgramCache, UserCache
-from .lowering import mlir
+
+if TYPE_CHECKING:
+    from .lowering import mlir
+else:
+    # Programs that are found on disk need no MLIR.
+    mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
 __all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
 
@@ -155,11 +161,10 @@ def load_or_compile(
     devices: Sequence[Any],
     options: Any,
     compile_module: Callable[[Any], Any],
-) -> tuple[Any, bytes | None]:
-    """Loads an executable and its bytes from the cache, or compiles a new executable.
+) -> tuple[Any, bytes | None, str | None]:
+    """Loads an executable from the cache, or compiles a new one.
 
-    The bytes are None after a compilation. A new executable is stored if its compilation took long
-    enough.
+    A new executable is stored if its compilation took long enough.
 
     Args:
       cache: the cache.
@@ -167,10 +172,14 @@ def load_or_compile(
       devices: the devices on which the module runs.
       options: XLA's compile options.
       compile_module: a function that compiles the module with the options.
+
+    Returns:
+      The executable; its bytes, None after a compilation; and the name of the file that holds it,
+      None if none does.
     """
     key = cache_key.executable_key(module, devices, options, is_asked_for=cache.is_asked_for)
     if key is None:
-        return compile_module(options), None
+        return compile_module(options), None, None
     _record(cache, "compile_requests_use_cache")
     name = mlir.module_name(module)
     path = cache.path_of(name, key)
@@ -189,19 +198,20 @@ def load_or_compile(
             _log(cache, "compiler", hit, name, shown)
             if flags.compilation_cache_check_contents.value:
                 _check_same(name, loaded, compile_module(options))
-            return loaded, found[0]
+            return loaded, found[0], path.name
     except Exception as error:
         if isinstance(error, CacheContentsError):
             raise
-        _report_failure(cache, "reading", name, error)
+        report_failure(cache, "reading", name, error)
     miss = "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'"
     _log(cache, "compiler", miss, name, shown, explains=True)
     cache_usage.misses += 1
     started = time.monotonic()
     loaded = compile_module(options)
-    if (cache.directory, "writing") not in _failed:
-        _store(cache, path, name, loaded, time.monotonic() - started)
-    return loaded, None
+    seconds = time.monotonic() - started
+    has_failed = (cache.directory, "writing") in _failed
+    is_stored = not has_failed and _store(cache, path, name, loaded, seconds)
+    return loaded, None, path.name if is_stored else None
 
 
 def note_host_callbacks(cache: ProgramCache, module: Any) -> None:
@@ -241,7 +251,7 @@ def _record_seconds(cache: ProgramCache, event: str, seconds: float) -> None:
         monitoring.record_event_duration_secs(_EVENTS + event, seconds)
 
 
-def _report_failure(cache: ProgramCache, kind: str, name: str, error: Exception) -> None:
+def report_failure(cache: ProgramCache, kind: str, name: str, error: Exception) -> None:
     """Warns of the first failure of each kind. A flag turns the warning into an error."""
     if flags.raise_persistent_cache_errors.value:
         raise error
@@ -268,12 +278,13 @@ def _check_same(name: str, cached: Any, compiled: Any) -> None:
         )
 
 
-def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: float) -> None:
+def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: float) -> bool:
+    """Stores a new executable. Returns whether it is on disk now."""
     least = cache.least_seconds
     if seconds < least:
         took = "it took < %.2f seconds to compile (%.2fs)"
         _log(cache, "compiler", _NOT_WRITTEN + took, name, least, seconds)
-        return
+        return False
     took = "'%s' took at least %.2f seconds to compile (%.2fs)"
     _log(cache, "compiler", took, name, least, seconds)
     key = path.name.removesuffix(SUFFIX)
@@ -281,7 +292,7 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
         serialized = _jaxlib.serialize_executable(loaded)
         if serialized is None:
             _log(cache, "compiler", _NOT_WRITTEN + "its executable cannot be serialized", name)
-            return
+            return False
         least_bytes = flags.persistent_cache_min_entry_size_bytes.value
         if len(serialized) < least_bytes:
             _log(
@@ -293,13 +304,14 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
                 len(serialized),
                 least_bytes,
             )
-            return
+            return False
         writing = "Writing %s to persistent compilation cache with key '%s'"
         _log(cache, "compilation_cache", writing, name, key, explains=True)
         if cache.put(path, serialized, seconds):
             _record(cache, "cache_misses")
-        else:
-            larger = "%s is larger than the whole cache may be"
-            _log(cache, "compilation_cache", larger, path.name)
+            return True
+        larger = "%s is larger than the whole cache may be"
+        _log(cache, "compilation_cache", larger, path.name)
     except Exception as error:
-        _report_failure(cache, "writing", name, error)
+        report_failure(cache, "writing", name, error)
+    return False

@@ -9,8 +9,8 @@ from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.types.records import Record
 
 from .lowering.cuts.fusions import estimated_seconds
+from .lowering.lowered import Lowered
 from .lowering.repetition import block_p
-from .program_lowering import Lowered
 
 __all__ = ["CompileReport", "report_of"]
 

@@ -17,16 +17,31 @@ from ..platforms.topologies import CompileOnlyExecutable
 from .compile_errors import raise_clear_error
 from .compile_options import compile_options, use_gpu_caches
 from .interruption import interruptibly
-from .lowering import isolation
-from .lowering.cpu.machine_code import tuned
 from .progress import shown
 
 if TYPE_CHECKING:
     from . import compilation_cache
+    from .lowering import isolation
+    from .lowering.cpu import machine_code
 else:
+    # Programs that are found on disk need no MLIR.
+    isolation = deferred(".lowering.isolation", milliseconds=60.0)
+    machine_code = deferred(".lowering.cpu.machine_code", milliseconds=60.0)
     compilation_cache = deferred(".compilation_cache", milliseconds=10.0)
 
-__all__ = ["CompiledModule", "CompiledProgram", "compile_module", "compiled_programs"]
+__all__ = ["CacheEntry", "CompiledModule", "CompiledProgram", "compile_module", "compiled_programs"]
+
+
+class CacheEntry(NamedTuple):
+    """Entry of the cache on disk.
+
+    Attributes:
+      file: the name of the entry's file.
+      options: XLA's serialized compile options, with which the executable is loaded.
+    """
+
+    file: str
+    options: bytes
 
 
 class CompiledModule(NamedTuple):
@@ -36,10 +51,12 @@ class CompiledModule(NamedTuple):
       loaded: the executable. It cannot run on compile-only devices.
       serialized: the bytes of an executable that was found on disk, else None. They are kept
         because jaxlib would serialize the executable without its machine code.
+      entry: the entry of the cache on disk that holds the executable; None if none does.
     """
 
     loaded: Any
     serialized: bytes | None
+    entry: CacheEntry | None
 
 
 class CompiledProgram(NamedTuple):
@@ -106,7 +123,7 @@ def compile_module(
         options=compiler_options,
         disabled_passes=disabled_passes,
     )
-    options = tuned(options, devices[0].platform, module)
+    options = machine_code.tuned(options, devices[0].platform, module)
 
     compiled = False
 
@@ -131,14 +148,15 @@ def compile_module(
             compilation_cache.note_host_callbacks(cache, module)
             cache = None
         if cache is None:
-            loaded, serialized = compile_with(options), None
+            loaded, serialized, file = compile_with(options), None, None
         else:
-            loaded, serialized = compilation_cache.load_or_compile(
+            loaded, serialized, file = compilation_cache.load_or_compile(
                 cache, module, devices, options, compile_with
             )
     seconds = time.monotonic() - started
     compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))
-    return CompiledModule(loaded, serialized)
+    entry = None if file is None else CacheEntry(file, options.SerializeAsString())
+    return CompiledModule(loaded, serialized, entry)
 
 
 def _may_be_on_disk(device: Any, is_inspected: bool) -> bool:

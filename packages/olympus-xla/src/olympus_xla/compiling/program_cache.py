@@ -11,9 +11,7 @@ pytree nodes, or under a mesh. A log message of level DEBUG gives the reason.
 
 from __future__ import annotations
 
-import importlib.util
 import logging
-import os
 import pickle
 import sys
 import time
@@ -21,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from olympus_ir._jaxlib import config_trace_context
@@ -47,6 +46,7 @@ from ..platforms import backends
 from . import cache_folder, cache_key
 from .cache_store import UserCache
 from .compile_options import compile_options
+from .recognition.sources import OLYMPUS_PACKAGES, source_files
 
 __all__ = ["Request", "find", "keep", "request"]
 
@@ -290,49 +290,13 @@ def _array_contents(value: Any) -> bytes | None:
     return facts.encode() + np.asarray(value).tobytes()
 
 
-_versions: list[str] = []
-
-
-def _library_versions() -> list[str]:
+def _library_versions() -> tuple[str, ...]:
     """Returns the versions of Python and of the libraries whose functions are identified by name.
 
     Does not use `importlib.metadata`, whose import takes longer than the rest of a look-up.
     """
-    if not _versions:
-        found = [sys.version, f"numpy {np.__version__}"]
-        for name in ("ml_dtypes", "opt_einsum", *_OLYMPUS):
-            spec = importlib.util.find_spec(name)
-            for folder in () if spec is None else spec.submodule_search_locations or ():
-                found += _version_of_folder(folder)
-        _versions.extend(found)
-    return _versions
-
-
-_OLYMPUS = (
-    "olympus olympus_ir olympus_batching olympus_autodiff olympus_sharding olympus_xla "
-    "olympus_export olympus_numpy olympus_random olympus_checkify olympus_kernels olympus_nn "
-    "olympus_scipy olympus_sparse olympus_pallas olympus_insight"
-).split()
-
-
-def _version_of_folder(folder: str) -> list[str]:
-    """Returns texts that identify the contents of a package's folder.
-
-    These are the time of installation and the version. For a development version, the modification
-    times of the files are added.
-    """
-    about = os.path.join(folder, "__about__.py")
-    version = Path(about).read_text("utf-8") if os.path.exists(about) else ""
-    found = [f"{folder} {os.stat(folder).st_mtime_ns}", version]
-    if ".dev" in version:
-        for path, folders, names in os.walk(folder):
-            folders[:] = sorted(each for each in folders if each != "__pycache__")
-            found += [
-                f"{path} {name} {os.stat(os.path.join(path, name)).st_mtime_ns}"
-                for name in sorted(names)
-                if name.endswith(".py")
-            ]
-    return found
+    libraries = ("opt_einsum", *OLYMPUS_PACKAGES)
+    return sys.version, np.__version__, ml_dtypes.__version__, source_files(libraries)
 
 
 # ---- entries ----

@@ -34,6 +34,7 @@ from ..arrays.layouts import Layout, constrains_layouts
 from .interruption import await_abandoned
 from .lowering import mlir
 from .lowering.context import ModuleLowering, constant_handlers
+from .lowering.lowered import LARGEST_INLINE_CONSTANT, Lowered
 from .lowering.program_passes import prepared
 from .lowering.rules.calls import ordered_effects_of
 from .main_function import (
@@ -57,64 +58,12 @@ else:
     solving = deferred("olympus_ir.symbolic.solving", milliseconds=35.0)
     symbolic_shapes = deferred(".symbolic_shapes", milliseconds=45.0)
 
-__all__ = ["Lowered", "has_symbolic_shapes", "lower"]
-
-# Constants up to this many bytes are written into the module. Larger constants are passed as
-# operands, so the compiler does not have to read or fold them.
-_LARGEST_INLINE_CONSTANT = 1024
+__all__ = ["has_symbolic_shapes", "lower"]
 
 # The number of constants that a warning lists.
 _MOST_REPORTED = 5
 # The number of frames that the warning shows if a flag requests all frames.
 _ALL_FRAMES = 1000
-
-
-class Lowered:
-    """A program lowered to a StableHLO module, with the data needed to call it.
-
-    Attributes:
-      module: the MLIR module.
-      name: the name of the computation.
-      kept: for each operand, whether the module takes it.
-      constants: arrays passed before the operands.
-      cuts: the cuts that limit the size of fused functions.
-      in_avals: the types of all operands.
-      out_avals: the types of the results.
-      donated: for each operand, whether it is donated.
-      effects: all effects of the program.
-      ordered_effects: the effects whose tokens are the first operands and results.
-      host_callbacks: Python functions that the computation calls.
-      is_for_devices: whether the module can run only on the devices of its placement.
-      keep_alive: objects that must live as long as the computation.
-      platforms: the platforms for which the program was lowered.
-      program: the program whose equations were lowered, after the passes that change it.
-      needs_refinement: whether the module has dynamic shapes, which must be inferred from the
-        shapes of the operands.
-    """
-
-    __slots__ = (
-        "closed",
-        "constants",
-        "cuts",
-        "donated",
-        "effects",
-        "host_callbacks",
-        "in_avals",
-        "is_for_devices",
-        "keep_alive",
-        "kept",
-        "module",
-        "name",
-        "needs_refinement",
-        "ordered_effects",
-        "out_avals",
-        "platforms",
-        "program",
-    )
-
-    def __init__(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
 
 
 def lower(
@@ -373,7 +322,7 @@ def _is_inline(value: Any) -> bool:
             f"{naming.library} function. Got {value!r}"
         )
     aval = get_aval(value)
-    return aval.size * aval.dtype.itemsize <= _LARGEST_INLINE_CONSTANT
+    return aval.size * aval.dtype.itemsize <= LARGEST_INLINE_CONSTANT
 
 
 # ---- operands and results ----

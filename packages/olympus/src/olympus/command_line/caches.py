@@ -10,6 +10,7 @@ from typing import Any
 
 from olympus_ir.settings import config_cache_flags
 from olympus_xla.compiling import cache_folder, cache_store, cache_usage
+from olympus_xla.compiling.recognition import known_programs
 
 from . import installation
 from .layout import bytes_text, section
@@ -79,6 +80,9 @@ def _clear(options: argparse.Namespace) -> int:
         if not config_cache_flags.compilation_cache_dir.value:
             programs = cache_folder.folder_location() / "programs"
             removed += cache_store.ProgramCache(str(programs)).clear()
+            # The index names the entries of executables, and does not count.
+            index = cache_folder.folder_location() / known_programs.FOLDER
+            cache_store.ProgramCache(str(index)).clear()
         cache_usage.forget(directory)
     except OSError as error:
         print(f"The cache cannot be cleared: {error}", file=sys.stderr)

@@ -18,6 +18,7 @@ from olympus_ir.settings import config_cache_flags
 from olympus_ir.settings.config import config
 from olympus_ir.settings.configuration import Flag
 from olympus_xla.compiling import cache_folder, cache_store, cache_usage
+from olympus_xla.compiling.recognition import known_programs
 from olympus_xla.platforms import backends
 from olympus_xla.platforms.plugins import cuda, tpu
 
@@ -250,7 +251,8 @@ def cache_in_force() -> Cache | None:
         return Cache(directory, entries, size, None, None)
     programs = cache_store.DirectoryContents(cache_folder.prepared_folder("programs"))
     hits, misses = cache_usage.total_usage(directory)
-    size += programs.size
+    index = cache_store.DirectoryContents(cache_folder.prepared_folder(known_programs.FOLDER))
+    size += programs.size + index.size
     return Cache(directory, entries, size, hits, misses, len(programs.entries))
 
 

@@ -28,6 +28,7 @@ from olympus_ir.settings.config_flags import outline_repeated_blocks
 from olympus_ir.types.effects import NamedAxisEffect
 
 from .context import LoweringContext
+from .lowered import PARAMETERS_THAT_MATTER
 from .recomputation import Uses, recomputed
 from .tables import lowering_rules
 
@@ -48,9 +49,6 @@ _CANDIDATE_PERIODS = 8
 
 # Families of operations that the compiler fuses.
 _FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
-# The parameters by which equations of these primitives are compared. Lowering does not use the
-# other parameters.
-_PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
 
 _PLAIN = frozenset({bool, int, str, type(None)})
 
@@ -174,7 +172,7 @@ class _Numbering:
             raise TypeError("effects are not repeated")
         primitive, params, invars = equation.primitive, equation.params, equation.invars
         key: list[Any] = [primitive, len(invars)]
-        for name in _PARAMETERS_THAT_MATTER.get(primitive.name, params) if params else ():
+        for name in PARAMETERS_THAT_MATTER.get(primitive.name, params) if params else ():
             value = params[name]
             kind = value.__class__
             key += (name, kind, value if kind in _PLAIN else self._parameter_key(value))

@@ -43,7 +43,10 @@ def rules_for_platform(platform: str) -> RuleTable[LoweringRule]:
 
 def define_for_platform(primitive: Primitive, platform: str, rule: LoweringRule) -> None:
     """Defines a primitive's lowering rule for one platform."""
-    rules_for_platform(platform).define(primitive, rule)
+    table = rules_for_platform(platform)
+    # A rule that comes from elsewhere than the family's file counts as replaced.
+    table.load(primitive.family)
+    table.define(primitive, rule)
 
 
 @lowering_rules.derive("its expansion")

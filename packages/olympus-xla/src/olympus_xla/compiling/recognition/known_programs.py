@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Index of the cache on disk by digests of programs, which spares a process their lowering.
+
+An entry of the index names the file of an executable, and holds what a call needs besides. Entries
+are in a folder beside the user's cache of executables. The cache in a directory that the user has
+named works without the index, because listeners expect its events.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from typing import Any, NamedTuple
+
+from olympus_ir.diagnostics import phases
+from olympus_ir.programs.calls.traced_programs import TracedProgram
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.types.effects import no_effects
+
+from ... import _jaxlib
+from .. import cache_usage, compilation_cache
+from ..cache_store import ProgramCache, UserCache
+from ..compiler import CacheEntry, CompiledProgram, compiled_programs
+from ..lowering.lowered import Lowered
+from ..placement import Placement
+
+__all__ = ["FOLDER", "KnownProgram", "find", "keep"]
+
+#: The name of the index's folder.
+FOLDER = "known"
+
+
+class KnownProgram(NamedTuple):
+    """A program whose executable was found on disk.
+
+    Attributes:
+      lowered: the program, without a module.
+      loaded: jaxlib's executable.
+      entry: the entry of the executable.
+    """
+
+    lowered: Lowered
+    loaded: Any
+    entry: CacheEntry
+
+
+def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProgram | None:
+    """Returns the executable of a program from disk; None if it is not there.
+
+    Args:
+      digest: the program's digest; see `program_digest.program_digest`.
+      program: the program.
+      placement: the placement of the program on one CPU.
+    """
+    executables = _user_cache()
+    if executables is None:
+        return None
+    name = f"jit_{program.params['name']}"
+    started = time.monotonic()
+    try:
+        index = UserCache(FOLDER)
+        noted = index.get(index.path_of(name, digest))
+        if noted is None:
+            return None
+        fields = pickle.loads(noted[0])
+        entry = CacheEntry(*fields["entry"])
+        found = executables.get(executables.directory / entry.file)
+        if found is None:  # the executable was removed to make room
+            return None
+        with phases.compiling(f"jit({program.params['name']})"):
+            loaded = _load(found[0], placement, entry)
+    except Exception as error:
+        compilation_cache.report_failure(executables, "reading", name, error)
+        return None
+    lowered = _lowered(program, fields["kept"], fields["constants"])
+    cache_usage.hits += 1
+    info, count = program.closed.jaxpr.debug_info, len(program.closed.jaxpr.eqns)
+    seconds = time.monotonic() - started
+    compiled_programs.append(
+        CompiledProgram(lowered.name, info.func_src_info, count, seconds, from_disk=True)
+    )
+    return KnownProgram(lowered, loaded, entry)
+
+
+def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
+    """Notes where the executable of a program is.
+
+    Args:
+      digest: the program's digest.
+      lowered: the lowered program.
+      entry: the entry of the executable.
+    """
+    executables = _user_cache()
+    if executables is None or not _is_complete(lowered):
+        return
+    name = f"jit_{lowered.name}"
+    places = {id(value): place for place, value in enumerate(lowered.closed.consts)}
+    fields = {
+        "entry": tuple(entry),
+        "kept": tuple(lowered.kept),
+        "constants": [places[id(value)] for value in lowered.constants],
+    }
+    try:
+        index = UserCache(FOLDER)
+        index.put(index.path_of(name, digest), pickle.dumps(fields))
+    except Exception as error:
+        compilation_cache.report_failure(executables, "writing", name, error)
+
+
+def _user_cache() -> ProgramCache | None:
+    """Returns the cache in the user's folder; None if it is not in use."""
+    cache = compilation_cache.cache_in_use("cpu")
+    return None if cache is None or cache.is_asked_for else cache
+
+
+def _load(code: bytes, placement: Placement, entry: CacheEntry) -> Any:
+    _jaxlib.register_called_routines(code)
+    options = _jaxlib.CompileOptions.ParseFromString(entry.options)
+    return _jaxlib.deserialize_executable(code, placement.devices, options)
+
+
+def _is_complete(lowered: Lowered) -> bool:
+    """Returns whether an executable and its types are all that calls of a program need."""
+    return not (
+        lowered.effects
+        or lowered.host_callbacks
+        # The compiled program has no use for the programs that lowering keeps.
+        or any(not isinstance(each, ClosedOlympuspr) for each in lowered.keep_alive)
+        or lowered.is_for_devices
+        or lowered.needs_refinement
+    )
+
+
+def _lowered(program: TracedProgram, kept: tuple[bool, ...], constants: list[int]) -> Lowered:
+    closed = program.closed
+    return Lowered(
+        closed=closed,
+        module=None,
+        name=program.params["name"],
+        kept=kept,
+        constants=[closed.consts[place] for place in constants],
+        cuts=(),
+        in_avals=closed.in_avals,
+        out_avals=closed.out_avals,
+        donated=tuple(program.params["donated_invars"]),
+        effects=no_effects,
+        ordered_effects=(),
+        host_callbacks=[],
+        is_for_devices=False,
+        keep_alive=[],
+        platforms=("cpu",),
+        program=None,
+        needs_refinement=False,
+    )
