@@ -19,6 +19,7 @@ from __future__ import annotations
 import enum
 import sys
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 import ml_dtypes
@@ -33,6 +34,7 @@ from olympus_ir.programs.rules import all_tables
 from olympus_ir.settings import config_cache_flags, config_flags, config_states
 from olympus_ir.settings.config import config
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.extended_dtypes import ExtendedDType
 from olympus_ir.types.records import Record
 
 from ..._jaxlib import ArrayImpl, is_description
@@ -143,7 +145,7 @@ def _has_foreign_rules() -> bool:
     return any(
         table.replaced
         for table in all_tables.values()
-        if table.package in ("olympus_ir", "olympus_xla")
+        if table.package in ("olympus_ir", "olympus_batching", "olympus_xla")
     )
 
 
@@ -280,6 +282,10 @@ class _CanonicalForm:
             self._add_items(kind.__qualname__, value)
         elif isinstance(value, Record) and _is_own(kind):
             self._add_items(kind.__qualname__, [*vars(value).items()])
+        elif isinstance(value, ExtendedDType) and _is_own(kind):
+            self._add_items(kind.__qualname__, value.__reduce__()[1])
+        elif kind is FunctionType and _is_covered(value):
+            self.parts.append(f"function {value.__module__}.{value.__qualname__}")
         elif kind is type and value.__module__ in _OF_DTYPES:
             self.parts.append(f"type {value.__module__}.{value.__qualname__}")
         else:
@@ -293,6 +299,15 @@ class _CanonicalForm:
 
 def _is_own(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in _OWN
+
+
+def _is_covered(function: FunctionType) -> bool:
+    """Returns whether a function is found by its name in a source file that the digest covers."""
+    module = sys.modules.get(function.__module__)
+    return (
+        function.__module__.partition(".")[0] in _PACKAGES
+        and getattr(module, function.__qualname__, None) is function
+    )
 
 
 def _type_text(aval: Any) -> str:
@@ -309,6 +324,10 @@ def _type_text(aval: Any) -> str:
 
 
 def _dtype_text(dtype: Any) -> str:
+    if isinstance(dtype, ExtendedDType):
+        form = _CanonicalForm()
+        form.add_value(dtype)
+        return " ".join(form.parts)
     if not isinstance(dtype, np.dtype) or dtype.hasobject or dtype.names is not None:
         raise _NoStableFormError
     return f"{dtype!r} {dtype.str}"
