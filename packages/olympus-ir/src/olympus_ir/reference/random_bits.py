@@ -8,6 +8,7 @@ increases by one for each block of bits.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -137,11 +138,14 @@ def threefry2x32(
     return x, y
 
 
-_generator = np.random.default_rng()
+@functools.cache
+def _generator() -> np.random.Generator:
+    # NumPy imports its random numbers at their first use, which takes 10 ms.
+    return np.random.default_rng()
 
 
 @reference_rules.define(rng_uniform_p)
 def _rng_uniform(a: np.ndarray, b: np.ndarray, *, shape: tuple[int, ...]) -> np.ndarray:
     if a.dtype.kind in "iu":
-        return _generator.integers(a, b, shape).astype(a.dtype)
-    return _generator.uniform(a.astype(np.float64), b.astype(np.float64), shape).astype(a.dtype)
+        return _generator().integers(a, b, shape).astype(a.dtype)
+    return _generator().uniform(a.astype(np.float64), b.astype(np.float64), shape).astype(a.dtype)

@@ -29,6 +29,7 @@ from ..platforms.backends import default_sharding
 # MLIR and the lowering rules are imported at the first compilation, for a fast import of OLYMPUS.
 if TYPE_CHECKING:
     from ..compiling import program_lowering
+    from ..compiling.lowering.lowered import Lowered
     from ..compiling.recognition import known_programs, program_digest
     from . import compiled as compiled_programs
 else:
@@ -117,7 +118,7 @@ def _compile(
 
 def lowered_for(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
-) -> program_lowering.Lowered:
+) -> Lowered:
     """Returns the lowered module of a program; placements on other devices share the module.
 
     Args:
@@ -137,7 +138,7 @@ def lowered_for(
 
 def staged_module(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
-) -> program_lowering.Lowered:
+) -> Lowered:
     """Returns the lowered module of a program, for a stage that the user requested.
 
     The debug text of a module shows the source line that requested the module. The last module is
@@ -173,7 +174,7 @@ def _key_of_module(
 
 def lowered_module(
     program: TracedProgram, platforms: tuple[str, ...], placement: Placement, options: JitOptions
-) -> program_lowering.Lowered:
+) -> Lowered:
     """Lowers a program; see `lowered_for`."""
     return program_lowering.lower(
         program.closed,

@@ -284,9 +284,9 @@ class _CanonicalForm:
             self._add_items(kind.__qualname__, [*vars(value).items()])
         elif isinstance(value, ExtendedDType) and _is_own(kind):
             self._add_items(kind.__qualname__, value.__reduce__()[1])
-        elif kind is FunctionType and _is_covered(value):
+        elif isinstance(value, FunctionType) and _is_covered(value):
             self.parts.append(f"function {value.__module__}.{value.__qualname__}")
-        elif kind is type and value.__module__ in _OF_DTYPES:
+        elif isinstance(value, type) and value.__module__ in _OF_DTYPES:
             self.parts.append(f"type {value.__module__}.{value.__qualname__}")
         else:
             raise _NoStableFormError
