@@ -334,3 +334,13 @@ def test_wrong_arguments():
     with pytest.raises(TracerBoolConversionError, match="for checkpoint / remat") as caught:
         checkpoint(lambda x: x if lax.gt(x, 0.0) else lax.neg(x))(1.0)
     assert any("static_argnums" in note for note in caught.value.__notes__)
+
+
+def test_flags_for_each_argument():
+    def f(x, y):
+        return lax.mul(lax.sin(x), y)
+
+    for flags in ((True, False), [True, False]):
+        assert grad(checkpoint(f, prevent_cse=flags))(1.0, 2.0) == grad(f)(1.0, 2.0)
+    with pytest.raises(ValueError, match="has 1 entries, but f was called with 2"):
+        checkpoint(f, prevent_cse=(True,))(1.0, 2.0)

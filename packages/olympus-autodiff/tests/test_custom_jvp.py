@@ -9,7 +9,7 @@ import pytest
 
 from olympus_autodiff import SymbolicZero, custom_jvp, grad, jvp, linearize
 from olympus_batching import vmap
-from olympus_ir import Tracer, eval_olympuspr, lax, make_olympuspr, typeof
+from olympus_ir import Array, Tracer, eval_olympuspr, lax, make_olympuspr, typeof
 from olympus_ir.adapters.wrapped_functions import merge_linear_aux, transformation_with_aux
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.programs.dead_code import dce_olympuspr
@@ -443,3 +443,17 @@ def test_dead_results():
         return eval_olympuspr(reduced, [], x, y)[0]
 
     assert grad(of_reduced, argnums=(0, 1))(0.1, 0.2) == (0.0, 5.0)
+
+
+def test_numbers_that_rules_return():
+    """They come back as they are outside of compiled functions, as in JAX."""
+
+    @custom_jvp
+    def f(x):
+        return lax.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 2.0))
+    (_, tangent) = jvp(f, (1.0,), (1.0,))
+    assert type(tangent) is float and tangent == 2.0
+    assert jit(lambda x: jvp(f, (x,), (x,))[1])(1.0).dtype == np.float32
+    assert isinstance(grad(lambda x: x)(1.0), Array)

@@ -437,3 +437,20 @@ def test_printed_tangents():
     f.defvjp(lambda x: (f(x), None), f_bwd)
     text = str(make_olympuspr(lambda x: jvp(f, (x,), (x,))[1])(1.0))
     assert "custom_lin[\n      bwd=f_bwd\n      in_zeros=[False]\n      num_res=0\n" in text
+
+
+def test_numbers_that_rules_return():
+    @custom_vjp
+    def f(x):
+        return lax.sin(x)
+
+    given = []
+
+    def f_bwd(_, ct):
+        given.append(ct)
+        return (2.0,)
+
+    f.defvjp(lambda x: (f(x), None), f_bwd)
+    assert type(grad(f)(1.0)) is float
+    assert type(vjp(f, 1.0)[1](1.0)[0]) is float
+    assert all(isinstance(ct, Array) for ct in given)

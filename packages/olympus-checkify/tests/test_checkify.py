@@ -246,7 +246,7 @@ def test_errors_can_be_checked_again() -> None:
         check_error(error)
     check_error(checkify(positive)(f32(1))[0])
     assert message(lambda x: check_error(checkify(positive)(x)[0]), f32(-1)) == failed(-1.0)
-    with pytest.raises(ValueError, match="takes an Error"):
+    with pytest.raises(TypeError, match="takes an Error"):
         check_error("no error")  # type: ignore[arg-type]
 
 

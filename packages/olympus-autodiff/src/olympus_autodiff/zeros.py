@@ -213,18 +213,26 @@ def instantiate(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if tangent.__class__ is Zero else tangent
 
 
-def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
-    """Returns the tangent as an array for the user, even if it is zero or constant.
-
-    One of the tangents that the user has ``given``, such as a Python number, is returned as it is.
-    """
+def as_operand(tangent: Any) -> Any:
+    """Returns the tangent as an array for a user's rule, even if it is zero or a number."""
     if tangent.__class__ is Zero:
         tangent = zeros_like_aval(tangent.aval)
     if tangent.__class__ is np.ndarray and tangent.dtype == dtypes.float0:
         return tangent
     if known_types.high and known_types.is_high(aval_of(tangent)):
         return tangent
-    result = as_array(tangent)
+    return as_array(tangent)
+
+
+def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
+    """Returns the tangent as an array for the user, even if it is zero.
+
+    A number is returned as it is: it is a constant that a user's rule returned, or a tangent that
+    the user gave. So are the other tangents that the user has ``given``, such as NumPy arrays.
+    """
+    if isinstance(tangent, float | complex | np.generic):
+        return tangent
+    result = as_operand(tangent)
     # Arrays are returned as they are anyway. To look for each among all would take quadratic time.
     if result is not tangent and any(tangent is value for value in given):
         return tangent

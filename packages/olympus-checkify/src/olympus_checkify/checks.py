@@ -142,7 +142,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """
     aval: Any = get_aval(pred)
     if aval.shape or aval.dtype != np.bool_:
-        raise TypeError(f"check takes a scalar pred as argument, got {pred}")
+        name = "debug_check" if debug else "check"
+        raise TypeError(f"{name} takes a scalar pred as argument, got {pred}")
     leaves, tree = pytrees.tree_flatten((fmt_args, fmt_kwargs))
     for leaf in leaves:
         if not isinstance(leaf, Array | np.ndarray):
@@ -188,7 +189,7 @@ def check_error(error: Error) -> None:
 
     Raises:
       OlympusRuntimeError: the error is concrete and has occurred.
-      ValueError: the argument is not an error.
+      TypeError: the argument is not an error.
 
     Example:
       >>> from olympus_checkify import checkify
@@ -196,7 +197,7 @@ def check_error(error: Error) -> None:
       >>> check_error(error)
     """
     if not isinstance(error, Error):
-        raise ValueError(f"check_error takes an Error as argument, got type {type(error)}")
+        raise TypeError(f"check_error takes an Error as argument, got type {type(error)} instead.")
     if not find_tracers(pytrees.tree_leaves(error)):
         error.throw()
         return

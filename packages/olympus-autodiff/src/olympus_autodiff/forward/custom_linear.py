@@ -17,7 +17,7 @@ from olympus_ir.programs.print_rules import Parameters, printing_rules
 from olympus_ir.types.avals import AbstractValue
 
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import SymbolicZero, Zero, as_result
+from ..zeros import SymbolicZero, Zero, as_operand
 
 if TYPE_CHECKING:
     from olympus_ir.programs.olympuspr import Equation
@@ -84,10 +84,10 @@ def _custom_lin_transpose(
 ) -> list[Any]:
     if symbolic_zeros:
         given = [
-            SymbolicZero(ct.aval) if ct.__class__ is Zero else as_result(ct) for ct in cotangents
+            SymbolicZero(ct.aval) if ct.__class__ is Zero else as_operand(ct) for ct in cotangents
         ]
     else:
-        given = [as_result(ct) for ct in cotangents]
+        given = [as_operand(ct) for ct in cotangents]
     results = bwd(*operands[:num_res], *given)
     kept = [
         None if result.__class__ in (Zero, SymbolicZero) else result

@@ -10,6 +10,7 @@ which records them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -310,8 +311,9 @@ def expand(trace: Trace, primitive: Primitive, args: Sequence[Any], params: dict
     """
     expansion = expansion_rules.rules.get(primitive)
     if expansion is None:
-        # This raises an error for operands of wrong types.
-        primitive.infer(tuple(map(aval_of, args)), params)
+        with contextlib.suppress(NotImplementedError):  # a primitive without a shape rule
+            # This raises an error for operands of wrong types.
+            primitive.infer(tuple(map(aval_of, args)), params)
         raise jvp_rules.missing(primitive)
     with set_current_trace(trace):
         return expansion(*args, **params)

@@ -18,7 +18,7 @@ from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.annotations import PyTree
 
 from ..memoization import memoized
-from ..zeros import Zero, as_result, aval_of, can_move, instantiate, laid_out_as
+from ..zeros import Zero, as_operand, as_result, aval_of, can_move, instantiate, laid_out_as
 from .checks import check_no_tracers, check_results_are_arrays, tangent_aval_of
 from .dual_trace import DualTrace, DualTracer, call_differentiated
 
@@ -138,11 +138,25 @@ def jvp(
     pairs = [trace.unpair(leaf) for leaf in leaves]
     check_results_are_arrays(primal for primal, _ in pairs)
     primals_out = pytrees.tree_unflatten(out_tree, [primal for primal, _ in pairs])
-    given = {id(x): (tangent,) for x, tangent in zip(primal_leaves, tangent_leaves, strict=True)}
     tangents_out = pytrees.tree_unflatten(
-        out_tree, [as_result(tangent, given.get(id(primal), ())) for primal, tangent in pairs]
+        out_tree, _tangents_for_user(pairs, primal_leaves, tangent_leaves)
     )
     return (primals_out, tangents_out, aux) if has_aux else (primals_out, tangents_out)
+
+
+def _tangents_for_user(
+    pairs: Sequence[tuple[Any, Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> list[Any]:
+    """Returns the tangents of results. The tangent of an argument that is returned is as given."""
+    of_argument = {id(primal): tangent for primal, tangent in zip(primals, tangents, strict=True)}
+    given = set(map(id, tangents))
+    found = []
+    for primal, tangent in pairs:
+        if of_argument.get(id(primal)) is tangent:
+            found.append(as_result(tangent, (tangent,)))
+        else:  # an operation, such as the sum of one number, may return its operand
+            found.append(as_operand(tangent) if id(tangent) in given else as_result(tangent))
+    return found
 
 
 def _checked_tangent(aval: Any, tangent: Any) -> Any:

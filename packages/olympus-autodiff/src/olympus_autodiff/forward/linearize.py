@@ -192,6 +192,11 @@ class LinearFunction:
         self.out = out
         self.out_tree = out_tree
 
+    @property
+    def args(self) -> tuple[Olympuspr]:
+        """The program, at the place where it is among the arguments of JAX's partial function."""
+        return (self.olympuspr,)
+
     def __call__(self, coefficients: Sequence[Any], *tangents: Any) -> Any:
         leaves, tree = pytrees.tree_flatten(tangents)
         if tree != self.in_tree:

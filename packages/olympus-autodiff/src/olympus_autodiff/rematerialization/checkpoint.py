@@ -28,7 +28,7 @@ from olympus_ir.settings import config
 from olympus_ir.settings.config_flags import log_checkpoint_residuals
 from olympus_ir.settings.naming import logger_name
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.trees.pickled_functions import travels
@@ -84,7 +84,7 @@ def checkpoint(
       fun: the function.
       prevent_cse: whether to prevent the compiler from merging the recomputation with the first
         computation, which would undo the saving. This is not needed within `scan`, where it costs
-        time.
+        time. A tuple has one bool for each traced positional argument.
       policy: decides for each operation whether its results are saved; see `checkpoint_policies`.
         None saves nothing.
       static_argnums: positions of arguments that are not traced; the arguments must be hashable.
@@ -97,6 +97,7 @@ def checkpoint(
     Raises:
       TypeError: on the call, ``fun`` depends on concrete values of traced arguments; see
         ``static_argnums``.
+      ValueError: on the call, ``prevent_cse`` does not have as many entries as there are arguments.
       NotImplementedError: ``concrete`` is given.
 
     Example:
@@ -119,7 +120,7 @@ def checkpoint(
             f"ints, but got value {static_argnums!r}"
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    _check_prevent_cse(prevent_cse)
+    prevent_cse = _checked_prevent_cse(prevent_cse)
 
     @api_boundary
     @wraps(fun)
@@ -127,6 +128,12 @@ def checkpoint(
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         function, statics, args, kwargs = _without_static(fun, numbers, names, args, kwargs)
         leaves, tree = flatten_operands((args, kwargs))
+        if isinstance(prevent_cse, tuple) and len(prevent_cse) != len(args):
+            raise ValueError(
+                f"prevent_cse={prevent_cse} has {len(prevent_cse)} entries, but "
+                f"{function_name(fun)} was called with {len(args)} traced positional arguments; "
+                "give one bool for each of them, or one for all"
+            )
         avals = tuple([aval_of(leaf) for leaf in leaves])
         olympuspr, consts, out_tree = _trace(fun, function, statics, tree, avals)
         if any(aval.is_ref for aval in avals):
@@ -146,10 +153,11 @@ def checkpoint(
     return checkpointed
 
 
-def _check_prevent_cse(prevent_cse: Any) -> None:
-    flags = prevent_cse if prevent_cse.__class__ is tuple else (prevent_cse,)
+def _checked_prevent_cse(prevent_cse: Any) -> bool | tuple[bool, ...]:
+    flags = prevent_cse if prevent_cse.__class__ in (tuple, list) else (prevent_cse,)
     if not all(isinstance(flag, bool) for flag in flags):
         raise TypeError(f"prevent_cse must be a bool or a tuple of bools, got {prevent_cse!r}")
+    return tuple(prevent_cse) if prevent_cse.__class__ is list else prevent_cse
 
 
 def _with_given(olympuspr: Olympuspr, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:

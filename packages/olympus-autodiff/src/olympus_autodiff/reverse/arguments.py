@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ __all__ = [
     "Inputs",
     "argument_numbers",
     "check_complex",
+    "check_enough",
     "check_function",
     "check_input",
     "check_output",
@@ -46,19 +48,19 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
     """Returns the positions of arguments as non-negative integers.
 
     Raises:
-      TypeError: a position is not smaller than the number of arguments.
-      ValueError: a negative position is out of range, or two positions name the same argument.
+      TypeError: a number is not an integer.
+      ValueError: a number is out of range, or two numbers name the same argument.
     """
-    numbers = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    given = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    numbers = tuple(map(operator.index, given))
     if not numbers:
         raise ValueError(f"argnums={argnums} names no argument: give the position of at least one")
     for number in numbers:
         if not -count <= number < count:
-            needed = number + 1 if number >= 0 else -number
-            raise (TypeError if number >= 0 else ValueError)(
-                f"differentiating with respect to argnums={argnums} requires at least {needed} "
-                f"positional arguments to be passed by the caller, but got only {count} positional "
-                "arguments."
+            raise ValueError(
+                "Positional argument indices, e.g. for `argnums`, must have value greater than or "
+                f"equal to -len(args) and less than len(args), but got value {number} for "
+                f"len(args) == {count}."
             )
     positions = tuple([number % count for number in numbers])
     if len({*positions}) < len(positions):
@@ -67,6 +69,17 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
             "argument once."
         )
     return positions
+
+
+def check_enough(argnums: Any, count: int) -> None:
+    """Raises TypeError if a position is not smaller than the number of arguments."""
+    last = max(argnums, default=0) if isinstance(argnums, tuple) else argnums
+    if last >= count:
+        raise TypeError(
+            f"differentiating with respect to argnums={argnums} requires at least {last + 1} "
+            f"positional arguments to be passed by the caller, but got only {count} positional "
+            "arguments."
+        )
 
 
 def function_of_chosen(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.lax.values import as_array
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels
@@ -20,6 +21,7 @@ from ..zeros import Zero, aval_of, ones_like_aval
 from .arguments import (
     Inputs,
     argument_numbers,
+    check_enough,
     check_function,
     check_input,
     check_output,
@@ -148,6 +150,7 @@ def _value_and_grad(
         wanted = operator.index(argnums)  # type: ignore[arg-type]
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        check_enough(wanted, len(args))
         numbers = argument_numbers(wanted, len(args))
         inputs = Inputs("grad", fun, numbers, args)
 
@@ -175,13 +178,15 @@ def _pull_back_one(tangent_trace: TangentTrace, value: Any, tangent: Any) -> Seq
     """Pulls the cotangent 1 of a scalar result back, and returns the cotangents of all inputs."""
     if tangent.__class__ is Zero:
         return [Zero(var.aval) for var in tangent_trace.invars]
-    return backward_pass(
+    one = ones_like_aval(aval_of(value))
+    cotangents = backward_pass(
         _consumed(tangent_trace.equations),
         tangent_trace.invars,
         [tangent_trace.atom(tangent)],
-        [ones_like_aval(aval_of(value))],
+        [one],
         named=True,
     )
+    return [as_array(one) if cotangent is one else cotangent for cotangent in cotangents]
 
 
 def _consumed(equations: list[Equation]) -> Iterator[Equation]:

@@ -203,7 +203,7 @@ def switch(
         return branches[min(max(int(chosen), 0), last)](*operands)
     index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     order = tuple(range(len(branches)))
-    names = tuple(f"branch {place}" for place in order)
+    names = ("branch 0", *(f"branch{place}" for place in order[1:]))  # the words of JAX
     return choose("switch", index, branches, order, names, operands)
 
 
