@@ -178,6 +178,15 @@ def test_refusals_say_what_to_do():
         result_type(np.int32, 1.0)
 
 
+def test_values_of_few_bits_are_named():
+    with pytest.raises(TypePromotionError, match="Input dtypes .* 8-bit floats do not support"):
+        promote_types("float8_e4m3fn", "float16")
+    with pytest.raises(TypePromotionError, match="4-bit floats do not support"):
+        promote_types("float32", "float4_e2m1fn")
+    with pytest.raises(TypePromotionError, match="2-bit and 4-bit integers do not support"):
+        promote_types("int4", "int8")
+
+
 def test_strict_promotion_is_local_to_the_thread_and_left_again():
     with numpy_dtype_promotion("strict"), pytest.raises(TypePromotionError):
         result_type(np.int8, np.int16)

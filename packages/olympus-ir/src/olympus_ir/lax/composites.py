@@ -77,9 +77,9 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     def of_arguments(*args: Any, **attributes: Any) -> Any:
         if any(isinstance(value, Tracer) for value in pytrees.tree_leaves(attributes)):
             raise UnexpectedTracerError(
-                f"Found an OLYMPUS Tracer among the attributes of the composite op '{name}'. "
-                "Attributes are known when the program is compiled. Note: If you are passing "
-                "olympus arrays as attributes, use numpy arrays instead."
+                "Found an OLYMPUS Tracer as an attribute in the decomposition for the composite op "
+                f"'{name}'. Attributes are known when the program is compiled. Note: If you are "
+                "passing olympus arrays as attributes, use numpy arrays instead."
             )
         leaves, tree = pytrees.tree_flatten((args, {}))
         avals = tuple([get_aval(leaf) for leaf in leaves])

@@ -204,7 +204,7 @@ def _listing(operands: Iterable[tuple[DType, bool]]) -> str:
 
 
 def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypePromotionError:
-    given = f"The dtypes {_listing(operands)} have no available implicit dtype promotion path"
+    given = f"Input dtypes {_listing(operands)} have no available implicit dtype promotion path"
     target = dtypes.name_of(operands[0][0])
     small = [
         dtype
@@ -217,10 +217,15 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
             f"{given} when olympus_numpy_dtype_promotion is 'strict'. Cast the operands to the "
             f"dtype you want, for example x.astype({target!r}), or set the option to 'standard'."
         )
-    names = ", ".join(dtypes.name_of(dtype) for dtype in dict.fromkeys(small))
+    floats = [dtype for dtype in small if dtype in dtypes.small_floats]
+    if floats:
+        names = f"{min(map(dtypes.itemsize_bits, floats))}-bit floats"
+        cast = "float32"
+    else:
+        names, cast = "1-bit, 2-bit and 4-bit integers", "int32"
     return TypePromotionError(
-        f"{given}: values of few bits ({names}) are promoted only when you ask for it, because "
-        "almost any other dtype would be a surprise. Cast them, for example x.astype('float32')."
+        f"{given}. To avoid unintended promotion, {names} do not support implicit promotion. Cast "
+        f"them to the dtype you want, for example x.astype({cast!r})."
     )
 
 
