@@ -292,7 +292,9 @@ def test_attributes_of_the_function():
         return x
 
     function.purpose = "a test"
+    function.lower = None
     assert jit(function).purpose == "a test"
+    assert jit(function).lower(1.0).as_text()
 
 
 def test_clearing_one_function():

@@ -233,11 +233,19 @@ def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = F
                 setattr(jitted, name, getattr(fun, name))
             except (AttributeError, TypeError):
                 pass
-    own = getattr(fun, "__dict__", {})
-    vars(jitted).update({name: own[name] for name in own if not name.startswith("_olympus_")})
+    vars(jitted).update(_attributes(fun))
     jitted.__wrapped__ = fun
     jitted._olympus_options = options
     return jitted
+
+
+def _attributes(fun: Any) -> dict[str, Any]:
+    """Returns the attributes of a function that do not hide those of compiled functions."""
+    return {
+        name: value
+        for name, value in getattr(fun, "__dict__", {}).items()
+        if not name.startswith("_olympus_") and not hasattr(PjitFunction, name)
+    }
 
 
 # ---- cache misses of the C++ call path ----
