@@ -267,3 +267,12 @@ with olympus.debug_key_reuse(True):
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "refused\n", done.stderr
+
+
+def test_keys_that_functions_close_over() -> None:
+    with olympus.debug_key_reuse(True):
+        key = olympus.random.key(0)
+        draw = olympus.jit(lambda: olympus.random.uniform(key))
+        draw()
+        with pytest.raises(KeyReuseError, match="passed to jit-compiled function at index 0"):
+            draw()

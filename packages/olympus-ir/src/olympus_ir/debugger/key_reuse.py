@@ -94,8 +94,10 @@ def _check(
     _follow(closed.jaxpr, fresh[:count], fresh[count:], indices)
     for position, (used, now) in enumerate(zip(given, fresh, strict=True)):
         if used is not None and now is not None and (lines := _lines_of_reuse(used, now)):
-            where = f"at index {position}" if position < count else "as a constant"
-            raise KeyReuseError(f"Previously-consumed key passed to {name} {where}{lines}")
+            # Values that the function closes over follow its arguments.
+            raise KeyReuseError(
+                f"Previously-consumed key passed to {name} at index {position}{lines}"
+            )
     used_of_results = _follow(closed.jaxpr, given[:count], given[count:], indices)
     for result, used in zip(results, used_of_results, strict=True):
         if used is not None:
