@@ -3,8 +3,8 @@
 
 Three tables define the derivatives of primitives:
 
-- `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or lists of
-  them if the primitive has several results. Tangents may be `Zero`, but at least one is not.
+- `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or a pair
+  of lists if the primitive has several results. Tangents may be `Zero`, but at least one is not.
 - `transpose_rules`: ``rule(cotangent, *operands, **params)`` gives one cotangent, or None, for each
   operand. The operands in which the equation is linear are `UndefinedPrimal`. If the primitive has
   several results, ``cotangent`` is a list. The cotangent of a result that was not used is `Zero`.

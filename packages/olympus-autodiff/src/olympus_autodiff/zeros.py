@@ -87,7 +87,7 @@ class Zero:
 class SymbolicZero:
     """A zero tangent or cotangent, as passed to custom rules with ``symbolic_zeros=True``.
 
-    It has a type and no value: ``shape``, ``dtype`` and ``aval`` can be read.
+    A symbolic zero has a type and no value: ``shape``, ``dtype`` and ``aval`` can be read.
     """
 
     __slots__ = ("aval",)

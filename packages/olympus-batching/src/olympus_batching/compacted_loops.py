@@ -45,7 +45,7 @@ class BatchedLoop(NamedTuple):
     Attributes:
       condition: the condition of one example; it takes the constants and the carry.
       body: the body of one example; it takes the constants and the carry.
-      batched: for each operand, whether it has a batch dimension; the carry has one.
+      batched: for each operand, whether it has a batch dimension; the carry has a batch dimension.
       checkpoints: the plan of reverse mode, or None.
     """
 

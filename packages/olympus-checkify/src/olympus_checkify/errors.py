@@ -234,7 +234,7 @@ class Error:
     # ---- concrete values ----
 
     def get(self) -> str | None:
-        """Returns the message of the error, or None if there is none.
+        """Returns the message of the error; None if no check has failed.
 
         The message of an error from `vmap` has one line for each example that failed.
         """
@@ -244,7 +244,7 @@ class Error:
         return None if exception is None else str(exception)
 
     def get_exception(self) -> CheckError | None:
-        """Returns the error as an exception, or None if there is none."""
+        """Returns the error as an exception; None if no check has failed."""
         return self._exception_at(())
 
     def throw(self) -> None:

@@ -97,7 +97,7 @@ def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, An
     if found is None:
         has_line = next(iter(user_frames(equation.source_info)), None) is not None
         found = equation if has_line else equation.replace(source_info=call.source_info)
-        numbers[key] = found  # the codes of checks depend on the identity of this object
+        numbers[key] = found  # the codes of checks depend on the identity of the equation
     return found
 
 

@@ -175,7 +175,7 @@ none_leaf_registry = PyTreeRegistry(enable_none=False)
 # Compiled calls flatten their arguments with this registry. In it, an array of an extended dtype is
 # a node, and its physical array is the only child.
 call_registry = PyTreeRegistry()
-# A treedef pickles its registry by reference, under these names.
+# A treedef pickles its registry as a reference: the registry's module and name.
 pytree_registry.__module__ = none_leaf_registry.__module__ = call_registry.__module__ = __name__
 pytree_registry.__name__ = "pytree_registry"
 call_registry.__name__ = "call_registry"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .attention import *  # noqa: F403
     from .scaled_products import *  # noqa: F403
 
-# The modules that are loaded when one of these names is first used.
+# Maps each name to the module that is loaded when the name is first used.
 _MODULE_OF = {
     "dot_product_attention": "attention",
     "get_scaled_dot_general_config": "scaled_products",

@@ -100,7 +100,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -132,7 +132,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
     Args:
       scale: the upper end.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -157,7 +157,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
     Args:
       stddev: the standard deviation.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -187,7 +187,7 @@ def truncated_normal(
 
     Args:
       stddev: the standard deviation before the truncation.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
       lower: the lower end, in standard deviations.
       upper: the upper end.
 
@@ -234,7 +234,7 @@ def variance_scaling(
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights. All other axes are
         axes of a window, whose elements count as connections.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -354,7 +354,7 @@ def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> 
       in_axis: the axis or axes of inputs.
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Example:
       >>> {name}()(random.key(0), (2, 3)).shape

@@ -175,8 +175,8 @@ def standardize(
     Args:
       x: an array.
       axis: the axis or axes along which mean and variance are taken.
-      mean: the mean; that of ``x`` if None.
-      variance: the variance; that of ``x`` if None.
+      mean: the mean; by default, the mean of ``x``.
+      variance: the variance; by default, the variance of ``x``.
       epsilon: a small number added to the variance.
       where: the elements of which mean and variance are taken; all if None.
       algorithm: ``"fast"`` computes the variance in one pass, as the mean of squares minus the

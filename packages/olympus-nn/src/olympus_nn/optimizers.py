@@ -350,7 +350,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
         x, mean, mean_square = state
         mean = (1 - b1) * grad + b1 * mean
         mean_square = (1 - b2) * onp.square(grad) + b2 * mean_square
-        # Both means begin at zero; these divisions correct that bias.
+        # The divisions correct the bias of means that begin at zero.
         unbiased = mean / (1 - onp.asarray(b1, mean.dtype) ** (step + 1))
         unbiased_square = mean_square / (1 - onp.asarray(b2, mean.dtype) ** (step + 1))
         x = x - schedule(step) * unbiased / (onp.sqrt(unbiased_square) + eps)

@@ -38,7 +38,7 @@ def orthogonal(
     Args:
       scale: a factor.
       column_axis: the axis of outputs; all other axes together are the axis of inputs.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.
@@ -83,7 +83,7 @@ def delta_orthogonal(
     Args:
       scale: a factor.
       column_axis: the axis of outputs of the matrix at the centre.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initialiser is called without a dtype.
 
     Returns:
       The initialiser, a function of a key, a shape and a dtype.

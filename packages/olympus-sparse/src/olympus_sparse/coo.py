@@ -104,7 +104,7 @@ class COO(OLYMPUSSparse):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-        """Makes a sparse matrix from a dense one; see `coo_fromdense`."""
+        """Makes a sparse matrix from a dense matrix; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
@@ -241,7 +241,7 @@ define_batching_by_expansion(coo_todense_p)
 
 
 def coo_todense(mat: COO) -> Any:
-    """Converts a sparse matrix to a dense one.
+    """Converts a sparse matrix to a dense matrix.
 
     Args:
       mat: the sparse matrix.
@@ -296,7 +296,7 @@ def known_count(mat: Any, nse: int | None, name: str) -> int:
 
 
 def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
-    """Converts a dense matrix to a sparse one.
+    """Converts a dense matrix to a sparse matrix.
 
     Args:
       mat: the dense matrix.

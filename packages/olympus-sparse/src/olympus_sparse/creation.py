@@ -44,7 +44,7 @@ define_batching_by_expansion(todense_p)
 
 
 def todense(arr: Any) -> Any:
-    """Converts a sparse array to a dense one; returns a dense array unchanged.
+    """Converts a sparse array to a dense array; returns a dense array unchanged.
 
     In a function transformed by `sparsify`, sparse values look dense. In such a function, `todense`
     makes the values dense.

@@ -143,7 +143,7 @@ class CSR(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-        """Makes a sparse matrix from a dense one; see `csr_fromdense`."""
+        """Makes a sparse matrix from a dense matrix; see `csr_fromdense`."""
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     def todense(self) -> Any:
@@ -183,7 +183,7 @@ class CSC(_Compressed):
 
     @classmethod
     def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSC:
-        """Makes a sparse matrix from a dense one; see `csr_fromdense`."""
+        """Makes a sparse matrix from a dense matrix; see `csr_fromdense`."""
         return csr_fromdense(jnp.asarray(mat).T, nse=nse, index_dtype=index_dtype).T
 
     def todense(self) -> Any:
@@ -233,7 +233,7 @@ define_batching_by_expansion(csr_todense_p)
 
 
 def csr_todense(mat: CSR) -> Any:
-    """Converts a sparse matrix to a dense one.
+    """Converts a sparse matrix to a dense matrix.
 
     Args:
       mat: the sparse matrix.
@@ -270,7 +270,7 @@ define_batching_by_expansion(csr_fromdense_p)
 
 
 def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
-    """Converts a dense matrix to a sparse one.
+    """Converts a dense matrix to a sparse matrix.
 
     Args:
       mat: the dense matrix.

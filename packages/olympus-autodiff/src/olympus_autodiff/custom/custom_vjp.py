@@ -168,7 +168,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
         trace = current.trace
         if trace is evaluation_trace:
             result = call_unlifted(self, args, kwargs)
-            # Most processes have no references, and most calls have none. The full check is slow.
+            # The full check is slow, and most processes and most calls have no references.
             if _REFERENCES in sys.modules and _has_reference((result, *args, *kwargs.values())):
                 self._check_references(self.positional(args, kwargs), result)
             return result

@@ -172,7 +172,7 @@ def linearize_at(
 class LinearFunction:
     """A linear program as a function of pytrees of tangents.
 
-    It is compared and hashed by identity, so that it can be static data of a pytree.
+    Linear functions are compared and hashed by identity, so they can be static data of a pytree.
     """
 
     def __init__(

@@ -209,7 +209,7 @@ def _while(
             break
         batched = batched._replace(carry=list(after))
     batched_cond, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, batched.of_cond)
-    # A predicate that another axis batches gets a batch dimension for this axis too.
+    # A predicate that another axis has batched gets a batch dimension for this axis too.
     if condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape):
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands.flat):
@@ -349,8 +349,9 @@ def _linear_solve(
         for program, consts in zip(jaxprs, consts_batched, strict=True)
         if program is not None
     ]
-    # The programs map unknowns and right-hand sides to one another. Both are batched if one of the
-    # programs returns a batched value. So the flags are updated until they no longer change.
+    # The programs map unknowns and right-hand sides to one another. All of these values are batched
+    # if one of the programs returns a batched value. So the flags are updated until they no longer
+    # change.
     unknowns_batched = initially_batched
     while True:
         after = unknowns_batched

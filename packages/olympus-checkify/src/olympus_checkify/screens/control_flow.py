@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of screens that hold programs: branches, loops, and recomputed functions."""
+"""Steps of screens for equations that hold programs: branches, loops, recomputed functions."""
 
 from __future__ import annotations
 

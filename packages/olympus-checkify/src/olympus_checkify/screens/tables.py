@@ -22,7 +22,7 @@ class Case(NamedTuple):
 
     Attributes:
       which: the variable that selects a case for each element.
-      number: the case in which elements of the value are taken.
+      number: the index of the case that takes elements of the value.
       cases: the number of cases.
     """
 

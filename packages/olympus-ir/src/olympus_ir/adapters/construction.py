@@ -210,7 +210,7 @@ def donation_vector(
     in_tree: Any,
     kws: bool = True,
 ) -> tuple[bool, ...]:
-    """Returns for each leaf of the arguments a flag that tells whether it is donated.
+    """Returns a flag for each leaf of the arguments: whether the leaf is donated.
 
     Args:
       donate_argnums: the positional arguments that are donated.

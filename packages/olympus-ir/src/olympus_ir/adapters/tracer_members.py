@@ -76,13 +76,13 @@ def _full_lower(self: Tracer) -> Tracer:
 
 
 def _get_referent(self: Tracer) -> Any:
-    """The value that the tracer stands for, or the tracer if there is none."""
+    """The concrete value that the tracer stands for; the tracer itself if no value is known."""
     known = self.concrete_or_none()
     return self if known is None else known
 
 
 def _to_concrete_value(self: Tracer) -> Any:
-    """The concrete value that the tracer stands for; None if the interpreter has none."""
+    """The concrete value that the tracer stands for; None if no value is known."""
     return self.concrete_or_none()
 
 

@@ -13,7 +13,7 @@ class Line(str):
 
     Attributes:
       file: the file.
-      number: the number of the line.
+      number: the line number.
       function: the enclosing function.
 
     Example:

@@ -12,7 +12,7 @@ __all__ = ["Mark", "NameStack", "TransformationName", "name_stack_text", "no_nam
 class TransformationName(str):
     """Name of a transformation in a name stack.
 
-    It is printed with the inner names in parentheses.
+    The name is printed with the inner names in parentheses, as in ``jvp(f)``.
     """
 
     __slots__ = ()

@@ -283,7 +283,7 @@ def _boundary_member(name: str, member: Any) -> Any:
     return member
 
 
-# Python calls these implicitly, or too early for errors to matter.
+# Members that Python calls implicitly, or too early for errors to matter.
 _UNTOUCHED = frozenset(
     {"__getattr__", "__getattribute__", "__init_subclass__", "__new__", "__repr__"}
 )

@@ -130,7 +130,7 @@ def elementwise_primitive(
 
     Args:
       name: the primitive's name.
-      *accepted: for each operand, the kinds of dtypes it may have.
+      *accepted: for each operand, the kinds of dtypes that the operand may have.
       result: a function that returns the result's dtype, given the operands' dtypes and the
         parameters as keywords. By default, the result has the first operand's dtype.
       numpy_name: the function of olympus.numpy that promotes dtypes, for the error message.

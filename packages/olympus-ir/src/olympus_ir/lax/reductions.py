@@ -158,7 +158,7 @@ def reduce_sum(
 
     Args:
       operand: an array of numbers.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
       out_sharding: the sharding of the result.
 
     Returns:
@@ -183,7 +183,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array of numbers.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -208,7 +208,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -233,7 +233,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -256,7 +256,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array of integers or booleans.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -279,7 +279,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array of integers or booleans.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -302,7 +302,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
     Args:
       operand: an array of integers or booleans.
-      axes: the axes to reduce, which the result omits; they count from the first.
+      axes: the axes to reduce, nonnegative. The result keeps only the other axes.
 
     Returns:
       An array of the operand's dtype, without ``axes``.
@@ -328,7 +328,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Args:
       operand: an array with at least one element along the axis.
-      axis: the axis to reduce, which the result omits; it counts from the first.
+      axis: the axis to reduce, nonnegative. The result keeps only the other axes.
       index_dtype: the integer dtype of the result.
 
     Returns:
@@ -356,7 +356,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Args:
       operand: an array with at least one element along the axis.
-      axis: the axis to reduce, which the result omits; it counts from the first.
+      axis: the axis to reduce, nonnegative. The result keeps only the other axes.
       index_dtype: the integer dtype of the result.
 
     Returns:
@@ -544,7 +544,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: an array of numbers.
-      axis: the axis; it counts from the first.
+      axis: the axis, nonnegative.
       reverse: whether to accumulate from the end of the axis.
 
     Returns:
@@ -568,7 +568,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: an array of numbers.
-      axis: the axis; it counts from the first.
+      axis: the axis, nonnegative.
       reverse: whether to accumulate from the end of the axis.
 
     Returns:
@@ -592,7 +592,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: an array.
-      axis: the axis; it counts from the first.
+      axis: the axis, nonnegative.
       reverse: whether to accumulate from the end of the axis.
 
     Returns:
@@ -616,7 +616,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
     Args:
       operand: an array.
-      axis: the axis; it counts from the first.
+      axis: the axis, nonnegative.
       reverse: whether to accumulate from the end of the axis.
 
     Returns:
@@ -640,7 +640,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
 
     Args:
       operand: an array of floats or complex numbers.
-      axis: the axis; it counts from the first.
+      axis: the axis, nonnegative.
       reverse: whether to accumulate from the end of the axis.
 
     Returns:

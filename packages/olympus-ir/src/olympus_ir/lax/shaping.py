@@ -275,7 +275,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Args:
       operand: an array.
-      dimensions: the dimensions; they count from the first.
+      dimensions: the dimensions, nonnegative.
 
     Returns:
       An array of the operand's shape and dtype.
@@ -332,7 +332,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
 
     Args:
       operands: arrays of one dtype whose shapes are equal except in ``dimension``.
-      dimension: the dimension; it counts from the first.
+      dimension: the dimension, nonnegative.
 
     Returns:
       An array of the operands' dtype.

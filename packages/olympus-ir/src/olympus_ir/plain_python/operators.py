@@ -49,7 +49,7 @@ def if_(
     names: tuple[str, ...],
     line: int,
 ) -> Sequence[Any]:
-    """Runs one of two blocks. Each takes and returns the variables that it assigns."""
+    """Runs one of two blocks. A block takes and returns the variables that it assigns."""
     truth = known_truth(condition)
     if truth is None:
         return traced_if(_as_bool(condition), then, orelse, values, names, line)

@@ -45,12 +45,12 @@ class Propagation:
         result, or a list of entries if there are several results.
       unreduced: function `(operands, results, asked, **params)` that returns the axes over which
         the result is unreduced. The function is called if operands are unreduced, or if the program
-        requests an unreduced result. None rejects both.
+        requests an unreduced result. None rejects unreduced operands and such requests.
       reduced: whether the result is reduced over the axes that the operands are reduced over. None
         rejects reduced operands.
       parameter: the name of the parameter that requests a layout; "" for none.
       infer: function `(types of the operands, params)` that returns the types of the results with
-        their layouts, and the effects. If it is given, the other attributes are not used.
+        their layouts, and the effects. With ``infer``, the other attributes are not used.
     """
 
     __slots__ = ("infer", "parameter", "reduced", "split", "unreduced")

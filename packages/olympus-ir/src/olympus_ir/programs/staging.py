@@ -386,7 +386,7 @@ class StagingTracer(Tracer):
         return super().__bool__()
 
     def _origin_message(self) -> str:
-        return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # it is a staging trace
+        return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # a staging trace
 
     def __repr__(self) -> str:
         running = self._trace.running  # type: ignore[attr-defined]  # of a staging trace

@@ -86,7 +86,7 @@ class ReferenceEvaluator:
         return _result(primitive, results, out_avals[0])
 
     def array(self, value: Any, aval: AbstractValue) -> Any:
-        """Returns an array of a given type with a copy of a NumPy array or scalar."""
+        """Copies a NumPy array or scalar into an array of a given type."""
         assert isinstance(aval, ShapedArray)
         return ReferenceArray(np.array(value, dtype=aval.dtype), aval)
 

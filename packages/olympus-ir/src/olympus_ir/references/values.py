@@ -224,7 +224,7 @@ class TransformedRef(RefMethods):
 class _OpenedView:
     """Node of pytrees in place of a view: the reference and the indices are its leaves.
 
-    The node holds transforms as tuples, so paths number their leaves, as in ``transforms[0][0]``.
+    The node holds transforms as tuples, so a path contains positions, as in ``transforms[0][0]``.
     """
 
     __slots__ = ("view",)

@@ -304,7 +304,7 @@ tracing_state = Config("tracing_state", None, include_in_jit_key=True)
 axis_environment = Config(
     "axis_environment", None, include_in_jit_key=True, include_in_trace_context=True
 )
-# The abstract mesh and the mesh with devices of the enclosing `use_mesh`.
+# The mesh of the enclosing `use_mesh`, without and with devices.
 abstract_mesh = Config(
     "abstract_mesh", None, include_in_jit_key=True, include_in_trace_context=True
 )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the library and its main module in messages.
 
-The names are a setting, because programs written for JAX may look for its name in messages.
+The names are a setting, because programs written for JAX may look for the name JAX in messages.
 `olympus.compat` changes the setting.
 """
 

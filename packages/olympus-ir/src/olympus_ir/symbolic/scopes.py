@@ -54,7 +54,7 @@ class SymbolicScope:
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints: list[Constraint] = []
-        # Rewriting rules (term, number, replacement), which replace multiples of a term.
+        # Rewriting rules (term, count, replacement): ``count`` times the term is replaced.
         self.rules: list[tuple[Term, int, Polynomial]] = []
         # Nonnegative polynomials, by the terms that occur in them.
         self.facts: dict[Term, list[Polynomial]] = {}

@@ -358,7 +358,7 @@ class _WrappedPartial:
 class Partial(functools.partial):
     """`functools.partial` as a pytree, with arguments as children and the function as structure.
 
-    It can be passed through transformations, even with arrays among its arguments.
+    A partial can be passed through transformations, even with arrays among its arguments.
 
     Args:
         func: the function.

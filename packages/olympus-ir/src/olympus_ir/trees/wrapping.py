@@ -18,7 +18,7 @@ _Wrapper = TypeVar("_Wrapper", bound=Callable[..., Any])
 def update_wrapper(
     wrapper: _Wrapper, wrapped: Callable[..., Any], updated: Sequence[str] = ("__dict__",)
 ) -> _Wrapper:
-    """Copies the name and documentation of a function to its wrapper, if they are valid.
+    """Copies a function's name and documentation to its wrapper, except invalid values.
 
     Args:
       wrapper: the wrapper.

@@ -174,7 +174,7 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> Any:
-        """The layout of the array; without one, the replicated sharding over the current mesh."""
+        """The layout of the array; by default, the replicated sharding over the current mesh."""
         if self.layout is not None:
             return self.layout
         return layouts.replicated(self.ndim)

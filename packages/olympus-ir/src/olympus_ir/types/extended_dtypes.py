@@ -104,7 +104,8 @@ class ExtendedDType(abc.ABC):
         return self.name
 
 
-# The dtype of tangents of values without tangents, such as integers. Its arrays take no memory.
+# The dtype of tangents of values without tangents, such as integers. Arrays of dtype float0 take no
+# memory.
 float0: np.dtype = np.dtype([("float0", np.void, 0)])
 
 

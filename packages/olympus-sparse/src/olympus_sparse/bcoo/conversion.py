@@ -80,7 +80,7 @@ def sum_to(values: Any, shape: tuple[int, ...]) -> Any:
 
 
 def bcoo_todense(mat: BCOO) -> Any:
-    """Converts a sparse array to a dense one.
+    """Converts a sparse array to a dense array.
 
     Args:
       mat: the sparse array.
@@ -142,7 +142,7 @@ def _bcoo_extract_batching(axis_size: int, args: Any, batch_dims: Any, **params:
 
 
 def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
-    """Gathers the values of a dense array at the coordinates of a sparse one.
+    """Gathers the values of a dense array at the coordinates of a sparse array.
 
     Args:
       sparr: the sparse array; its values are ignored.
@@ -260,7 +260,7 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: Any = np.int32,
 ) -> BCOO:
-    """Converts a dense array to a sparse one.
+    """Converts a dense array to a sparse array.
 
     Args:
       mat: the dense array.

@@ -129,7 +129,7 @@ def _dense_as_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_dense(mat: BCOO) -> BCOO:
-    """Makes the last sparse dimension the first dense one; entries become rows, mostly zero."""
+    """Makes the last sparse dimension the first dense dimension, and stores the zeros."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[-1]
     numbers = jnp.arange(size, dtype=mat.indices.dtype)

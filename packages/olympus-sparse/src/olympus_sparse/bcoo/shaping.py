@@ -440,7 +440,7 @@ def bcoo_reshape(
 def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
     """Returns the number of leading dimensions with ``size`` elements together, or None.
 
-    With ``ones``, the number includes the dimensions of size one that follow.
+    With ``ones``, the dimensions of size one that follow are counted too.
     """
     product = 1
     for count, each in enumerate(shape):

@@ -168,7 +168,7 @@ def bcoo_dot_general(
       out_sharding: must be None, since sparse arrays are placed by their buffers.
 
     Returns:
-      A sparse array if both operands are sparse, else a dense one.
+      A sparse array if both operands are sparse, else a dense array.
 
     Raises:
       TypeError: shapes do not fit.
@@ -273,8 +273,8 @@ def _batches_wanted(mat: BCOO, batch: tuple[int, ...], contracted: Any) -> tuple
     Args:
       mat: the operand.
       batch: the operand's dimensions that are batch dimensions of the product.
-      contracted: for the left operand, its contracted dimensions; the operand's other batch
-        dimensions are kept. For the right operand None: only the dimensions ``batch`` are kept.
+      contracted: the contracted dimensions of a left operand, whose other batch dimensions are
+        kept; None for a right operand, of which only the dimensions ``batch`` are kept.
 
     Returns:
       The operand with the kept batch dimensions in front, and the new position of each previous

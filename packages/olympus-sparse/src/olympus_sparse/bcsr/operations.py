@@ -64,7 +64,7 @@ define_batching_by_expansion(bcsr_todense_p)
 
 
 def bcsr_todense(mat: BCSR) -> Any:
-    """Converts a sparse array to a dense one.
+    """Converts a sparse array to a dense array.
 
     Args:
       mat: the sparse array.

@@ -50,7 +50,7 @@ def stacked(
     one. Therefore the entries at one place in all rows of a range are a slice of the coefficients.
 
     Args:
-      coefficients: the coefficients; each entry has one.
+      coefficients: the coefficients; each entry has one coefficient.
       pattern: the pattern.
       origin: the origin of each entry.
       sources: the sources of the origins, of rank one.
@@ -122,7 +122,7 @@ def _groups(
       own: the range.
       origin: the origin of each entry.
       sources: the sources.
-      column: returns the entries at one place of all rows, or None.
+      column: a function that returns the entries at a given place of all rows, or None.
     """
     entries = slice(own.first, own.first + own.rows * own.columns)
     numbers = origin.numbers[entries].reshape(own.rows, own.columns)

@@ -78,7 +78,7 @@ class Linear(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """The number of elements, or of the entries of a term if that is larger."""
+        """The larger of the number of elements and the entries of a term."""
         return max(self.size, *(term.columns.size for term in self.terms), 1)
 
 
@@ -106,7 +106,7 @@ def filled(coefficient: Any, shape: Sequence[int]) -> Any:
 
 
 def picked(coefficient: Any, places: np.ndarray) -> Any:
-    """Returns the coefficients at places of the flat array; negative places give any elements."""
+    """Returns the coefficients at flat indices; negative indices give arbitrary elements."""
     if np.ndim(coefficient) == 0:
         return coefficient
     flat = coefficient.reshape(-1)
@@ -168,7 +168,7 @@ def checked(terms: Sequence[Term], size: int) -> tuple[Term, ...]:
 
 
 def _without_gaps(term: Term) -> Term:
-    """Returns a term with a list of entries if less than half of the elements have one."""
+    """Returns a term as a list of entries if less than half of the elements have an entry."""
     places = np.flatnonzero(term.columns >= 0)
     if term.rows is not None or 2 * places.size >= term.columns.size:
         return term

@@ -34,7 +34,7 @@ def _fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCOO:
-    """Makes a sparse array from a dense one; see `bcoo_fromdense`."""
+    """Makes a sparse array from a dense array; see `bcoo_fromdense`."""
     return bcoo_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 

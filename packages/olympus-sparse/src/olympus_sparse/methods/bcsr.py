@@ -27,7 +27,7 @@ def _fromdense(
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCSR:
-    """Makes a sparse array from a dense one; see `bcsr_fromdense`."""
+    """Makes a sparse array from a dense array; see `bcsr_fromdense`."""
     return bcsr_fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 

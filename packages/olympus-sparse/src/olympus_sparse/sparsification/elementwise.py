@@ -26,7 +26,7 @@ __all__ = ["as_bcoo", "to_dense"]
 
 
 def to_dense(value: Any) -> Any:
-    """Converts a sparse array to a dense one; returns a dense array unchanged."""
+    """Converts a sparse array to a dense array; returns a dense array unchanged."""
     return value.todense() if is_sparse(value) else value
 
 

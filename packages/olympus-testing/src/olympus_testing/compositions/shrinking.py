@@ -43,8 +43,9 @@ def smaller(program: Program) -> Iterator[Program]:
     """Yields programs with one part removed, largest parts first."""
     stack = program.stack
     for at in range(len(stack)):
-        # An outer step depends on the result types of the inner step. So a step can be removed if
-        # it keeps these types, or together with all later steps.
+        # An outer step depends on the result types of the inner step. So a step can be removed
+        # alone only if the types stay the same. It can always be removed together with all later
+        # steps.
         if stack[at].results == (stack[at - 1].results if at else _results(program)):
             yield dataclasses.replace(program, stack=stack[:at] + stack[at + 1 :])
         yield dataclasses.replace(program, stack=stack[:at])

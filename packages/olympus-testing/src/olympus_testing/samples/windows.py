@@ -16,8 +16,8 @@ from .declarations import FLOATS, INTEGERS, NUMBERS, Operand, Operation, sample
 
 _FEW = (np.float32, np.float64)
 
-# Maps a label to the shape of the operand and the window: its dimensions, strides, padding, and the
-# dilations of base and window.
+# Maps a label to the shape of the operand, and the window's dimensions, strides, padding, base
+# dilation and window dilation.
 _geometries: dict[str, tuple] = {
     "plain": ((5,), (2,), (1,), ((0, 0),), (1,), (1,)),
     "matrix": ((4, 5), (2, 3), (1, 2), ((1, 0), (0, 2)), (1, 1), (1, 1)),

@@ -112,7 +112,7 @@ def eig(
 
     Returns:
       A list: the eigenvalues, in no particular order; the requested left and right eigenvectors, as
-      columns of length one. All are complex.
+      columns of length one. All arrays are complex.
 
     Raises:
       ValueError: if the matrices are not square.

@@ -223,7 +223,7 @@ def _changed_structure(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]
 
 
 def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
-    """Maps each argument's name to how it is passed and to its structure."""
+    """Maps each argument's name to a pair: how the argument is passed, and its structure."""
     args, kwargs = record.in_tree.children()
     origin = record.debug_info.origin
     named: dict[str, tuple[str, Any]] = {}

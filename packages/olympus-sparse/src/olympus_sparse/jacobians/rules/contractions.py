@@ -84,7 +84,7 @@ def _dot_general_terms(
     batch, rows, count = ids.shape
     full = (batch, rows, factors.shape[1])
 
-    def in_result(value: Any) -> Any:  # from [batch, own free, other free]
+    def in_result(value: Any) -> Any:  # value: [batch, own free, other free]
         return (value if is_left else value.swapaxes(1, 2)).reshape(results[0].shape)
 
     terms = []
