@@ -85,7 +85,7 @@ class BatchTrace(Trace):
                 with set_current_trace(self.parent):
                     out, out_dims = rule(self.axis.size, values, dims, **params)
             except AttributeError:
-                operand_avals(primitive.name, values)  # raises if an operand is no array
+                operand_avals(primitive.name, values)  # raises if an operand is not an array
                 raise
         if primitive.multiple_results:
             return [

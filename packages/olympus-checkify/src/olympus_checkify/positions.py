@@ -59,7 +59,7 @@ class Position:
         return ErrorEffect(self.site.kind, (((), "int32", False),))
 
     def noted(self, before: Any, error: Error, step: Any, effects: Sequence[ErrorEffect]) -> Error:
-        """Returns the error with the index of the iteration, if a check failed in it.
+        """Returns the error, with the index of the iteration if a check failed in this iteration.
 
         Args:
           before: whether a check had failed before the iteration.

@@ -543,7 +543,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """Returns a schedule unchanged, and converts a scalar to the schedule of that constant.
+    """Returns a schedule unchanged, and converts a scalar to a constant schedule.
 
     Raises:
       TypeError: the argument is neither a scalar nor a schedule.
@@ -619,7 +619,7 @@ def pack_optimizer_state(marked_pytree: Any) -> Any:
     """Converts the result of `unpack_optimizer_state` back to a state.
 
     Raises:
-      TypeError: a leaf is no `JoinPoint`.
+      TypeError: a leaf is not a `JoinPoint`.
 
     Example:
       >>> marked = unpack_optimizer_state(sgd(0.1).init_fn({"a": 1.0}))

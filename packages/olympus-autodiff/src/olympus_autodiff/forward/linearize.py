@@ -82,7 +82,7 @@ class LinearizeTrace(DualTrace):
 
 
 class Linearization(NamedTuple):
-    """A function evaluated at a point, with the record of its derivative there.
+    """A function evaluated at a point, with the record of its derivative at this point.
 
     Attributes:
       trace: the trace, which has ended. Its ``tangent_trace`` holds the linear program.
@@ -242,7 +242,7 @@ def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
 
 @api_boundary
 def linearize(fun: Callable[..., Any], *primals: PyTree, has_aux: bool = False) -> tuple[Any, ...]:
-    """Evaluates a function and returns its derivative there as a function.
+    """Evaluates a function at a point, and returns its derivative at this point as a function.
 
     The operations that do not depend on the tangents run once. With `jvp` they run for each
     tangent. The derivative can therefore be applied to many tangents cheaply, but the residuals

@@ -59,8 +59,8 @@ class Offloadable(NamedTuple):
     """The decision to offload a value to another memory space until the backward pass.
 
     Attributes:
-      src: the kind of memory where the value is computed, such as ``"device"``.
-      dst: the kind of memory where it is saved, such as ``"pinned_host"``.
+      src: the memory kind of the computed value, such as ``"device"``.
+      dst: the memory kind of the saved value, such as ``"pinned_host"``.
     """
 
     src: str

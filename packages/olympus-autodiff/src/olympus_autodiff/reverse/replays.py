@@ -281,7 +281,7 @@ def _pull_block(
     accumulators: list[Any],
     block: int,
 ) -> list[Any]:
-    """Recomputes the states of a block, and pulls the cotangents back through it."""
+    """Recomputes the states of a block, and pulls the cotangents back through the block."""
     if block == 1:
         return pull(start, state, accumulators)
     last = lax.sub(lax.sub(end, start), _int(1))

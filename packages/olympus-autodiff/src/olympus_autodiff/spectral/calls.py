@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition inside of compiled functions, whose programs run operation by operation."""
+"""Recognition inside of compiled functions: their programs are inlined into the caller."""
 
 from __future__ import annotations
 

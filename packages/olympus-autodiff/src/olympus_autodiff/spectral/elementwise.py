@@ -161,7 +161,7 @@ def _scale(trace: RecognitionTrace, scale: Any, form: Form) -> Callable[[Any], A
 
 
 def _on_diagonal(trace: RecognitionTrace, arg: Any, identity: Any) -> Form | None:
-    """Returns the form of ``arg * identity``, a diagonal matrix; None if it is not recognised."""
+    """Returns the form of the diagonal matrix ``arg * identity``; None if there is no form."""
     form = trace.form_of(arg)
     if form is None or not form.is_of_values or isinstance(identity, Tracer):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recognition of decompositions. Rules derive all forms from the forms of their results."""
+"""Recognition of decompositions. All other forms follow from the forms of their results."""
 
 from __future__ import annotations
 

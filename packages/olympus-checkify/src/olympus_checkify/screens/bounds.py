@@ -102,7 +102,7 @@ def bounds_of_result(equation: Equation, operands: Sequence[Interval]) -> Interv
 
 
 def _rounded(bound: float, dtype: Any, outwards: float) -> float:
-    """Rounds a bound to a type, away from the interval; tiny bounds may be flushed to zero."""
+    """Rounds a bound outwards to a number of a type; tiny bounds may be flushed to zero."""
     information = dtypes.finfo(dtype)
     if 0 < abs(bound) < float(information.tiny) and (bound > 0) != (outwards > 0):
         return 0.0

@@ -16,7 +16,7 @@ from .tables import Case, Part
 
 __all__ = ["Detected"]
 
-# Whether detected ranges cover a value is tracked up to this number of elements.
+# The largest number of elements of a value whose detected ranges are tracked.
 _LARGEST = 1 << 16
 
 

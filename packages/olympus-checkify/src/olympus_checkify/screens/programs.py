@@ -39,7 +39,7 @@ class Screen:
     Attributes:
       results: the facts of the results.
       stores: whether checked values are stored in memory. Otherwise compilers may fuse a value into
-        its check, and compute it again there. In programs with loops, storing costs more.
+        its check, and compute the value twice. In programs with loops, storing costs more.
 
     Raises:
       NotScreenedError: the program has effects, or a part that runs on each device separately.

@@ -38,7 +38,7 @@ def screened(
     """Returns a function that also returns whether one of its operations may have failed.
 
     The flag is set whenever `checkify` with the same kinds of errors finds an error. The flag may
-    also be set if an operand of the function is not finite, or if infinities that are no error
+    also be set if an operand of the function is not finite, or if infinities that are not errors
     become NaNs.
 
     Args:

@@ -45,7 +45,7 @@ class Step(ABC):
 
     Attributes:
       equation: the equation.
-      facts: the facts of its results.
+      facts: the facts of the results.
       makes: whether results may have bad elements even if no operand has any. Such results are
         checked if their bad elements do not propagate to a checked value.
       guarded: the positions of the operands whose bad elements the step puts into its result.

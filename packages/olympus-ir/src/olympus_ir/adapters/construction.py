@@ -259,7 +259,7 @@ def flatten_axes(
       tupled_args: whether a list in the prefix may match a tuple in the structure.
 
     Raises:
-      ValueError: the tree is no prefix of the structure. The message tells where they differ.
+      ValueError: the tree is not a prefix of the structure. The message tells where they differ.
     """
     if tupled_args and isinstance(axis_tree, list):
         axis_tree = tuple(axis_tree)

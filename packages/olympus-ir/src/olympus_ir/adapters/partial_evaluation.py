@@ -68,7 +68,7 @@ class PartialVal(tuple):
 
 
 # Both tables are plain dictionaries, as in JAX. Only other libraries define rules, so no rules need
-# loading, and a primitive without a rule is no error.
+# loading, and a primitive without a rule is not an error.
 
 # Partial-evaluation rules for primitives of libraries: `rule(trace, *tracers, **params)`. A rule
 # returns tracers. Known operands are `KnownTracer`s.

@@ -300,8 +300,8 @@ def transformation_with_aux(
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
     """Determines which of two functions was called, and returns its auxiliary output.
 
-    ``aux1`` and ``aux2`` return the output of one function each. They raise `StoreException` if
-    the function was not called.
+    ``aux1`` returns the output of the first function, and ``aux2`` the output of the second. Each
+    raises `StoreException` if its function was not called.
 
     Returns:
       Whether the first function was called, and the auxiliary output.

@@ -683,7 +683,7 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
       x: an array or a pytree of arrays.
       axis_name: a name or a tuple of names.
       perm: pairs of a source index and a destination index. Each instance sends at most once and
-        receives at most once. Instances that are no destination receive zeros.
+        receives at most once. Instances that are not destinations receive zeros.
 
     Returns:
       A pytree of the structure, shapes and dtypes of ``x``.

@@ -43,7 +43,7 @@ class Undefined:
 
     def __getattr__(self, attribute: str) -> NoReturn:
         if attribute.startswith("__") and attribute.endswith("__"):
-            raise AttributeError(attribute)  # Python's protocols look up these names
+            raise AttributeError(attribute)  # Python's protocols look up special names
         self.refuse()
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = refuse

@@ -296,7 +296,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
     Args:
       init_val: the array.
-      memory_space: the memory that holds the array; None for the device's default memory.
+      memory_space: the memory space of the array; None for the default of the device.
       kind: the purpose of the reference, for interpreters that need it.
 
     Returns:
@@ -322,7 +322,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
 
     Args:
       ty: the type of the array, any object with shape and dtype.
-      memory_space: the memory that holds the array.
+      memory_space: the memory space of the array.
 
     Example:
       >>> from olympus_ir import ShapedArray

@@ -54,7 +54,8 @@ class SymbolicScope:
                 f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}"
             )
         self.constraints: list[Constraint] = []
-        # Rewriting rules (term, count, replacement): ``count`` times the term is replaced.
+        # Rewriting rules (term, count, replacement): the replacement equals ``count`` times the
+        # term.
         self.rules: list[tuple[Term, int, Polynomial]] = []
         # Nonnegative polynomials, by the terms that occur in them.
         self.facts: dict[Term, list[Polynomial]] = {}

@@ -46,7 +46,7 @@ def broadcast_prefix(
           leaf.
 
     Raises:
-        ValueError: ``prefix_tree`` is no prefix of ``full_tree``. The message says where they
+        ValueError: ``prefix_tree`` is not a prefix of ``full_tree``. The message says where they
           differ.
 
     Example:
@@ -101,7 +101,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | Non
           leaf.
 
     Raises:
-        ValueError: ``prefix_tree`` is no prefix of ``full_tree``. The message says where they
+        ValueError: ``prefix_tree`` is not a prefix of ``full_tree``. The message says where they
           differ.
 
     Example:
@@ -118,7 +118,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | Non
 def structure_mismatch(
     name: str, prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None, error: ValueError
 ) -> ValueError:
-    """Returns the error that explains why ``prefix_tree``, called ``name``, is no prefix."""
+    """Returns the error that explains why ``prefix_tree``, called ``name``, is not a prefix."""
     explanations = prefix_errors(prefix_tree, full_tree, is_leaf)
     return explanations[0](name) if explanations else error
 
@@ -138,7 +138,7 @@ def specification_mismatch(
 def prefix_errors(
     prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None
 ) -> list[Callable[[str], ValueError]]:
-    """Returns constructors of errors for the places where a tree is no prefix of another.
+    """Returns constructors of errors for the places where a tree is not a prefix of another.
 
     Each constructor takes the name of the prefix to show in the message, such as ``"vmap
     in_axes"``.
@@ -289,8 +289,8 @@ def equality_errors(
     """Yields the places where the structures of two trees differ.
 
     Yields:
-        The path; a description of the first tree there; a description of the second tree there; and
-        the difference, as a clause.
+        The path; descriptions of the first tree and of the second tree at the path; and the
+        difference, as a clause.
 
     Example:
         >>> list(equality_errors([1, (2,)], [1, 2]))[0][1:]

@@ -184,7 +184,7 @@ def tree_map(
         is_leaf: a function of a subtree of ``tree`` that returns whether to treat it as a leaf.
 
     Raises:
-        ValueError: ``tree`` is no prefix of one of the other trees; the message says where they
+        ValueError: ``tree`` is not a prefix of one of the other trees; the message says where they
             differ.
 
     Example:

@@ -73,7 +73,7 @@ class ShapedArray(AbstractValue):
       sharding: the layout of the array over the explicit axes of an abstract mesh: a
           `NamedSharding`, or a partition spec over the current mesh.
       vma: the manual mesh axes over which the value varies.
-      memory_space: the memory that holds the array; None for the device's default memory.
+      memory_space: the memory space of the array; None for the default of the device.
       manual_axis_type: a `ManualAxisType` in place of ``vma``.
 
     Example:

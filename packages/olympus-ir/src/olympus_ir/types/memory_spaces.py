@@ -9,7 +9,7 @@ from typing import Any
 
 
 class MemorySpace(enum.Enum):
-    """Memory that holds a value, independent of the names that devices use.
+    """Memory space of a value, independent of the names that devices use.
 
     Example:
       >>> MemorySpace.Host

@@ -57,7 +57,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 class AxisType(enum.Enum):
-    """Kind of a mesh axis, which says who chooses the layouts of arrays over the axis.
+    """Kind of a mesh axis: the authority that chooses the layouts of arrays over the axis.
 
     Attributes:
       Auto: the compiler, guided by constraints.

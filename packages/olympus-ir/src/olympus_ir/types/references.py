@@ -25,7 +25,7 @@ class AbstractRef(AbstractValue):
 
     Args:
       inner_aval: the type of the array that the reference holds.
-      memory_space: the memory that holds the array; None for the device's default memory.
+      memory_space: the memory space of the array; None for the default of the device.
       kind: the purpose of the reference, if an interpreter needs to know it.
 
     Example:

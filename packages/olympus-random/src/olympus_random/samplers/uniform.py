@@ -68,12 +68,12 @@ def _bits(key: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
 
 
 def two_keys(key: Any) -> tuple[Any, Any]:
-    """Splits a key in two, while a sampler is being traced."""
+    """Splits a key into two keys, while a sampler is being traced."""
     return keys_of(key, 2)
 
 
 def keys_of(key: Any, count: int) -> tuple[Any, ...]:
-    """Splits a key in several, while a sampler is being traced."""
+    """Splits a key into several keys, while a sampler is being traced."""
     keys = random_split_p.bind(key, shape=(count,))
     return tuple(
         lax.squeeze(lax.slice(keys, (place,), (place + 1,), (1,)), (0,)) for place in range(count)

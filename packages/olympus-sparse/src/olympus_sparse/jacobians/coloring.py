@@ -187,7 +187,7 @@ def recovery_of_symmetric(
 
     Returns:
       For each entry the color of the product, the row in this product, and whether the entry can be
-      read there.
+      read from this row.
     """
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)

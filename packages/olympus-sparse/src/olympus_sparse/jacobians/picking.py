@@ -20,7 +20,7 @@ def evaluated(origin: Origin, sources: Sequence[Any]) -> Any:
     """Returns the elements with an origin, as an array of rank one.
 
     Args:
-      origin: the origin; its factors have the shape of its numbers.
+      origin: the origin, with factors and numbers of equal shapes.
       sources: the sources, of rank one.
     """
     numbers, factors = origin

@@ -33,7 +33,7 @@ class Substitution(NamedTuple):
 
     Attributes:
       vertices: the vertex of each place in depth-first order.
-      colors: the color of the product that is read there.
+      colors: the color of the product that is read at this place.
       signs: 1 or -1, by the depth of the vertex.
       ends: the end of the subtree's range, which starts at the vertex's place.
       sum_of_entry: for each entry of the pattern the place of its sum; -1 for diagonal entries,
