@@ -18,7 +18,7 @@ from .facts import Fact, bad_elements
 
 __all__ = ["Checked", "failures"]
 
-# Values up to this number of elements are checked together.
+# The largest number of elements of a value that is checked together with other values.
 _SMALL = 4096
 
 

@@ -150,7 +150,7 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -171,7 +171,7 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -192,7 +192,7 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -213,7 +213,7 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -234,7 +234,7 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -255,7 +255,7 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -276,7 +276,7 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -297,7 +297,7 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -318,7 +318,7 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -342,7 +342,7 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -363,7 +363,7 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -384,7 +384,7 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.
@@ -527,7 +527,7 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
     Args:
       x: an array or scalar of floats or complex numbers.
-      accuracy: the error that a compiler may make; None for its default.
+      accuracy: the error that a compiler may make; None for the compiler's default.
 
     Returns:
       An array of the shape and dtype of ``x``.

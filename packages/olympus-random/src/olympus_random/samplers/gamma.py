@@ -107,7 +107,7 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
 
 
 def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
-    """Returns the cube of 1 + c x for normal x, which is redrawn until it is accepted."""
+    """Returns the cube of 1 + c x for a normal sample x, which is redrawn until accepted."""
     dtype = d.dtype
     zero, one, half = scalar(0, dtype), scalar(1, dtype), scalar(0.5, dtype)
 

@@ -134,6 +134,6 @@ def traced_program(
     hoisted: list[Any],
     in_tree: Any = None,
 ) -> TracedProgram:
-    """Returns a traced program of the matching kind, made with these arguments."""
+    """Makes a traced program, of the first registered kind that applies to ``closed``."""
     kind = next((kind for applies, kind in _kinds if applies(closed)), TracedProgram)
     return kind(closed, out_tree, params, hoisted, in_tree)

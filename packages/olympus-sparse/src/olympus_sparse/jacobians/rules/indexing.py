@@ -172,7 +172,7 @@ def _scatter(accumulates: bool) -> Any:
 def _scatter_targets(
     operand: Flow, indices: np.ndarray, updates: Flow, numbers: Any, mode: Any
 ) -> np.ndarray:
-    """Returns for each update the flat index of the operand's element that it changes."""
+    """Returns for each update the flat index of the operand's element that the update changes."""
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     sizes = iter([updates.shape[axis] for axis in numbers.update_window_dims])
     window = [1 if axis in removed else next(sizes) for axis in range(len(operand.shape))]
