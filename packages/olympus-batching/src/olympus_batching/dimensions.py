@@ -114,7 +114,7 @@ def unbatched_aval(
 
 
 def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
-    """Returns the type of all examples, given the type of one example."""
+    """Returns the batched type, given the type of one example."""
     if batch_dim is None:
         return aval
     if known_types.is_high(aval):

@@ -89,7 +89,7 @@ class Form:
 
     @property
     def is_diagonal(self) -> bool:
-        """True for a diagonal matrix of the values."""
+        """True for a diagonal matrix of the eigenvalues."""
         return self.labels.count(VALUE) == 2
 
     def place(self, label: str) -> int:

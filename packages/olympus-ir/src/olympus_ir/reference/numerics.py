@@ -103,8 +103,8 @@ def erf_inv(x: float) -> float:
     """Computes the inverse of the error function.
 
     Winitzki's approximation ("A handy approximation for the error function and its inverse", 2008)
-    is accurate to about 2e-3. Halley's method improves it until it converges. In the tail, the
-    complementary error function preserves the relative accuracy.
+    is accurate to about 2e-3. Halley's method improves the approximation until convergence. In the
+    tail, the complementary error function preserves the relative accuracy.
     """
     if math.isnan(x) or abs(x) > 1:
         return math.nan

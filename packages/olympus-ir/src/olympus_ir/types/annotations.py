@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types for annotations: of operands, dtypes, shapes and pytrees."""
+"""Types for the annotations of operands, dtypes, shapes and pytrees."""
 
 from __future__ import annotations
 
