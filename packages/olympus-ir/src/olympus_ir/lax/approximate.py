@@ -151,8 +151,8 @@ def approx_max_k(
       reduction_dimension: the dimension; negative values count from the end.
       recall_target: the fraction of the true elements that is expected among the results, in (0,
         1].
-      reduction_input_size_override: the size of the dimension over all devices, for a dimension that is
-        split over several devices; -1 otherwise.
+      reduction_input_size_override: the size of the dimension over all devices, if the
+        dimension is split over several devices; -1 otherwise.
       aggregate_to_topk: whether to reduce the candidates to exactly ``k`` elements; otherwise all
         candidates are returned.
 
@@ -198,8 +198,8 @@ def approx_min_k(
       reduction_dimension: the dimension; negative values count from the end.
       recall_target: the fraction of the true elements that is expected among the results, in (0,
         1].
-      reduction_input_size_override: the size of the dimension over all devices, for a dimension that is
-        split over several devices; -1 otherwise.
+      reduction_input_size_override: the size of the dimension over all devices, if the
+        dimension is split over several devices; -1 otherwise.
       aggregate_to_topk: whether to reduce the candidates to exactly ``k`` elements; otherwise all
         candidates are returned.
 
