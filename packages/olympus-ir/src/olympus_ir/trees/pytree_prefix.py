@@ -92,7 +92,7 @@ def spread_prefix(
 
 
 def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTree:
-    """Returns a tree with the structure of ``full_tree`` that repeats the leaves of its prefix.
+    """Repeats the leaves of a prefix, so that the tree has the structure of ``full_tree``.
 
     Args:
         prefix_tree: the prefix.

@@ -138,7 +138,7 @@ def moved_origins(primitive: Primitive) -> Rule:
 
 
 def chosen(origins: Sequence[Origin], places: np.ndarray) -> Origin:
-    """Returns the origin of elements at places among the elements of some values."""
+    """Returns the origin of the elements at ``places`` in the concatenation of several values."""
     numbers = np.concatenate([each.numbers.ravel() for each in origins])[places]
     factors = [each.factors for each in origins]
     if all(each.ndim == 0 and each == factors[0] for each in factors):

@@ -65,7 +65,7 @@ def stacked(
         return None
 
     def values_from(number: int, length: int) -> Any | None:
-        """Returns the coefficients from an index on; None if they are not all of one term."""
+        """Returns the coefficients from an index on; None if they belong to several terms."""
         place = int(np.searchsorted(starts, number, "right")) - 1
         begin = number - int(starts[place])
         whole = coefficients[place].values

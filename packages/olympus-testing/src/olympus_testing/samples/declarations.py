@@ -127,7 +127,7 @@ class Case:
         return self.examples(1)[0]
 
     def examples(self, count: int) -> list[tuple[Any, ...]]:
-        """Draws several choices of operands of the same types."""
+        """Draws ``count`` tuples of operands of the same types."""
         seed = zlib.crc32(str(self).encode())
         return [self.make_args(np.random.default_rng((seed, number))) for number in range(count)]
 

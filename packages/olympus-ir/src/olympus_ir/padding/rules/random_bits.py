@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemptions of the compiler's generators of random bits from padding rules."""
+"""Exemptions from padding rules, for the compiler's generators of random bits."""
 
 from __future__ import annotations
 
