@@ -217,8 +217,7 @@ def _attend(
 ) -> Any:
     """Computes attention for equally many heads of queries, keys and values."""
     bias, mask = on_logits.get("bias"), on_logits.get("mask")
-    logits = _logits(query, key)
-    logits = onp.multiply(logits, np.asarray(scale, logits.dtype))
+    logits = _logits(query, key, scale)
     if bias is not None:
         logits = onp.add(logits, convert(bias, logits.dtype))
     attended = _attended(logits.shape, mask, is_causal, window, query_lengths, key_lengths)
@@ -226,7 +225,9 @@ def _attend(
         lowest = MASKED_FRACTION * float(dtypes.finfo(logits.dtype).max)
         logits = onp.where(attended, logits, np.asarray(lowest, logits.dtype))
     weights = convert(softmax(logits, axis=-1), key.dtype)
-    encoded = onp.einsum("bnts,bsnh->btnh", weights, value)
+    # With the weights first, no backend has to transpose them. They are the largest array.
+    encoded = lax.dot_general(weights, value, (((3,), (1,)), ((0, 1), (0, 2))))
+    encoded = onp.transpose(encoded, (0, 2, 1, 3))
     if query_lengths is not None:
         present = _below(query.shape[1], query_lengths, (1,), (0,), 2)
         encoded = onp.multiply(encoded, convert(onp.expand_dims(present, (2, 3)), encoded.dtype))
@@ -236,16 +237,22 @@ def _attend(
     return encoded, lax.stop_gradient(onp.transpose(residual, (0, 2, 1)))
 
 
-def _logits(query: Any, key: Any) -> Any:
-    """Returns the products of queries and keys, (B, N, T, S), accumulated in at least float32."""
+def _logits(query: Any, key: Any, scale: float) -> Any:
+    """Returns the scaled products of queries and keys, (B, N, T, S), in at least float32."""
     bfloats = query.dtype == dtypes.bfloat16
-    return lax.dot_general(
+    dtype = onp.promote_types(query.dtype, np.float32)
+    # The queries are smaller than the logits, but halves would be rounded once more.
+    scales_queries = query.dtype == dtype
+    if scales_queries:
+        query = onp.multiply(query, np.asarray(scale, dtype))
+    logits = lax.dot_general(
         query,
         key,
         (((3,), (3,)), ((0, 2), (0, 2))),
         precision=lax.DotAlgorithmPreset.BF16_BF16_F32 if bfloats else None,
-        preferred_element_type=onp.promote_types(query.dtype, np.float32),
+        preferred_element_type=dtype,
     )
+    return logits if scales_queries else onp.multiply(logits, np.asarray(scale, dtype))
 
 
 def _attended(
