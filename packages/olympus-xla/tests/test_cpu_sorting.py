@@ -211,3 +211,16 @@ y = f(x)
 
 def test_waiting_and_the_end_of_the_interpreter(run_python):
     assert run_python(_WAITS) == "(1000000,)"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "odd", [[], [0.0], [0.0, 0.0], [0.0, -0.0], ["tiny"], ["-tiny", 0.0], ["nan"], ["-nan", "nan"]]
+)
+def test_long_lines_with_few_odd_elements(dtype, odd):
+    tiny = np.finfo(dtype).smallest_subnormal
+    named = {"tiny": tiny, "-tiny": -tiny, "nan": np.nan, "-nan": -np.nan}
+    line = RNG.normal(size=3000).astype(dtype)
+    line[RNG.choice(3000, len(odd), replace=False)] = [named.get(each, each) for each in odd]
+    with enable_x64(True):
+        assert_same_bits(lax.sort, line)

@@ -14,11 +14,12 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.sizes import min_dim
-from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
+from ..arrays.creation import asarray
 from ..arrays.joining import concatenate
 from ..arrays.nonzero import counts_size_of, nonzero
 from ..arrays.selection import where
@@ -163,6 +164,14 @@ def unique(
     size = _checked_size(ar, size)
     lines, rest, axis = _lines(ar, axis)
     order, is_first, ordered = _sort_rows(lines, bool(equal_nan), return_index or return_inverse)
+    if size is None and not (return_index or return_inverse or return_counts):
+        firsts = _firsts_in_host_memory(ordered, is_first)
+        if firsts is not None:
+            return (
+                firsts
+                if axis is None
+                else moveaxis(lax.reshape(firsts, (firsts.size, *rest)), 0, axis)
+            )
     count = lines.shape[0]
     # One more start than requested is found: the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
@@ -225,6 +234,31 @@ def _lines(ar: Any, axis: int | None) -> tuple[Any, tuple[int, ...], int | None]
     front = moveaxis(ar, axis, 0)
     rest = front.shape[1:]
     return lax.reshape(front, (front.shape[0], math.prod(rest))), rest, axis
+
+
+def _is_in_host_memory(x: Any) -> bool:
+    """Returns whether NumPy has a view of an array, and `asarray` restores its place and type."""
+    return (
+        isinstance(x, Array)
+        and not isinstance(x, Tracer)
+        and not x.committed
+        and not x.weak_type
+        and all(device.platform == "cpu" for device in x.devices())
+        and dtypes.canonicalize_dtype(x.dtype) == x.dtype
+    )
+
+
+def _firsts_in_host_memory(ordered: Any, is_first: Any) -> Any:
+    """Returns the first elements of groups, selected by NumPy.
+
+    NumPy takes 1 ms for a million elements on a CPU. To find their positions and to gather them
+    takes 4 ms. Returns None if rows have several elements, or if NumPy has no view of the arrays.
+    """
+    if ordered.shape[1] != 1:
+        return None
+    if not (_is_in_host_memory(ordered) and _is_in_host_memory(is_first)):
+        return None
+    return asarray(np.asarray(ordered)[:, 0][np.asarray(is_first)])
 
 
 def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any, Any]:

@@ -152,12 +152,27 @@ def _keep_order_of_equals(bits: Any, out: Any, dtype: Any) -> None:
     magnitude = np.iinfo(bits.dtype).max
     infinity = np.array(np.inf, dtype).view(bits.dtype)
     normal = 1 if dtype == np.float16 else np.array(_smallest_normal(dtype), dtype).view(bits.dtype)
+    if out.size == out.shape[-1] and not _may_have_equals(out.ravel().view(dtype)):
+        return
     magnitudes = bits & magnitude
     zeros, nans = magnitudes < normal, magnitudes > infinity
     if bits[zeros].any():
         out[(out & magnitude) < normal] = bits[zeros]
     if nans.any():
         out[(out & magnitude) > infinity] = bits[nans]
+
+
+def _may_have_equals(line: Any) -> bool:
+    """Returns whether a sorted line of floats has NaNs, zeros or subnormal numbers.
+
+    NumPy's sort may flush subnormal numbers to zero, so a single zero counts. A search takes some
+    us, where a pass over the line takes a sixth of the time of the sort.
+    """
+    if line.dtype.itemsize == 2:
+        return True  # NumPy searches for halves slowly.
+    smallest = _smallest_normal(line.dtype)
+    first, last = np.searchsorted(line, -smallest, "right"), np.searchsorted(line, smallest, "left")
+    return bool(first < last or line[-1] != line[-1])
 
 
 def _smallest_normal(dtype: Any) -> Any:
