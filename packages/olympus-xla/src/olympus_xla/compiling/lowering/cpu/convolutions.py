@@ -181,8 +181,9 @@ def sum_of_views(
     pads = [(0, 0, 0)] * lhs.ndim
     for place, (low, high) in zip(spec[2:], padding, strict=True):
         pads[place] = (low, high, 0)
-    # Pad once: otherwise each view would compute the padding of its elements.
     padded = lax.pad(lax.convert_element_type(lhs, wide), np.zeros((), wide), pads)
+    # Without the barrier, XLA takes a view that has no padding from the operand, and computes the
+    # operand twice.
     padded = lax.optimization_barrier(padded)
     weights = lax.transpose(lax.convert_element_type(rhs, wide), dimension_numbers.rhs_spec)
     window = weights.shape[2:]

@@ -31,7 +31,7 @@ from olympus_ir import lax
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
-from .native_loops import native_loop
+from .separate_calls import native_loop
 
 # With fewer elements, XLA's operation is as fast and compiles as fast.
 SMALLEST = 1024
@@ -104,12 +104,8 @@ def _scanned(scan: Scan, rows: Any) -> Any:
     end = 0 if scan.reverse else block - 1
     totals = lax.reshape(lax.slice_in_dim(within, end, end + 1, axis=2), (outer, count, inner))
     totals = native_loop(functools.partial(_scanned_in_steps, scan), totals)
-    # Without the barriers, XLA would fuse the combination with the code that selects the total for
-    # each element. The fused loop would not be vectorised.
-    before = lax.optimization_barrier(_shifted(scan, totals))
-    before = lax.broadcast_in_dim(before, within.shape, (0, 1, 3))
-    result = lax.optimization_barrier(scan.combine(before, within))
-    result = lax.reshape(result, rows.shape)
+    before = lax.broadcast_in_dim(_shifted(scan, totals), within.shape, (0, 1, 3))
+    result = lax.reshape(scan.combine(before, within), rows.shape)
     return lax.slice_in_dim(result, first, first + length, axis=1) if padding else result
 
 

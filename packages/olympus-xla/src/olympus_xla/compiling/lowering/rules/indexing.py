@@ -14,6 +14,7 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.scatters import is_scattered_flat, scatter_flat
 from ..tables import lower_with, lowering_rules
 from .reductions import reducer
 from .shaping import _words
@@ -206,7 +207,7 @@ def _default_fill_value(dtype: Any) -> Any:
 _gather_or_fill = lower_with(_filled_gather)
 
 
-def _scatter(combine: str | None) -> Any:
+def _scatter(primitive: Any, combine: str | None) -> Any:
     def rule(
         context: LoweringContext,
         operand: Any,
@@ -221,6 +222,15 @@ def _scatter(combine: str | None) -> Any:
         update_consts: Any = (),
     ) -> Any:
         aval = context.aval_out
+        if is_scattered_flat(context, dimension_numbers, _mode_name(mode)):
+            params = {
+                "primitive": primitive,
+                "dimension_numbers": dimension_numbers,
+                "unique_indices": unique_indices,
+                "update_jaxpr": update_jaxpr,
+                "update_consts": update_consts,
+            }
+            return context.inline_function(scatter_flat, (operand, indices, updates), params)
         operand_aval, indices_aval, updates_aval = context.avals_in
         if _mode_name(mode) == "CLIP":
             indices = _clamped(
@@ -297,4 +307,4 @@ for _primitive, _combine in {
     lax.scatter_min_p: "minimum",
     lax.scatter_max_p: "maximum",
 }.items():
-    lowering_rules.define(_primitive, _scatter(_combine))
+    lowering_rules.define(_primitive, _scatter(_primitive, _combine))
