@@ -237,19 +237,7 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
                 context, indices, operand_aval, indices_aval, updates_aval, dimension_numbers
             )
         words = _words(context, aval)
-        window_dims = tuple(dimension_numbers.update_window_dims)
-        rank = len(updates_aval.shape)
-        window_dims += tuple(range(rank, rank + len(words)))
-        numbers = mlir.parsed(
-            f"#stablehlo.scatter<update_window_dims = {_list(window_dims)}, "
-            f"inserted_window_dims = {_list(dimension_numbers.inserted_window_dims)}, "
-            f"input_batching_dims = {_list(dimension_numbers.operand_batching_dims)}, "
-            "scatter_indices_batching_dims = "
-            f"{_list(dimension_numbers.scatter_indices_batching_dims)}, "
-            "scatter_dims_to_operand_dims = "
-            f"{_list(dimension_numbers.scatter_dims_to_operand_dims)}, "
-            f"index_vector_dim = {len(indices_aval.shape) - 1}>"
-        )
+        numbers = _scatter_numbers(dimension_numbers, indices_aval, updates_aval, len(words))
         physical = mlir.physical_aval(aval)
         operation = context.operation(
             "stablehlo.scatter",
@@ -276,6 +264,25 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
         return operation.results[0]
 
     return rule
+
+
+def _scatter_numbers(
+    dimension_numbers: Any, indices_aval: Any, updates_aval: Any, count_of_words: int
+) -> Any:
+    """Builds the dimension numbers of ``stablehlo.scatter``."""
+    rank = len(updates_aval.shape)
+    window_dims = tuple(dimension_numbers.update_window_dims)
+    window_dims += tuple(range(rank, rank + count_of_words))
+    return mlir.parsed(
+        f"#stablehlo.scatter<update_window_dims = {_list(window_dims)}, "
+        f"inserted_window_dims = {_list(dimension_numbers.inserted_window_dims)}, "
+        f"input_batching_dims = {_list(dimension_numbers.operand_batching_dims)}, "
+        "scatter_indices_batching_dims = "
+        f"{_list(dimension_numbers.scatter_indices_batching_dims)}, "
+        "scatter_dims_to_operand_dims = "
+        f"{_list(dimension_numbers.scatter_dims_to_operand_dims)}, "
+        f"index_vector_dim = {len(indices_aval.shape) - 1}>"
+    )
 
 
 def _clamped(
