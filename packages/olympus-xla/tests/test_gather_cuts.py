@@ -9,7 +9,7 @@ from olympus_ir import lax
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import get_aval
 from olympus_xla import jit
-from olympus_xla.compiling.lowering.cuts.gathers import cut_before_gathers
+from olympus_xla.compiling.lowering.cuts.operands import cut_from_operands
 
 RNG = np.random.default_rng(0)
 X = RNG.random(4000, np.float32)
@@ -23,7 +23,7 @@ def taken(x, places=PLACES):
 
 def cuts_of(function, *args, platforms=("cpu",)):
     closed = trace_to_closed(lambda *xs: [function(*xs)], tuple(map(get_aval, args)))
-    return cut_before_gathers(closed.jaxpr, platforms)[1]
+    return cut_from_operands(closed.jaxpr, platforms)[1]
 
 
 @pytest.mark.parametrize("in_a_call", [False, True])

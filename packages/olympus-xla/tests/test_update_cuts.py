@@ -9,7 +9,7 @@ from olympus_ir import lax
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types.avals import get_aval
 from olympus_xla import jit
-from olympus_xla.compiling.lowering.cuts.updates import cut_before_updates
+from olympus_xla.compiling.lowering.cuts.operands import cut_from_operands
 
 SIZE = 200
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def steps(x):
 
 def cuts_of(function, *args, platforms=("cpu",)):
     closed = trace_to_closed(lambda *xs: [function(*xs)], tuple(map(get_aval, args)))
-    return cut_before_updates(closed.jaxpr, platforms)[1]
+    return cut_from_operands(closed.jaxpr, platforms)[1]
 
 
 def grid(size=SIZE):

@@ -3,9 +3,9 @@
 
 Repeated blocks become calls of one function (repetition.py). Then chains of operations that would
 be fused into ever larger functions are cut (cuts/fusions.py). Barriers separate updates in place
-from the operations that compute the new values (cuts/updates.py), and gathers from the computation
-of the elements that they take repeatedly (cuts/gathers.py). Finally, starts of slices of stacked
-operands become values, so that equal steps become equal functions (window_starts.py).
+from the operations that compute the new values, and gathers from the computation of the elements
+that they take repeatedly (cuts/operands.py). Finally, starts of slices of stacked operands become
+values, so that equal steps become equal functions (window_starts.py).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from olympus_ir.settings.config_flags import outline_repeated_blocks
 
 from .context import LoweringContext
 from .cuts.fusions import Cuts, cut
-from .cuts.gathers import cut_before_gathers, has_gathers
-from .cuts.updates import cut_before_updates, has_updates
+from .cuts.operands import cut_from_operands, may_be_cut
 from .repetition import outlined
 from .window_starts import with_starts_as_values
 
@@ -40,10 +39,9 @@ def prepared(
       cuts: the list to which the cuts of the program are added.
     """
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
-    olympuspr, before_updates = cut_before_updates(olympuspr, platforms)
-    olympuspr, before_gathers = cut_before_gathers(olympuspr, platforms)
+    olympuspr, operands = cut_from_operands(olympuspr, platforms)
     olympuspr, windows = with_starts_as_values(olympuspr, platforms)
-    cuts += [each for each in (found, before_updates, before_gathers, windows) if each is not None]
+    cuts += [each for each in (found, operands, windows) if each is not None]
     return olympuspr
 
 
@@ -51,8 +49,7 @@ def prepared_in(context: LoweringContext, closed: ClosedOlympuspr) -> ClosedOlym
     """Applies `prepared` to an inner program, such as a called function or a loop body."""
     module = context.module
     inner = closed.jaxpr
-    is_short = len(inner.eqns) < _FEWEST_EQUATIONS
-    if is_short and not has_updates(inner) and not has_gathers(inner):
+    if len(inner.eqns) < _FEWEST_EQUATIONS and not may_be_cut(inner):
         return closed
     key = ("prepared", context.platforms, module.compile_budget, outline_repeated_blocks.value)
     found = closed.memo.get(key)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimization barriers in programs for the CPU's compiler, where fusion would cost time.
 
-`fusions` cuts chains that would be fused into ever larger functions, `updates` cuts updates in
-place from operations that read the same array, and `gathers` cuts gathers from expensive operands.
+`fusions` cuts chains that would be fused into ever larger functions. `operands` cuts updates in
+place from operations that read the same array (`updates`), and gathers from expensive operands
+(`gathers`).
 """

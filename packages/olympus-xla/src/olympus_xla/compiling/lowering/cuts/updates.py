@@ -7,89 +7,51 @@ place. The views would see elements that are already new, so XLA writes each vie
 and the fused update runs on one thread. Computing the new values into separate memory, from all
 views at once, and copying them into the array is 4 to 6 times as fast.
 
-This pass puts an optimization barrier before such updates. As with the cuts of fusions.py, the
-pass of XLA that removes barriers is switched off. The application "heat on a grid" of the
-benchmarks covers this module.
+operands.py puts an optimization barrier before such updates. The application "heat on a grid" of
+the benchmarks covers this module.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.programs.olympuspr import Equation, Olympuspr
+from olympus_ir.programs.olympuspr import Equation
 
-from .fusions import MOVING, Cuts, is_fused, with_barriers
+from .fusions import MOVING
 
-__all__ = ["cut_before_updates", "has_updates"]
+__all__ = ["UPDATES", "is_cut_from_update", "update_of"]
+
+#: The primitives that may be cut from their new values.
+UPDATES = frozenset((lax.scatter_p, lax.dynamic_update_slice_p))
 
 # Smaller updates are not worth another operation.
 _SMALLEST = 4096
 
-_UPDATES = frozenset((lax.scatter_p, lax.dynamic_update_slice_p))
+
+def update_of(equation: Equation) -> Any:
+    """Returns the new values of an update."""
+    return equation.invars[2 if equation.primitive is lax.scatter_p else 1]
 
 
-def has_updates(olympuspr: Olympuspr) -> bool:
-    """Returns whether a program updates a window of an array."""
-    return any(equation.primitive in _UPDATES for equation in olympuspr.eqns)
-
-
-def cut_before_updates(
-    olympuspr: Olympuspr, platforms: Sequence[str]
-) -> tuple[Olympuspr, Cuts | None]:
-    """Cuts a program before updates of arrays by values that depend on views of these arrays.
+def is_cut_from_update(equation: Equation, fused: Iterable[Equation]) -> bool:
+    """Returns whether an update of one large window depends on views of the updated array.
 
     Args:
-      olympuspr: the program.
-      platforms: the program's platforms; only the CPU's compiler needs cuts.
-
-    Returns:
-      The program with optimization barriers, and the cuts. If there are no such updates, the
-      unchanged program and None.
+      equation: the update.
+      fused: the equations that XLA would fuse into the update.
     """
-    if tuple(platforms) != ("cpu",) or not has_updates(olympuspr):
-        return olympuspr, None
-    definitions = {var: place for place, each in enumerate(olympuspr.eqns) for var in each.outvars}
-    places = set()
-    for equation in olympuspr.eqns:
-        if equation.primitive in _UPDATES and _is_one_window(equation):
-            operand, update = equation.invars[0], equation.invars[_update_operand(equation)]
-            if update in definitions and _is_seen(operand, update, olympuspr.eqns, definitions):
-                places.add(definitions[update])
-    if not places:
-        return olympuspr, None
-    cuts = [olympuspr.eqns[place] for place in sorted(places)]
-    return with_barriers(olympuspr, places), Cuts(cuts, len(olympuspr.eqns), len(olympuspr.eqns))
-
-
-def _update_operand(equation: Equation) -> int:
-    return 2 if equation.primitive is lax.scatter_p else 1
+    operand = equation.invars[0]
+    return _is_one_window(equation) and any(
+        operand in each.invars and each.primitive.name in MOVING for each in fused
+    )
 
 
 def _is_one_window(equation: Equation) -> bool:
     """Returns whether an update writes one window that is large enough."""
-    shape = equation.invars[_update_operand(equation)].aval.shape
+    shape = update_of(equation).aval.shape
     if not all(type(size) is int for size in shape) or math.prod(shape) < _SMALLEST:
         return False
     return equation.primitive is not lax.scatter_p or equation.invars[1].aval.ndim == 1
-
-
-def _is_seen(
-    operand: Any, update: Any, equations: Sequence[Equation], definitions: dict[Any, int]
-) -> bool:
-    """Returns whether ``update`` is fused with operations that move elements of ``operand``."""
-    waiting, known = [update], set()
-    while waiting:
-        place = definitions.get(waiting.pop())
-        if place is None or place in known:
-            continue
-        known.add(place)
-        equation = equations[place]
-        if not is_fused(equation.primitive):
-            continue
-        if operand in equation.invars and equation.primitive.name in MOVING:
-            return True
-        waiting += [each for each in equation.invars if each in definitions]
-    return False
