@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import olympus_nn
+from olympus_autodiff import grad
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import eval_shape
 from olympus_nn import initializers
 from olympus_numpy.numerics.log_sums import logsumexp
 from olympus_random import key
@@ -81,3 +85,19 @@ def test_weights_of_wide_dtypes_are_narrowed_with_a_warning():
 def test_the_centre_of_delta_orthogonal_weights_is_what_orthogonal_gives():
     weights = initializers.delta_orthogonal(scale=2.0)(key(1), (3, 2, 5))
     np.testing.assert_array_equal(weights[1], initializers.orthogonal(2.0)(key(1), (2, 5)))
+
+
+@pytest.mark.parametrize("approximate", [True, False])
+def test_gelu_of_python_numbers_while_tracing(approximate):
+    aval = eval_shape(lambda: olympus_nn.gelu(1, approximate=approximate))
+    assert (aval.shape, aval.dtype) == ((), np.float32)
+
+
+def test_derivatives_of_softplus_are_as_weakly_typed_as_its_argument():
+    assert grad(olympus_nn.softplus)(1.0).weak_type
+    assert not grad(olympus_nn.softplus)(np.float32(1)).weak_type
+
+
+def test_numbers_of_classes_are_known():
+    with pytest.raises(ConcretizationTypeError, match="one_hot argument `num_classes`"):
+        jit(olympus_nn.one_hot)(3, 5)

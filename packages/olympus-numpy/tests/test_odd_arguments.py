@@ -464,6 +464,18 @@ def test_where_takes_one_array_or_three():
             ValueError,
             "not greater than the size of the array axis; got size=3",
         ),
+        (
+            lambda: jnp.sum(np.ones(2), out=np.ones(())),
+            NotImplementedError,
+            "argument to jnp.sum is",
+        ),
+        (lambda: jnp.linalg.matrix_power(np.ones(3), 2), TypeError, "^1-dimensional array given"),
+        (lambda: jnp.linalg.matrix_power(np.ones((2, 3)), 2), TypeError, "array must be square"),
+        (
+            lambda: jnp.linalg.outer(np.ones((2, 2)), np.ones(2)),
+            ValueError,
+            "but they are x1.ndim=2 x2.ndim=1",
+        ),
         (lambda: jnp.complex64(1j).view("int8"), ValueError, "array without dimensions"),
     ],
 )

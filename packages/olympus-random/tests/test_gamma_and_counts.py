@@ -148,3 +148,11 @@ def test_generators_are_told_apart():
     assert random.split(unsafe, (0,)).shape == (0,)
     with config.default_prng_impl("rbg"):
         assert random.PRNGKey(3).shape == (4,)
+
+
+@pytest.mark.parametrize("mean", [1.0, 100.0])
+def test_poisson_takes_keys_of_raw_numbers(mean):
+    raw = random.PRNGKey(7)
+    np.testing.assert_array_equal(
+        random.poisson(raw, mean, (20,)), random.poisson(KEY, mean, (20,))
+    )

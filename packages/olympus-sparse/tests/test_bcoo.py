@@ -38,6 +38,7 @@ from olympus_sparse import (
     bcoo_transpose,
     bcoo_update_layout,
 )
+from olympus_sparse.core.entries import first_of_equals
 
 SHAPE = (2, 3, 4)
 LAYOUTS = list(layouts(3))
@@ -437,3 +438,8 @@ def test_results_are_those_of_functions():
         same(mat.transpose((0, 1)), expected)
         same(mat.sum(), expected.sum())
         same(mat.sum(dtype=np.int32), expected.sum())
+
+
+def test_entries_out_of_bounds_are_no_first_ones():
+    indices = np.array([[9], [0], [0]], np.int32)
+    np.testing.assert_array_equal(first_of_equals(indices, (3,)), [False, True, False])

@@ -18,7 +18,7 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined
-from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
+from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 
 __all__ = [
     "celu",
@@ -446,7 +446,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
       0.0
     """
     check_arraylike("gelu", x)
-    (x,) = promote_dtypes_inexact(x)
+    (x,) = promote_dtypes_inexact(ensure_array(x))
     if approximate:
         return _gelu_by_tanh(x)
     return _gelu_by_erfc(x)

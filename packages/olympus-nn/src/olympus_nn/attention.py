@@ -79,7 +79,7 @@ def dot_product_attention(
     """
     if implementation not in (None, "xla"):
         raise ValueError(
-            f"Unsupported implementation option: {implementation!r}. Expected 'xla' or None."
+            f"Unsupported implementation option: {implementation}. Expected 'xla' or None."
         )
     query, key, value = onp.asarray(query), onp.asarray(key), onp.asarray(value)
     result_shape = query.shape

@@ -274,7 +274,7 @@ def variance_scaling(
                 draws = random.truncated_normal(key, -2, 2, shape, dtype)
             return onp.multiply(draws, onp.divide(onp.sqrt(variance), deviation))
         raise ValueError(
-            f"invalid distribution for variance scaling initializer: {distribution!r}. "
+            f"invalid distribution for variance scaling initializer: {distribution}. "
             "Expected 'truncated_normal', 'normal' or 'uniform'."
         )
 
@@ -301,7 +301,7 @@ def _connections(
     if mode == "fan_geo_avg":
         return math.sqrt(fan_in * fan_out)
     raise ValueError(
-        f"invalid mode for variance scaling initializer: {mode!r}. "
+        f"invalid mode for variance scaling initializer: {mode}. "
         "Expected 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'."
     )
 

@@ -16,6 +16,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
@@ -243,6 +244,9 @@ def one_hot(
             "are deprecated. Convert them with astype(int).",
             DeprecationWarning,
         )
+    num_classes = concrete_or_error(
+        None, num_classes, "The error arose in olympus.nn.one_hot argument `num_classes`."
+    )
     num_classes = num_classes if type(num_classes) is int else integer_or_dim(num_classes)
     return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype, "one_hot"), axis=axis)
 

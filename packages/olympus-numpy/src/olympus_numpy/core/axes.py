@@ -108,4 +108,4 @@ def requested_dtype(function: str, dtype: Any) -> Any:
 
 def refuse_out(function: str) -> NoReturn:
     """Raises NotImplementedError: arrays are immutable, so no function writes into one."""
-    raise NotImplementedError(f"The 'out' argument to olympus.numpy.{function} is not supported.")
+    raise NotImplementedError(f"The 'out' argument to jnp.{function} is not supported.")

@@ -210,7 +210,7 @@ def _logaddexp_jvp(primals: Any, tangents: Any) -> Any:
 def _difference(x: Any, y: Any) -> Any:
     """Returns ``x - y``, and zero where both are the same infinity."""
     same = lax.eq(x, y)
-    return where(same, np.zeros((), y.dtype), lax.sub(x, y))
+    return where(same, scalar_like(0, y), lax.sub(x, y))
 
 
 def _weighted_tangents(tangents: Any, weights: Any) -> Any:

@@ -317,7 +317,7 @@ def choose(
       Array([ 1, 20,  3], dtype=int32)
     """
     if out is not None:
-        raise NotImplementedError("The 'out' argument to olympus.numpy.choose is not supported.")
+        raise NotImplementedError("The 'out' argument to jnp.choose is not supported.")
     check_arraylike("choose", a)
     a = ensure_array(a)
     if not dtypes.issubdtype(a.dtype, np.integer):

@@ -62,10 +62,15 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         n = operator.index(n)
     except TypeError:
         raise TypeError(f"exponent must be an integer, got {n}") from None
-    if np.ndim(a) < 2 or np.shape(a)[-1] != np.shape(a)[-2]:
+    if np.ndim(a) < 2:
         raise TypeError(
-            "Last 2 dimensions of the array to matrix_power must be square, got shape "
-            f"{np.shape(a)}"
+            f"{np.ndim(a)}-dimensional array given. Array must be at least two-dimensional, as "
+            "matrix_power takes matrices"
+        )
+    if np.shape(a)[-1] != np.shape(a)[-2]:
+        raise TypeError(
+            "Last 2 dimensions of the array must be square, as matrix_power takes square matrices; "
+            f"got shape {np.shape(a)}"
         )
     return _matrix_power(a, n)
 
@@ -190,7 +195,8 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_arraylike("linalg.outer", x1, x2)
     if np.ndim(x1) != 1 or np.ndim(x2) != 1:
         raise ValueError(
-            f"Input arrays must be one-dimensional, but they are {np.ndim(x1)=} and {np.ndim(x2)=}"
+            f"Input arrays must be one-dimensional, but they are x1.ndim={np.ndim(x1)} "
+            f"x2.ndim={np.ndim(x2)}"
         )
     return contractions.outer(x1, x2)
 

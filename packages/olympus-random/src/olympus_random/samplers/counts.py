@@ -71,8 +71,8 @@ def poisson(
       >>> poisson(key(0), 4.0, (3,)).shape
       (3,)
     """
-    typed_key, _ = check_key("poisson", key)
-    implementation = typed_key.dtype.implementation
+    key, _ = check_key("poisson", key)
+    implementation = key.dtype.implementation
     if implementation is not threefry_implementation:
         raise NotImplementedError(
             "`poisson` is only implemented for the threefry2x32 RNG, not "

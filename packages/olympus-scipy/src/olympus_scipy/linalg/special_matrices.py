@@ -75,7 +75,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
         after = columns - before - block.shape[1]
         rows.append(jnp.pad(block, ((0, 0), (before, after))))
         before += block.shape[1]
-    return jnp.concatenate(rows)
+    return jnp.concatenate(rows, dtype=blocks[0].dtype)
 
 
 # ---- matrices given by vectors ----

@@ -176,7 +176,7 @@ def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
     _, _, ranks = ranks_of_unique(indices, shape)
     places = lax.iota(np.dtype(np.int32), nse)
     first = jnp.full(nse, nse, np.int32).at[ranks].min(places, mode="drop")
-    return first.at[ranks].get(mode="fill", fill_value=0) == places
+    return first.at[ranks].get(mode="fill", fill_value=nse) == places
 
 
 def capacity(shape: Sequence[int], nse: int) -> int:
