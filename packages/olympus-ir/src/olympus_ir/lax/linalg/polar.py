@@ -109,8 +109,8 @@ def qdwh(
     aval = array_aval(x)
     if aval.ndim != 2 or aval.shape[0] < aval.shape[1]:
         raise ValueError(
-            "The input matrix of shape M x N must have M >= N, as qdwh takes matrices with at least "
-            f"as many rows as columns; got shape {aval.shape}"
+            "The input matrix of shape M x N must have M >= N, at least as many rows as columns; "
+            f"got shape {aval.shape}"
         )
     if not dtypes.issubdtype(aval.dtype, np.inexact):
         raise TypeError(f"qdwh takes a matrix of floats or complex numbers, got {aval.dtype}")
