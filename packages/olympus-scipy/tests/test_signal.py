@@ -263,3 +263,15 @@ def test_frequencies_and_times_are_arrays():
     x = np.ones(32, np.float32)
     assert all(isinstance(each, Array) for each in signal.stft(x, nperseg=8))
     assert all(isinstance(each, Array) for each in signal.welch(x, nperseg=8))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: signal.fftconvolve(np.ones(3), np.ones((2, 2))), "have the same dimensionality"),
+        (lambda: signal.csd(WAVE, WAVE, average="mode"), 'must be "median" or "mean", got mode'),
+    ],
+)
+def test_words_of_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

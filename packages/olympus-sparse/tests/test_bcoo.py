@@ -443,3 +443,11 @@ def test_results_are_those_of_functions():
 def test_entries_out_of_bounds_are_no_first_ones():
     indices = np.array([[9], [0], [0]], np.int32)
     np.testing.assert_array_equal(first_of_equals(indices, (3,)), [False, True, False])
+
+
+def test_words_of_errors_of_shapes():
+    mat = BCOO.fromdense(np.eye(2, 3, dtype=np.float32))
+    with pytest.raises(TypeError, match="isn't a permutation of operand dimensions"):
+        bcoo_transpose(mat, permutation=(0, 0))
+    with pytest.raises(TypeError, match="in dimensions other than the one being concatenated"):
+        bcoo_concatenate([mat, mat.T], dimension=0)

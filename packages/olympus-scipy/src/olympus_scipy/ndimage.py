@@ -87,7 +87,8 @@ def map_coordinates(
         )
     if order not in (0, 1):
         raise NotImplementedError(
-            f"map_coordinates requires order 0 or 1, got {order}; splines are not supported."
+            "map_coordinates currently requires order<=1, as splines are not supported; got "
+            f"order={order}."
         )
     cval = unless_default(cval, 0.0)
     return _map_coordinates(input, list(coordinates), order, mode, cval)

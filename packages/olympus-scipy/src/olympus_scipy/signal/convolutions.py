@@ -33,7 +33,7 @@ def _check(function: str, in1: Any, in2: Any, mode: str) -> None:
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
     if onp.ndim(in1) != onp.ndim(in2):
         raise ValueError(
-            "in1 and in2 must have the same number of dimensions, got the shapes "
+            "in1 and in2 should have the same dimensionality, got the shapes "
             f"{onp.shape(in1)} and {onp.shape(in2)}"
         )
     if 0 in (*onp.shape(in1), *onp.shape(in2)):

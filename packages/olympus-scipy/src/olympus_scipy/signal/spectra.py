@@ -375,7 +375,7 @@ def csd(
     """
     check_arraylike("csd", x, x if y is None else y)
     if average not in ("mean", "median"):
-        raise ValueError(f"average must be 'median' or 'mean', got {average}")
+        raise ValueError(f'average must be "median" or "mean", got {average}')
     frequencies, _, result = _spectrogram(
         x,
         y,

@@ -14,6 +14,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.types.avals import canonicalize_shape
 
 from ..core.base import SparseInfo
@@ -133,7 +134,10 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
         )
     permutation = tuple(map(operator.index, permutation))
     if sorted(permutation) != list(range(mat.ndim)):
-        raise ValueError(f"Invalid permutation {permutation} for an array of {mat.ndim} dimensions")
+        raise ShapeError(
+            "transpose permutation isn't a permutation of operand dimensions, got permutation "
+            f"{permutation} for shape {mat.shape}."
+        )
     if permutation == tuple(range(mat.ndim)):
         return mat
     buffers = bcoo_transpose_p.bind(
@@ -293,9 +297,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             *first.shape[:dimension],
             *first.shape[dimension + 1 :],
         ):
-            raise ValueError(
-                "bcoo_concatenate: shapes must be equal but in the dimension of concatenation, "
-                f"{dimension}, got {[each.shape for each in operands]}"
+            raise ShapeError(
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the "
+                f"one being concatenated: concatenating along dimension {dimension} for shapes "
+                f"{', '.join(str(each.shape) for each in operands)}."
             )
     if not 0 <= dimension < ndim:
         raise ValueError(f"bcoo_concatenate: dimension {dimension} is out of range for {ndim=}")
