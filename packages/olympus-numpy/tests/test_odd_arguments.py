@@ -476,6 +476,8 @@ def test_where_takes_one_array_or_three():
             ValueError,
             "but they are x1.ndim=2 x2.ndim=1",
         ),
+        (lambda: jnp.nonzero(1.0), ValueError, r"Use jnp.atleast_1d\(scalar\).nonzero\(\) instead"),
+        (lambda: jnp.result_type(), ValueError, "at least one array or dtype is required"),
         (lambda: jnp.complex64(1j).view("int8"), ValueError, "array without dimensions"),
     ],
 )

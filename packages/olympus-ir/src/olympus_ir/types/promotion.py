@@ -348,7 +348,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
         (dtype('float32'), dtype('int16'), dtype('float32'))
     """
     if not args:
-        raise ValueError("result_type needs at least one array or dtype.")
+        raise ValueError("at least one array or dtype is required by result_type.")
     dtype, weak = lattice_result_type(
         *(dtypes.default_float_dtype() if arg is None else arg for arg in args)
     )

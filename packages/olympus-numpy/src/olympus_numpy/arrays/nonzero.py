@@ -62,7 +62,7 @@ def nonzero(
     a = ensure_array(a)
     if a.ndim == 0:
         raise ValueError(
-            "Calling nonzero on 0d arrays is not allowed. Use olympus.numpy.atleast_1d(scalar)"
+            "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar)"
             ".nonzero() instead."
         )
     given: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
