@@ -71,8 +71,8 @@ def poisson(
       >>> poisson(key(0), 4.0, (3,)).shape
       (3,)
     """
-    key, _ = check_key("poisson", key)
-    implementation = key.dtype.implementation
+    typed_key, _ = check_key("poisson", key)
+    implementation = typed_key.dtype.implementation
     if implementation is not threefry_implementation:
         raise NotImplementedError(
             "`poisson` is only implemented for the threefry2x32 RNG, not "
@@ -89,7 +89,7 @@ def poisson(
     check_arraylike("poisson", lam)
     shape = np.shape(lam) if shape is None else sample_shape(shape)
     lam = as_dtype(broadcast_parameter(lam, shape), np.float32)
-    return _poisson(key, lam, shape=shape, dtype=dtype)
+    return _poisson(typed_key, lam, shape=shape, dtype=dtype)
 
 
 @compiled("shape", "dtype")
