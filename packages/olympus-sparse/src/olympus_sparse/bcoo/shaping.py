@@ -297,10 +297,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             *first.shape[:dimension],
             *first.shape[dimension + 1 :],
         ):
+            shapes = ", ".join(str(each.shape) for each in operands)
             raise ShapeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the "
-                f"one being concatenated: concatenating along dimension {dimension} for shapes "
-                f"{', '.join(str(each.shape) for each in operands)}."
+                f"one being concatenated: dimension {dimension} for shapes {shapes}."
             )
     if not 0 <= dimension < ndim:
         raise ValueError(f"bcoo_concatenate: dimension {dimension} is out of range for {ndim=}")
