@@ -292,11 +292,10 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     for operand in operands:
         if operand.n_batch != n_batch or operand.n_dense != n_dense:
             raise ValueError("bcoo_concatenate requires inputs to have matching nbatch/ndense.")
-        rest = (*operand.shape[:dimension], *operand.shape[dimension + 1 :])
-        if operand.ndim != ndim or rest != (
-            *first.shape[:dimension],
-            *first.shape[dimension + 1 :],
-        ):
+        rest, same = (
+            (*each.shape[:dimension], *each.shape[dimension + 1 :]) for each in (operand, first)
+        )
+        if operand.ndim != ndim or rest != same:
             shapes = ", ".join(str(each.shape) for each in operands)
             raise ShapeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the "
