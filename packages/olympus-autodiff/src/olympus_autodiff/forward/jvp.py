@@ -147,7 +147,7 @@ def jvp(
 def _tangents_for_user(
     pairs: Sequence[tuple[Any, Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
-    """Returns the tangents of results. The tangent of an argument that is returned is as given."""
+    """Returns the tangents of results. A result that is an argument has the given tangent."""
     of_argument = {id(primal): tangent for primal, tangent in zip(primals, tangents, strict=True)}
     given = set(map(id, tangents))
     found = []

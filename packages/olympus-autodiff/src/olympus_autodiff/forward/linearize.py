@@ -194,7 +194,7 @@ class LinearFunction:
 
     @property
     def args(self) -> tuple[Olympuspr]:
-        """The program, at the place where it is among the arguments of JAX's partial function."""
+        """A tuple of the program, like the arguments of the partial function that JAX returns."""
         return (self.olympuspr,)
 
     def __call__(self, coefficients: Sequence[Any], *tangents: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemptions of tokens, which order effects, from padding rules."""
+"""Exemptions from padding rules, for tokens, which order effects."""
 
 from __future__ import annotations
 
