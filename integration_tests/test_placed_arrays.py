@@ -137,6 +137,27 @@ def _incompatible(x, y):
             "in_shardings leaf specifications are expected to be PartitionSpec instances or None",
         ),
         (
+            lambda: olympus.jit(lambda x: x, out_shardings=PartitionSpec("i", ("j", "i"))),
+            ValueError,
+            "A single out_shardings specification can map every .* duplicate entries for `i`",
+        ),
+        (
+            lambda: olympus.jit(
+                lambda x: x,
+                in_shardings=NamedSharding(_over(("i",), (2,)), PartitionSpec(None, None)),
+            )(olympus.device_put(np.ones(2), NamedSharding(_over(("i",), (2,)), PartitionSpec()))),
+            ValueError,
+            "pjit arguments with pytree key path x is incompatible .* rank at least 2",
+        ),
+        (
+            lambda: olympus.jit(
+                lambda x: {"a": x},
+                out_shardings=NamedSharding(_over(("i",), (2,)), PartitionSpec(None, "i")),
+            )(np.ones(2)),
+            ValueError,
+            r"pjit outputs with pytree key path result\['a'\] is incompatible",
+        ),
+        (
             lambda: olympus.jit(lambda x: x)({"a": olympus.ShapeDtypeStruct((4, 2), np.int32)}),
             TypeError,
             r"Argument 'x\['a'\]' of shape int32\[4,2\] of type.*is not a valid",

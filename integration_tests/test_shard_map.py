@@ -376,8 +376,22 @@ def test_carries_that_begin_to_vary_are_told_to_be_cast():
             np.arange(4, dtype=np.float32)
         )
 
-    mended = r"`lax\.pcast\(c\['sum'\], \('i',\), to='varying'\)`"
-    with pytest.raises(TypeError, match=rf"varies over the mesh axes \('i',\)\..*{mended}"):
+    mended = (
+        r"fixed by applying `olympus\.lax\.pcast\(\.\.\., \('i',\), to='varying'\)`, to the initial"
+    )
+    with pytest.raises(TypeError, match=mended):
         run(lambda: {"sum": np.float32(0)})
     cast = {"sum": np.float32(0)}
     assert run(lambda: {"sum": lax.pcast(cast["sum"], ("i",), to="varying")}) == 6.0
+
+
+def test_branches_that_vary_differently_are_told_to_be_cast():
+    mesh = Mesh(np.array(devices()[:1]).reshape(1, 1), ("i", "j"))
+
+    def choose(x, y):
+        return lax.cond(True, lambda x, y: x, lambda x, y: y, x, y)
+
+    mapped = shard_map(choose, mesh=mesh, in_specs=(P("i"), P("j")), out_specs=P(("i", "j")))
+    advice = r"\* applying `olympus.lax.pcast\(.*'j',.*, to='varying'\)` to the output of true_fun"
+    with pytest.raises(TypeError, match=advice):
+        mapped(np.ones(3), np.ones(3))

@@ -227,11 +227,11 @@ def test_shardings_of_functions_called_inside_others(mesh):
         ),
         (
             lambda rows, open_: {"in_shardings": rows.update(spec=P("x", "y", None))},
-            "One of pjit arguments is incompatible with its sharding annotation",
+            "One of pjit arguments with pytree key path x is incompatible with its sharding",
         ),
         (
             lambda rows, open_: {"out_shardings": rows.update(spec=P("x", "y", None))},
-            "One of pjit outputs is incompatible with its sharding annotation",
+            "One of pjit outputs with pytree key path result is incompatible with its sharding",
         ),
     ],
 )

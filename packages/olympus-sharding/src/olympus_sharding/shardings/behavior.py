@@ -446,21 +446,28 @@ def _check_arguments(mesh: Any, spec: Any) -> None:
         )
 
 
+def check_no_duplicates(spec: PartitionSpec, what: str) -> None:
+    """Raises DuplicateSpecError if a spec has an axis twice; ``what`` names the spec."""
+    seen: set[Any] = set()
+    for axes in axes_of_dimensions(spec, len(spec)):
+        for axis in axes:
+            if axis in seen:
+                raise DuplicateSpecError(
+                    f"A single {what} specification can map every mesh axis to at most one "
+                    f"positional dimension, but {spec} has duplicate entries for `{axis}`"
+                )
+            seen.add(axis)
+
+
 @functools.lru_cache(maxsize=4096)
 def _check_spec(mesh: BaseMesh, spec: PartitionSpec) -> None:
-    seen = set()
     for axes in axes_of_dimensions(spec, len(spec)):
         for axis in axes:
             if axis not in mesh.axis_names:
                 raise ValueError(
                     f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}."
                 )
-            if axis in seen:
-                raise DuplicateSpecError(
-                    "A single NamedSharding spec specification can map every mesh axis to at most "
-                    f"one positional dimension, but {spec} has duplicate entries for `{axis}`"
-                )
-            seen.add(axis)
+    check_no_duplicates(spec, "NamedSharding spec")
     _check_axis_groups(mesh, spec)
     if UNCONSTRAINED in spec.partitions and not mesh.auto_axes and mesh.axis_names:
         raise ValueError(

@@ -23,7 +23,13 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from ..compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
+from ..compiling.placement import (
+    Placement,
+    committed_sharding,
+    name_of_operand,
+    platform_of,
+    resolve_placement,
+)
 from ..platforms.backends import default_sharding
 
 # MLIR and the lowering rules are imported at the first compilation, for a fast import of OLYMPUS.
@@ -80,12 +86,10 @@ def compiled_for(
 
 def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) -> TypeError:
     """Returns the error for a type in the place of an array."""
-    info = program.closed.jaxpr.debug_info
-    names = (info.arg_names if info is not None else None) or ()
-    name = names[position] if position < len(names) else f"number {position}"
     return TypeError(
-        f"Argument '{name}' of shape {get_aval(leaf).str_short()} of type {type(leaf)} is not a "
-        f"valid {naming.library} type. Functions of types alone are what olympus.eval_shape is for."
+        f"Argument '{name_of_operand(program, position)}' of shape {get_aval(leaf).str_short()} "
+        f"of type {type(leaf)} is not a valid {naming.library} type. "
+        "Functions of types alone are what olympus.eval_shape is for."
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import result_paths
 from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
 from olympus_ir.types import dtypes
 from olympus_ir.types.extended_arrays import plain_array
@@ -22,6 +23,7 @@ from olympus_ir.types.placement import PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding.meshes.context import concrete_sharding, get_mesh, mesh_like
 from olympus_sharding.meshes.mesh import Mesh
+from olympus_sharding.shardings.behavior import check_no_duplicates
 
 from .._jaxlib import ArrayImpl, NamedSharding, Sharding
 from ..arrays.layouts import Format, Layout
@@ -281,13 +283,17 @@ def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
     return found
 
 
-def _argument(program: Any, position: int, count: int) -> str:
-    closed = program.closed
-    info = closed.jaxpr.debug_info
+def name_of_operand(program: Any, position: int) -> str:
+    """Returns the name of an operand, with its path in an argument that is a pytree."""
+    info = program.closed.jaxpr.debug_info
     names = (info.arg_names if info is not None else None) or ()
-    name = names[position] if position < len(names) else f"number {position}"
-    aval = closed.in_avals[len(closed.in_avals) - count + position]
-    return f"argument {name} of {program.params['name']} with shape {aval.str_short()} and"
+    return names[position] if position < len(names) else f"number {position}"
+
+
+def _argument(program: Any, position: int, count: int) -> str:
+    avals, name = program.closed.in_avals, program.params["name"]
+    shape = avals[len(avals) - count + position].str_short()
+    return f"argument {name_of_operand(program, position)} of {name} with shape {shape} and"
 
 
 def _resolve_shardings(
@@ -298,6 +304,7 @@ def _resolve_shardings(
     in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
     out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
     _check_memories(in_given, avals_in)
+    _check_divisible(program, "arguments", in_given, avals_in)
     in_shardings: list[Any] = []
     known: list[tuple[str, Any]] = []
     for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
@@ -347,8 +354,8 @@ def _resolve_shardings(
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
         ]
-    _check_divisible("arguments", placed_in, avals_in)
-    _check_divisible("outputs", placed_out, avals_out)
+    _check_divisible(program, "arguments", placed_in, avals_in)
+    _check_divisible(program, "outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
 
 
@@ -430,15 +437,20 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=kind)
 
 
-def _check_divisible(what: str, shardings: Sequence[Any], avals: Sequence[Any]) -> None:
-    for sharding, aval in zip(shardings, avals, strict=True):
+def _check_divisible(
+    program: Any, what: str, shardings: Sequence[Any], avals: Sequence[Any]
+) -> None:
+    for place, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None and not dtypes.is_extended(getattr(aval, "dtype", None)):
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:
+                is_result = what == "outputs"
+                paths = result_paths(program.out_tree) if is_result else ()
+                name = paths[place] if is_result else name_of_operand(program, place)
                 raise ValueError(
-                    f"One of pjit {what} is incompatible with its sharding annotation {sharding}: "
-                    f"{error}"
+                    f"One of pjit {what} with pytree key path {name} is incompatible with its "
+                    f"sharding annotation {sharding}: {error}"
                 ) from None
             sharding.shard_shape(aval.shape)
 
@@ -534,12 +546,15 @@ def check_shardings(what: str, shardings: Sequence[Any]) -> None:
 
     Raises:
       TypeError: one of them is no sharding, partition spec or format.
-      ValueError: one of them has an unconstrained dimension, or is a layout without a sharding.
+      ValueError: one of them has an unconstrained dimension or an axis twice, or is a layout
+        without a sharding.
     """
     for given in shardings:
         sharding: Any = given.sharding if isinstance(given, Format) else given
         if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
             raise _not_a_sharding(what, given)
+        if isinstance(sharding, PartitionSpec):
+            check_no_duplicates(sharding, what)
         spec = getattr(sharding, "spec", sharding)
         if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(

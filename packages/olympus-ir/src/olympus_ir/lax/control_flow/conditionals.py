@@ -25,9 +25,11 @@ from ..values import as_array
 from .primitives import cond_p
 from .subprograms import (
     Subprogram,
+    cast_to_vary,
     check_references,
     control_flow_programs,
     listed,
+    mended_by,
     run_with_mutables,
     trace_subprogram,
     tracing_key,
@@ -404,7 +406,7 @@ def _check_same_results(
             "they have the same pytree structure."
         )
     paths = pytrees.Structure(tree).paths()
-    differences = []
+    differences, casts = [], []
     for path, first, second in zip(paths, avals, other_avals, strict=True):
         difference = type_difference(first, second)
         if difference:
@@ -413,10 +415,12 @@ def _check_same_results(
                 f"the output of {name}{where} has type {first.str_short()} but the corresponding "
                 f"output of {other_name} has type {second.str_short()}, so {difference}"
             )
+            casts += cast_to_vary(f" to the output of {name}{where}", first, second)
+            casts += cast_to_vary(f" to the output of {other_name}{where}", second, first)
     raise TypeError(
         f"{operation} branches must have equal output types but they differ.\n\n{described}\n"
-        f"{listed(differences)}\n\nRevise {name} and/or {other_name} so that all output types "
-        "match."
+        f"{listed(differences)}{mended_by(casts)}\n\nRevise {name} and/or {other_name} so that all "
+        "output types match."
     )
 
 

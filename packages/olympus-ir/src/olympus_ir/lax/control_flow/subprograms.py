@@ -220,7 +220,7 @@ def check_carry_types(
         return
     name = _carry_name(body)
     paths = pytrees.Structure(tree).paths()
-    differences = []
+    differences, casts = [], []
     for path, given, returned in zip(paths, in_avals, out_avals, strict=True):
         difference = type_difference(given, returned)
         if difference:
@@ -228,29 +228,37 @@ def check_carry_types(
             differences.append(
                 f"the input {component} has type {given.str_short()} but the corresponding output "
                 f"carry component has type {returned.str_short()}, so {difference}"
-                f"{_cast_of_start(f'{name}{pytrees.keystr(path)}', given, returned)}"
             )
+            start = f"the initial carry value corresponding to the input {component}"
+            casts += cast_to_vary(f", to {start}", given, returned)
     raise TypeError(
         f"{operation} function carry input and carry output must have equal types, but they "
-        f"differ:\n\n{listed(differences)}\n\nRevise the function so that all output types "
-        "match the corresponding input types."
+        f"differ:\n\n{listed(differences)}{mended_by(casts)}\n\nRevise the function so that all "
+        "output types match the corresponding input types."
     )
 
 
-def _cast_of_start(name: str, given: AbstractValue, returned: AbstractValue) -> str:
-    """Returns advice for an error message: code that casts the initial value of a carry component.
+def cast_to_vary(what: str, given: AbstractValue, wanted: AbstractValue) -> list[str]:
+    """Returns advice to cast a value that varies over fewer mesh axes than it should; or nothing.
 
-    The cast makes the value vary over the mesh axes over which the body's result varies. The advice
-    is empty if no cast is needed.
+    Args:
+      what: the end of the sentence, which names the value.
+      given: the type of the value.
+      wanted: the type that it should have.
     """
-    axes = getattr(returned, "vma", frozenset()) - getattr(given, "vma", frozenset())
+    axes = getattr(wanted, "vma", frozenset()) - getattr(given, "vma", frozenset())
     if not axes:
+        return []
+    return [f"applying `olympus.lax.pcast(..., {tuple(sorted(axes))}, to='varying')`{what}"]
+
+
+def mended_by(advice: Sequence[str]) -> str:
+    """Formats pieces of advice as a paragraph of an error message; nothing as nothing."""
+    if not advice:
         return ""
-    names = tuple(sorted(axes))
-    return (
-        f": the output varies over the mesh axes {names}. Cast the value to start with, "
-        f"`lax.pcast({name}, {names}, to='varying')`"
-    )
+    if len(advice) == 1:
+        return f"\n\nThis might be fixed by {advice[0]}."
+    return "\n\nThis might be fixed by:\n" + listed(advice)
 
 
 def _carry_name(body: Subprogram) -> str:
