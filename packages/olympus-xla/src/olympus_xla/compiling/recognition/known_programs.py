@@ -8,7 +8,8 @@ named works without the index, because listeners expect its events.
 
 from __future__ import annotations
 
-import pickle
+import base64
+import json
 import time
 from typing import Any, NamedTuple
 
@@ -62,8 +63,8 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
         noted = index.get(index.path_of(name, digest))
         if noted is None:
             return None
-        fields = pickle.loads(noted[0])
-        entry = CacheEntry(*fields["entry"])
+        fields = json.loads(noted[0])
+        entry = CacheEntry(fields["file"], base64.b64decode(fields["options"]))
         found = executables.get(executables.directory / entry.file)
         if found is None:  # the executable was removed to make room
             return None
@@ -72,7 +73,7 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
     except Exception as error:
         compilation_cache.report_failure(executables, "reading", name, error)
         return None
-    lowered = _lowered(program, fields["kept"], fields["constants"])
+    lowered = _lowered(program, tuple(fields["kept"]), fields["constants"])
     cache_usage.hits += 1
     info, count = program.closed.jaxpr.debug_info, len(program.closed.jaxpr.eqns)
     seconds = time.monotonic() - started
@@ -96,13 +97,14 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
     name = f"jit_{lowered.name}"
     places = {id(value): place for place, value in enumerate(lowered.closed.consts)}
     fields = {
-        "entry": tuple(entry),
-        "kept": tuple(lowered.kept),
+        "file": entry.file,
+        "options": base64.b64encode(entry.options).decode(),
+        "kept": [bool(is_kept) for is_kept in lowered.kept],
         "constants": [places[id(value)] for value in lowered.constants],
     }
     try:
         index = UserCache(FOLDER)
-        index.put(index.path_of(name, digest), pickle.dumps(fields))
+        index.put(index.path_of(name, digest), json.dumps(fields).encode())
     except Exception as error:
         compilation_cache.report_failure(executables, "writing", name, error)
 
