@@ -17,7 +17,7 @@ _VARIABLE = "OLYMPUS_TIERS"
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Declares the option."""
+    """Adds the option ``--olympus-tiers`` to pytest."""
     parser.getgroup("olympus").addoption(
         "--olympus-tiers",
         action="store_true",

@@ -40,12 +40,12 @@ def compaction_sizes(batch: str | tuple[int, ...], size: int) -> tuple[int, ...]
 
 
 class BatchedLoop(NamedTuple):
-    """A loop over examples that finish after different numbers of iterations.
+    """A batched `while_loop` whose examples finish after different numbers of iterations.
 
     Attributes:
       condition: the condition of one example; it takes the constants and the carry.
       body: the body of one example; it takes the constants and the carry.
-      batched: for each operand, whether it has a batch dimension; the carry has a batch dimension.
+      batched: for each operand, whether it is batched; True for every component of the carry.
       checkpoints: the plan of reverse mode, or None.
     """
 

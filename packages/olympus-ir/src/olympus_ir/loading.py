@@ -58,10 +58,7 @@ class _TimedImport:
             self.seconds += time.perf_counter() - self.started
 
     def add_since_loading(self) -> None:
-        """Sets the time to the seconds since this module was loaded.
-
-        The import of OLYMPUS loads this module early.
-        """
+        """Sets ``seconds`` to the time since this module was loaded, early in the import."""
         self.seconds = time.perf_counter() - _loaded_at
 
 

@@ -312,14 +312,14 @@ jvp_rules.exempt(
 
 
 def _columns(vector: Any, like: Any) -> Any:
-    """Returns matrices whose rows all equal ``vector``, with the shape and dtype of ``like``."""
+    """Broadcasts ``vector`` to the type of ``like``; column ``j`` is filled with ``vector[j]``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, (*range(aval.ndim - 2), aval.ndim - 1))
 
 
 def _rows(vector: Any, like: Any) -> Any:
-    """Returns matrices whose columns all equal ``vector``, with the shape and dtype of ``like``."""
+    """Broadcasts ``vector`` to the type of ``like``; row ``i`` is filled with ``vector[i]``."""
     aval = aval_of(like)
     vector = lax.convert_element_type(vector, aval.dtype)
     return lax.broadcast_in_dim(vector, aval.shape, tuple(range(aval.ndim - 1)))

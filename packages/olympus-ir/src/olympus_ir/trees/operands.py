@@ -41,7 +41,7 @@ def flatten_operands(tree: Any) -> tuple[list[Any], Any]:
 
 
 def opened(tree: Any) -> Any:
-    """Returns a pytree with a node in place of each compound leaf."""
+    """Replaces each leaf that stands for several operands by a node with these as leaves."""
     leaves, structure = pytrees.tree_flatten(tree)
     if _compound_types.isdisjoint(map(type, leaves)):
         return tree

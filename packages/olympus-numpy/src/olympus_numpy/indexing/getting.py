@@ -330,7 +330,7 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
 
 
 class GatherPlan(Record):
-    """The dimension numbers and index vectors of an index with arrays, for `gather` and `scatter`.
+    """An index as `gather` and `scatter` take it: index vectors and dimension numbers.
 
     Attributes:
       indices: index vectors, in the last dimension of an array of integers.

@@ -302,7 +302,7 @@ def _with_replication(
 
     def left_out(spec: PartitionSpec) -> list[Any]:
         mentioned = mentioned_axes(spec)
-        # The parts differ along the axes of batch dimensions.
+        # The batch dimension may be sharded over these mesh axes, so the parts differ along them.
         mentioned += examples.spmd_axes
         return [axis for axis in sizes if axis not in mentioned]
 

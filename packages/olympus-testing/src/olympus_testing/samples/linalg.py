@@ -72,7 +72,7 @@ def reflections(rows: int, columns: int) -> list[Draw]:
 
 
 def lines(vectors: np.ndarray) -> np.ndarray:
-    """Returns the projections onto the columns of matrices, which do not depend on phases."""
+    """Returns the projection ``v v^H`` for each column ``v``. The phase of ``v`` cancels."""
     return np.einsum("...ij,...kj->...jik", vectors, vectors.conj())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padding rules of convolutions: zeros replace the padding, as in a padded convolution."""
+"""Padding rules of convolutions: padded elements of operands become zeros, which add nothing."""
 
 from __future__ import annotations
 

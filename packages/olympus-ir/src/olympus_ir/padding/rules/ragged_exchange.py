@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exemption of exchanges of ragged arrays from padding rules."""
+"""Exemption from padding rules for `ragged_all_to_all`."""
 
 from __future__ import annotations
 

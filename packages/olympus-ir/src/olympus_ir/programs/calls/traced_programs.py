@@ -89,8 +89,8 @@ class TracedProgram:
           operands: the flat operands, without the hoisted values.
 
         Returns:
-          The flat results, and the second value that ``run_arrays`` returns. The second value is
-          None for kinds of programs that the evaluator cannot run again by itself.
+          The flat results, and the value with which ``run_arrays`` makes later calls faster. The
+          value is None for kinds of programs whose every call must go through `run`.
         """
         return run_arrays(self, options, operands)
 
