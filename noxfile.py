@@ -116,10 +116,11 @@ def run_pytest(session: nox.Session, *arguments: str, env: Mapping[str, str] | N
 
 @nox.session(reuse_venv=True)
 def lint(session: nox.Session) -> None:
-    """Style and formatting (ruff)."""
-    session.install("ruff~=0.17.6")  # the release in .pre-commit-config.yaml
+    """Style and formatting (ruff), and American spelling (codespell)."""
+    session.install("ruff~=0.17.6", "codespell~=2.4.1")  # the releases in .pre-commit-config.yaml
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
 
 
 @nox.session(reuse_venv=True)
@@ -478,7 +479,7 @@ def newer(session: nox.Session) -> None:
 
 @nox.session(name="all-floats", reuse_venv=True)
 def all_floats(session: nox.Session) -> None:
-    """Checks the errors of vectorised functions over all numbers of single precision: minutes."""
+    """Checks the errors of vectorized functions over all numbers of single precision: minutes."""
     install_workspace(session, *test_requirements())
     for name in ("trigonometry", "hyperbolic"):
         session.run("python", f"packages/olympus-xla/tests/test_cpu_{name}.py")

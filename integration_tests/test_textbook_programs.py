@@ -372,10 +372,10 @@ def adaptive_steps(y):
 
 
 @program((1, 3), (1, 4), (0, 3), (1, 1))
-def cell_lives(alive, neighbours):
+def cell_lives(alive, neighbors):
     if alive:
-        return neighbours == 2 or neighbours == 3
-    return neighbours == 3
+        return neighbors == 2 or neighbors == 3
+    return neighbors == 3
 
 
 @program((np.array([1, 1, 1, 0, 2, 2, 0, 0, 0]),), (np.array([2, 1, 1, 1, 2, 0, 1, 0, 2]),))

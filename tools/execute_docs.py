@@ -25,7 +25,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 CELL_TIMEOUT = 300  # seconds
 # the kernel warns of plain TCP on one machine
 KERNEL_ARGUMENTS = ["--Application.log_level=ERROR"]
-ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ANSI_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 PREPARATION = """
 def _few_measurements(shell):
@@ -48,7 +48,7 @@ def printed_text(outputs: list[nbformat.NotebookNode]) -> str:
                 parts.append(output.data.get("text/plain", "") + "\n")
             case "error":
                 parts.append(f"{output.ename}: {output.evalue}\n")
-    return ANSI_COLOUR.sub("", "".join(parts))
+    return ANSI_COLOR.sub("", "".join(parts))
 
 
 def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
@@ -56,7 +56,7 @@ def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
     errors = [output for output in outputs if output.output_type == "error"]
     raised = errors[0].ename if errors else None
     if raised != cell.expected_error:
-        traceback = ANSI_COLOUR.sub("", "\n".join(errors[0].traceback)) if errors else ""
+        traceback = ANSI_COLOR.sub("", "\n".join(errors[0].traceback)) if errors else ""
         raise DocumentError(
             f"{cell.location}: promised {cell.expected_error or 'success'}, "
             f"got {raised or 'success'}\n\n{cell.source}\n\n{traceback}"

@@ -361,7 +361,7 @@ The flag makes products of tangents and cotangents strong: zero times infinity i
 factor is zero. `norm` and `arctan2` have the derivative zero at zero. Singular matrices have Cholesky
 factors. Sums of products (`dot_general`, convolutions) are not strong.
 
-Functions of the factors of `eigh`, `svd` and `eigvals` are recognised before they are differentiated:
+Functions of the factors of `eigh`, `svd` and `eigvals` are recognized before they are differentiated:
 `(v * g(w)) @ v.T`, `v @ jnp.diag(g(w)) @ v.T`, `v @ (g(w) * (v.T @ b))`, the same with `einsum` and with
 `u`, `s` and `vh`, and `jnp.sum(g(w))`. Their derivatives are exact to any order where eigenvalues or
 singular values are equal. `g` may have known numbers as constants, but no values by which is

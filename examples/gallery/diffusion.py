@@ -90,7 +90,7 @@ reader = KNeighborsClassifier(3).fit(np.asarray(images), digits)
 accuracy = np.mean(reader.predict(np.asarray(drawn)) == wanted)
 print(f"loss {losses[0]:.2f}, at the end {losses[-200:].mean():.2f}; {accuracy:.0%} are read right")
 assert losses[-200:].mean() < 0.5 * losses[0]
-assert accuracy > 0.85  # neighbours among the real images have the digit that was asked for
+assert accuracy > 0.85  # neighbors among the real images have the digit that was asked for
 
 framed = np.pad(
     np.asarray(drawn).reshape(10, 12, 8, 8), ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-1

@@ -74,7 +74,7 @@ _, vectors = jnp.linalg.eigh(jnp.asarray(normalized))
 x, y = np.asarray(vectors[:, -2]), np.asarray(vectors[:, -3])
 drawing, axes = pictures.figure(size=(5, 4.2))
 for i, j in zip(*np.nonzero(np.triu(linked, 1)), strict=True):
-    axes.plot(x[[i, j]], y[[i, j]], color="grey", linewidth=0.2, zorder=1)
+    axes.plot(x[[i, j]], y[[i, j]], color="gray", linewidth=0.2, zorder=1)
 axes.scatter(x, y, c=found, cmap="Set2", s=25, zorder=2)
 axes.scatter(x[shown], y[shown], facecolors="none", edgecolors="black", s=120, zorder=3)
 wrong = found != truth

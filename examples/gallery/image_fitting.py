@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network becomes an image: it maps the coordinates of a pixel to its colour.
+"""A network becomes an image: it maps the coordinates of a pixel to its color.
 
 Networks learn smooth functions first. Sines and cosines of random frequencies in the place of
 the coordinates let it learn edges as well (Tancik et al., *Fourier features let networks learn high
@@ -25,7 +25,7 @@ picture = picture.reshape(60, 5, 80, 5, 3).mean(axis=(1, 3))
 height, width, _ = picture.shape
 places = np.stack(np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height)), axis=-1)
 places = jnp.asarray(places.reshape(-1, 2), jnp.float32)
-colours = jnp.asarray(picture.reshape(-1, 3))
+colors = jnp.asarray(picture.reshape(-1, 3))
 known = jnp.asarray((np.add.outer(np.arange(height), np.arange(width)) % 2 == 0).ravel())
 
 
@@ -37,8 +37,8 @@ def features(place, frequencies):
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 
-def colour(params, place, frequencies):
-    """Returns the colour at a place."""
+def color(params, place, frequencies):
+    """Returns the color at a place."""
     x = features(place, frequencies)
     for weights, bias in params[:-1]:
         x = nn.relu(x @ weights + bias)
@@ -47,13 +47,13 @@ def colour(params, place, frequencies):
 
 
 def paint(params, frequencies):
-    """Returns the colours of all pixels."""
-    return olympus.vmap(colour, in_axes=(None, 0, None))(params, places, frequencies)
+    """Returns the colors of all pixels."""
+    return olympus.vmap(color, in_axes=(None, 0, None))(params, places, frequencies)
 
 
 def noise_ratio(painted, of):
     """Returns the peak signal-to-noise ratio in decibels, of some pixels."""
-    error = jnp.sum(of[:, None] * (painted - colours) ** 2) / (3 * jnp.sum(of))
+    error = jnp.sum(of[:, None] * (painted - colors) ** 2) / (3 * jnp.sum(of))
     return -10 * jnp.log10(error)
 
 
@@ -90,7 +90,7 @@ assert ratios[-1] > ratios[0] + 10
 
 drawing, axes = pictures.figure(columns=3, size=(8, 2.4))
 titles = ("the picture", "from coordinates", "from waves")
-for each, painted, title in zip(axes, (colours, smooth, sharp), titles, strict=True):
+for each, painted, title in zip(axes, (colors, smooth, sharp), titles, strict=True):
     each.imshow(np.asarray(painted).reshape(height, width, 3))
     each.set(title=title, xticks=[], yticks=[])
 pictures.save(drawing, "image_fitting")

@@ -81,10 +81,10 @@ assert abs(after - before) < 1e-4 * abs(before)
 
 drawing, (left, right) = pictures.figure(columns=2, size=(8, 3.6))
 for body in range(3):
-    left.plot(*np.asarray(eight[:, body]).T, linewidth=1, color="grey")
+    left.plot(*np.asarray(eight[:, body]).T, linewidth=1, color="gray")
     left.plot(*np.asarray(eight[20, body]), "o", markersize=10)
 left.set(title="The figure eight", aspect="equal")
 right.plot(*np.asarray(x).T, ".", color="lightgrey", markersize=4)
 right.plot(*np.asarray(cluster[-1]).T, ".", color="C0", markersize=4)
-right.set(title="256 stars: before grey, after blue", aspect="equal", xlim=(-4, 4), ylim=(-3, 3))
+right.set(title="256 stars: before gray, after blue", aspect="equal", xlim=(-4, 4), ylim=(-3, 3))
 pictures.save(drawing, "n_body")

@@ -77,9 +77,9 @@ assert losses[-1] < 0.005
 assert error < 0.15
 
 drawing, (left, right) = pictures.figure(columns=2, size=(8, 3.6))
-left.plot(*np.asarray(truth).T, color="grey", linewidth=4, alpha=0.5)
+left.plot(*np.asarray(truth).T, color="gray", linewidth=4, alpha=0.5)
 left.plot(*np.asarray(learned).T, color="C1")
-left.set(xlabel="angle", ylabel="speed", title="Unseen starts: truth grey, learned orange")
+left.set(xlabel="angle", ylabel="speed", title="Unseen starts: truth gray, learned orange")
 angles, speeds = np.meshgrid(np.linspace(-2, 2, 25), np.linspace(-3, 3, 25))
 points = jnp.stack([angles.ravel(), speeds.ravel()], axis=1)
 field = olympus.vmap(lambda x: network(x, 0.0, params_of(state)))(points)

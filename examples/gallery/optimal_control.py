@@ -77,7 +77,7 @@ drawing, (left, right) = pictures.figure(columns=2, size=(8, 3.4))
 times = DT * jnp.arange(STEPS)
 left.plot(times, angle / jnp.pi, label="angle, in half turns")
 left.plot(times, torques / STRONGEST, label="torque, of the strongest")
-left.axhline(np.round(angle[-1] / np.pi), color="grey", linestyle=":")
+left.axhline(np.round(angle[-1] / np.pi), color="gray", linestyle=":")
 left.set(xlabel="time")
 left.legend(fontsize=8)
 for moment in range(0, STEPS, 3):

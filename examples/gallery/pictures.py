@@ -20,7 +20,7 @@ def figure(columns=1, rows=1, size=(6, 3.6), **options):
 
 
 def save(drawing, name):
-    """Saves a figure as ``name.png``, with 64 colours: a file of some tens of kilobytes."""
+    """Saves a figure as ``name.png``, with 64 colors: a file of some tens of kilobytes."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     path = folder / f"{name}.png"
     drawing.savefig(path, dpi=80)

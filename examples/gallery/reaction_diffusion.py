@@ -21,7 +21,7 @@ SIZE, STEPS = 160, 9000
 
 
 def laplacian(field):
-    """Returns the discrete Laplacian, with neighbours at distance 1, on a torus."""
+    """Returns the discrete Laplacian, with neighbors at distance 1, on a torus."""
     shifted = [jnp.roll(field, shift, axis) for axis in (0, 1) for shift in (1, -1)]
     return sum(shifted) - 4 * field
 

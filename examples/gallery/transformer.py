@@ -115,7 +115,7 @@ assert end < 0.75 * entropy  # it has learned more than how often each letter oc
 
 drawing, (left, right) = pictures.figure(columns=2, size=(8, 3.4), width_ratios=(1, 1.3))
 left.plot(losses)
-left.axhline(entropy, color="grey", linestyle=":", label="frequencies of letters")
+left.axhline(entropy, color="gray", linestyle=":", label="frequencies of letters")
 left.set(xlabel="step", ylabel="cross-entropy of a letter")
 left.legend()
 right.axis("off")

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import jax.random as jr
 
 scales = jnp.array([0.1, 2.0])
-centre = jnp.array([1.0, -3.0])
+center = jnp.array([1.0, -3.0])
 
 
 def log_density(position):
-    return -0.5 * jnp.sum(((position["x"] - centre) / scales) ** 2)
+    return -0.5 * jnp.sum(((position["x"] - center) / scales) ** 2)
 
 
 start = {"x": jnp.zeros(2)}
@@ -31,7 +31,7 @@ def chain(key, state):
 
 
 draws, acceptance = chain(sampling_key, state)
-assert jnp.allclose(draws.mean(0), centre, atol=4 * scales / 20)
+assert jnp.allclose(draws.mean(0), center, atol=4 * scales / 20)
 assert jnp.allclose(draws.std(0), scales, rtol=0.25)
 assert 0.5 < acceptance.mean() <= 1.0
 print(f"{-log_density(start):.6f} {-log_density({'x': draws.mean(0)}):.6f}")

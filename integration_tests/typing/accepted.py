@@ -126,7 +126,7 @@ assert_type(olympus.device_count(), int)
 doubled = olympus.tree.map(lambda leaf: 2 * leaf, {"w": x})
 
 
-def initialise(shape: Shape, dtype: DTypeLike = jnp.float32) -> PyTree:
+def initialize(shape: Shape, dtype: DTypeLike = jnp.float32) -> PyTree:
     """Returns parameters."""
     return {"w": jnp.zeros(shape, dtype)}
 

@@ -107,7 +107,7 @@ def generated(options: argparse.Namespace) -> Iterator[Case]:
         yield expression, dtype, mode
 
 
-# ---- judgement -----------------------------------------------------------------------------------
+# ---- judgment -----------------------------------------------------------------------------------
 
 
 def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:

@@ -156,11 +156,11 @@ def test_other_debuggers():
     opened = []
     register_debugger("test", lambda frames, **options: opened.append((frames, options)), -5)
     try:
-        breakpoint(backend="test", colour="red")
+        breakpoint(backend="test", color="red")
         effects_barrier()
         ((frames, options),) = opened
-        assert frames[0].filename == __file__ and options == {"colour": "red"}
-        assert frames[0].line == 'breakpoint(backend="test", colour="red")'
+        assert frames[0].filename == __file__ and options == {"color": "red"}
+        assert frames[0].line == 'breakpoint(backend="test", color="red")'
         with pytest.raises(ValueError, match="registered already"):
             register_debugger("test", print, 0)
     finally:

@@ -88,8 +88,8 @@ def test_elements_are_no_numbers(pairs):
             convert(pairs)
     with pytest.raises(TypeError, match="immutable"):
         pairs[0] = 1
-    with pytest.raises(AttributeError, match="no attribute 'colour'"):
-        pairs.colour  # noqa: B018 - the access is what is tested
+    with pytest.raises(AttributeError, match="no attribute 'color'"):
+        pairs.color  # noqa: B018 - the access is what is tested
 
 
 def test_pickling(pairs):

@@ -172,5 +172,5 @@ class TestShapeDtypeStruct:
             len(ShapeDtypeStruct((), np.float32))
         with pytest.raises(RuntimeError, match=r"Cannot reassign attributes \(shape\)"):
             STRUCT.shape = (1,)
-        with pytest.raises(TypeError, match=r"no properties \['colour'\]"):
-            STRUCT.update(colour="red")
+        with pytest.raises(TypeError, match=r"no properties \['color'\]"):
+            STRUCT.update(color="red")

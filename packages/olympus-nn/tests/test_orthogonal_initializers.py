@@ -35,8 +35,8 @@ def test_matrices_are_orthogonal(shape, axis):
 
 def test_delta_orthogonal_weights_are_at_the_centre():
     weights = np.array(delta_orthogonal()(KEY, (3, 3, 2, 2)))
-    centre = weights[1, 1].copy()
-    np.testing.assert_allclose(centre @ centre.T, np.eye(2), atol=1e-5)
+    center = weights[1, 1].copy()
+    np.testing.assert_allclose(center @ center.T, np.eye(2), atol=1e-5)
     weights[1, 1] = 0
     assert not weights.any()
 

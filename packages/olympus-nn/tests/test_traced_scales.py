@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers whose scale is computed while a function is traced."""
+"""Initializers whose scale is computed while a function is traced."""
 
 from __future__ import annotations
 

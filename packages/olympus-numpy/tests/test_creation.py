@@ -243,10 +243,10 @@ def test_sizes_and_axes_may_be_concrete_arrays():
 
 
 def test_kinds_of_numbers_are_weak_as_numbers_are():
-    class Colour(enum.IntEnum):
+    class Color(enum.IntEnum):
         RED = 3
 
-    for value in (Colour.RED, type("Length", (float,), {})(2.5)):
+    for value in (Color.RED, type("Length", (float,), {})(2.5)):
         array = jnp.asarray(value)
         assert array == value and array.weak_type
 

@@ -76,8 +76,8 @@ def ring_sum(x_ref, o_ref, buffer, sent, received, count):
     here = lax.axis_index("x")
     right, left = lax.rem(here + 1, 4), lax.rem(here + 3, 4)
     meeting = tpu.get_barrier_semaphore()
-    for neighbour in (left, right):
-        pl.semaphore_signal(meeting, device_id={"x": neighbour})
+    for neighbor in (left, right):
+        pl.semaphore_signal(meeting, device_id={"x": neighbor})
     pl.semaphore_wait(meeting, 2)
     tpu.sync_copy(x_ref, buffer.at[0])
     tpu.sync_copy(x_ref, o_ref)
@@ -142,7 +142,7 @@ def test_races_are_found(four):
     def kernel(x_ref, o_ref, sent, received):
         right = lax.rem(lax.axis_index("x") + 1, 4)
         copy = tpu.async_remote_copy(x_ref, o_ref, sent, received, device_id=(right,))
-        # The neighbour's copy may come before or after this copy.
+        # The neighbor's copy may come before or after this copy.
         tpu.sync_copy(x_ref, o_ref)
         copy.wait()
 

@@ -70,7 +70,7 @@ def test_tori(block, kind, shape, expected):
     assert ids(arranged) == expected
 
 
-def test_cores_of_one_chip_are_neighbours():
+def test_cores_of_one_chip_are_neighbors():
     assert ids(create_device_mesh((8,), chips((2, 2, 1), "TPU v3", 2))) == [0, 1, 2, 3, 6, 7, 4, 5]
     rings = create_device_mesh((4, 8), chips((4, 4, 1), "TPU v3", 2))
     assert ids(rings)[8:16] == [8, 9, 10, 11, 14, 15, 12, 13]

@@ -55,7 +55,7 @@ def test_errors_of_the_logarithm(operations_of_xla):
 
 
 def test_errors_of_the_derivative():
-    """The differences between neighbours and the reflection are independent of the series."""
+    """The differences between neighbors and the reflection are independent of the series."""
     x = np.abs(operands())
     x = x[(x > 0.01) & (x < 1e4)]
     one_more = x + np.float32(1)

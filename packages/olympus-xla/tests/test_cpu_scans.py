@@ -24,7 +24,7 @@ SCANS = {
     lax.cummin: np.minimum.accumulate,
     lax.cumlogsumexp: np.logaddexp.accumulate,
 }
-# Vectors with and without divisors, rows, columns, few and many neighbours.
+# Vectors with and without divisors, rows, columns, few and many neighbors.
 SHAPES = [(10_007,), (90_000,), (40, 100), (3, 700, 5), (5000, 2)]
 
 

@@ -91,7 +91,7 @@ except RuntimeError as error:
 """)
     twice, late = printed.splitlines()
     assert twice == "distributed.initialize should only be called once."
-    assert "must be called before any OLYMPUS calls that might initialise" in late
+    assert "must be called before any OLYMPUS calls that might initialize" in late
 
 
 def test_addresses():

@@ -187,7 +187,7 @@ def test_accuracy_of_results(function):
         jit(lambda x: function(x, accuracy="fast")).lower(1.0)
 
 
-def test_sorts_have_the_order_that_xla_recognises():
+def test_sorts_have_the_order_that_xla_recognizes():
     # For this order of floats XLA calls a radix sort on GPUs: both comparisons that look for zeros
     # and NaNs take the numbers themselves.
     kind = ShapeDtypeStruct((8,), np.float32)

@@ -12,7 +12,7 @@ Three tables define the derivatives of primitives:
   ``rule(trace, primals, tangents, **params) -> (results, tangents)`` evaluates the results in
   ``trace.parent`` and records the linear part in ``trace.tangent_trace``.
 
-A fourth table, `recognition_rules`, recognises functions of eigenvalues and singular values before
+A fourth table, `recognition_rules`, recognizes functions of eigenvalues and singular values before
 they are differentiated; see forward/recognition.py.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Automatic vectorisation of OLYMPUS programs: vmap and its rules."""
+"""Automatic vectorization of OLYMPUS programs: vmap and its rules."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def vmap(
     *,
     chunk_size: int | str | None = None,
 ) -> Function:
-    """Returns a function that maps ``fun`` over array axes, in one vectorised computation.
+    """Returns a function that maps ``fun`` over array axes, in one vectorized computation.
 
     Args:
       fun: the function of one example.

@@ -79,7 +79,7 @@ def drawing(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
     left = min(node.x - node.width / 2 for node in all_nodes) - 20
     right = max(node.x + node.width / 2 for node in all_nodes) + 90
     height = len(layers) * _ROW + 10
-    _, below = _neighbours(short)
+    _, below = _neighbors(short)
     # If several arrows leave a node, their texts stand near the targets, otherwise near the source.
     places = [0.75 if len(below[id(edge.source)]) > 1 else 0.35 for edge in short]
     body = "".join([*map(_edge_svg, short, places), *map(_node_svg, all_nodes)])
@@ -129,7 +129,7 @@ def _without_long_edges(nodes: list[Node], edges: Sequence[Edge]) -> tuple[list[
     return [*nodes, *references.values()], short
 
 
-def _neighbours(edges: Sequence[Edge]) -> tuple[dict[int, list[Node]], dict[int, list[Node]]]:
+def _neighbors(edges: Sequence[Edge]) -> tuple[dict[int, list[Node]], dict[int, list[Node]]]:
     above: dict[int, list[Node]] = defaultdict(list)
     below: dict[int, list[Node]] = defaultdict(list)
     for edge in edges:
@@ -142,9 +142,9 @@ def _ordered_layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[list[N
     layers: list[list[Node]] = [[] for _ in range(max(node.layer for node in nodes) + 1)]
     for node in nodes:
         layers[node.layer].append(node)
-    above, below = _neighbours(edges)
+    above, below = _neighbors(edges)
     for turn in range(_ROUNDS):
-        neighbours = above if turn % 2 == 0 else below
+        neighbors = above if turn % 2 == 0 else below
         place = {
             id(node): number / max(len(layer), 1)
             for layer in layers
@@ -152,7 +152,7 @@ def _ordered_layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[list[N
         }
         for layer in layers if turn % 2 == 0 else reversed(layers):
             centers = [
-                _mean([place[id(each)] for each in neighbours[id(node)]], place[id(node)])
+                _mean([place[id(each)] for each in neighbors[id(node)]], place[id(node)])
                 for node in layer
             ]
             ranked = sorted(range(len(layer)), key=centers.__getitem__)
@@ -169,13 +169,13 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 def _place(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> None:
-    above, below = _neighbours(edges)
+    above, below = _neighbors(edges)
     for layer in layers:
         _spread(layer, [0.0] * len(layer))
     for turn in range(_ROUNDS):
-        neighbours = above if turn % 2 == 0 else below
+        neighbors = above if turn % 2 == 0 else below
         for layer in layers if turn % 2 == 0 else reversed(layers):
-            wanted = [_mean([each.x for each in neighbours[id(node)]], node.x) for node in layer]
+            wanted = [_mean([each.x for each in neighbors[id(node)]], node.x) for node in layer]
             _spread(layer, wanted)
 
 

@@ -103,7 +103,7 @@ set_pspec_unconstrained = _jax.set_pspec_unconstrained
 
 # Shardings are C++ types, because the compiled call paths require exactly these types. Here they
 # hold plain data and use devices only through the devices' methods. olympus-sharding attaches their
-# behaviour.
+# behavior.
 Sharding: TypeAlias = _jax.Sharding
 SingleDeviceSharding: TypeAlias = _jax.SingleDeviceSharding
 NamedSharding: TypeAlias = _jax.NamedSharding

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers of neural networks: activations, normalisation, attention, initialisers."""
+"""Layers of neural networks: activations, normalization, attention, initializers."""
 
 from __future__ import annotations
 

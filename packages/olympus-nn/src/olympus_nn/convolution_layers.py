@@ -48,8 +48,8 @@ def GeneralConv(
       strides: the strides of the window; 1 by default.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
         dimension.
-      W_init: initialiser of the kernel; by default `glorot_normal` over the dimensions of features.
-      b_init: initialiser of the biases.
+      W_init: initializer of the kernel; by default `glorot_normal` over the dimensions of features.
+      b_init: initializer of the biases.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
@@ -91,7 +91,7 @@ def GeneralConvTranspose(
       strides: the factors by which the outputs are larger than the inputs.
       padding: ``"SAME"``, ``"VALID"`` or a pair (before, after) for each dimension.
       W_init: as in `GeneralConv`.
-      b_init: initialiser of the biases.
+      b_init: initializer of the biases.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers of weights: functions of a random key, a shape and a dtype.
+"""Initializers of weights: functions of a random key, a shape and a dtype.
 
-`zeros` and `ones` are initialisers. The other functions of this module make initialisers.
+`zeros` and `ones` are initializers. The other functions of this module make initializers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
 @boundary_class
 @runtime_checkable
 class Initializer(Protocol):
-    """Protocol of initialisers: functions from a key, a shape and a dtype to an array."""
+    """Protocol of initializers: functions from a key, a shape and a dtype to an array."""
 
     def __call__(
         self, key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None
@@ -96,14 +96,14 @@ def ones(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """Makes an initialiser that gives one value everywhere.
+    """Makes an initializer that gives one value everywhere.
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Example:
       >>> constant(7.0)(None, (2,)).tolist()
@@ -128,14 +128,14 @@ def _constant(value: Any, dtype: Any) -> Any:
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Makes an initialiser that draws uniformly from 0 to ``scale``.
+    """Makes an initializer that draws uniformly from 0 to ``scale``.
 
     Args:
       scale: the upper end.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Example:
       >>> uniform(10.0)(random.key(0), (2, 3)).shape
@@ -153,14 +153,14 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Makes an initialiser that draws from the normal distribution around zero.
+    """Makes an initializer that draws from the normal distribution around zero.
 
     Args:
       stddev: the standard deviation.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Example:
       >>> normal(5.0)(random.key(0), (2, 3)).shape
@@ -183,16 +183,16 @@ def truncated_normal(
     lower: ArrayLike = -2.0,
     upper: ArrayLike = 2.0,
 ) -> Initializer:
-    """Makes an initialiser that draws from the truncated normal distribution around zero.
+    """Makes an initializer that draws from the truncated normal distribution around zero.
 
     Args:
       stddev: the standard deviation before the truncation.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
       lower: the lower end, in standard deviations.
       upper: the upper end.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Example:
       >>> truncated_normal(5.0)(random.key(0), (2, 3)).shape
@@ -222,7 +222,7 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Makes an initialiser of weights with variance ``scale`` over the number of connections.
+    """Makes an initializer of weights with variance ``scale`` over the number of connections.
 
     Args:
       scale: the numerator.
@@ -234,10 +234,10 @@ def variance_scaling(
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights. All other axes are
         axes of a window, whose elements count as connections.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Raises:
       ValueError: ``mode`` or ``distribution`` is unknown. The error is raised when weights are
@@ -346,7 +346,7 @@ def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> 
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"""Makes an initialiser of variance {law}.
+    make.__doc__ = f"""Makes an initializer of variance {law}.
 
     It is ``variance_scaling({scale}, {mode!r}, {distribution!r})``.
 
@@ -354,7 +354,7 @@ def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> 
       in_axis: the axis or axes of inputs.
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights.
-      dtype: the dtype of the weights if the initialiser is called without one.
+      dtype: the dtype of the weights if the initializer is called without one.
 
     Example:
       >>> {name}()(random.key(0), (2, 3)).shape

@@ -157,7 +157,7 @@ def log_softmax(
     return logarithms if where is None else onp.where(where, logarithms, -np.inf)
 
 
-# ---- standardisation ----
+# ---- standardization ----
 
 
 @functools.partial(jit, static_argnames=("axis", "algorithm"))

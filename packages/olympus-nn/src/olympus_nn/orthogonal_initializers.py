@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Initialisers of orthogonal matrices, which preserve lengths."""
+"""Initializers of orthogonal matrices, which preserve lengths."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
 def orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Any:
-    """Makes an initialiser that samples orthogonal matrices uniformly.
+    """Makes an initializer that samples orthogonal matrices uniformly.
 
     Args:
       scale: a factor.
       column_axis: the axis of outputs; all other axes together are the axis of inputs.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Raises:
       ValueError: the shape has fewer than two axes. The error is raised when weights are drawn.
@@ -73,20 +73,20 @@ def orthogonal(
 def delta_orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Any:
-    """Makes an initialiser of convolutions that preserve lengths.
+    """Makes an initializer of convolutions that preserve lengths.
 
-    The weights are an orthogonal matrix at the centre of the window, and zero elsewhere.
+    The weights are an orthogonal matrix at the center of the window, and zero elsewhere.
 
     Xiao, Bahri, Sohl-Dickstein, Schoenholz, Pennington: Dynamical isometry and a mean field theory
     of CNNs. ICML 2018.
 
     Args:
       scale: a factor.
-      column_axis: the axis of outputs of the matrix at the centre.
-      dtype: the dtype of the weights if the initialiser is called without a dtype.
+      column_axis: the axis of outputs of the matrix at the center.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Returns:
-      The initialiser, a function of a key, a shape and a dtype.
+      The initializer, a function of a key, a shape and a dtype.
 
     Raises:
       ValueError: the shape does not have 3 to 5 axes, or has more inputs than outputs.
@@ -108,7 +108,7 @@ def delta_orthogonal(
         if shape[-1] < shape[-2]:
             raise ValueError("`fan_in` must be less or equal than `fan_out`. ")
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
-        centre = tuple((size - 1) // 2 for size in shape[:-2])
-        return onp.zeros(shape, dtype).at[centre].set(matrix)
+        center = tuple((size - 1) // 2 for size in shape[:-2])
+        return onp.zeros(shape, dtype).at[center].set(matrix)
 
     return init

@@ -80,8 +80,8 @@ def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -
 
     Args:
       out_dim: the size of the output's last axis.
-      W_init: initialiser of the matrix.
-      b_init: initialiser of the biases.
+      W_init: initializer of the matrix.
+      b_init: initializer of the biases.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.
@@ -113,15 +113,15 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Makes a layer that standardises a batch, then shifts and scales it by parameters.
+    """Makes a layer that standardizes a batch, then shifts and scales it by parameters.
 
     Args:
       axis: the axis or axes along which mean and variance are taken.
       epsilon: a small number added to the variance.
       center: whether there is a shift.
       scale: whether there is a scale.
-      beta_init: initialiser of the shift.
-      gamma_init: initialiser of the scale.
+      beta_init: initializer of the shift.
+      gamma_init: initializer of the scale.
 
     Returns:
       The layer: a pair of functions ``init`` and ``apply``.

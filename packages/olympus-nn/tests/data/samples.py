@@ -100,7 +100,7 @@ def attentions(nn):
 
 
 def initializations(initializers, key):
-    """Returns weights by the name of their initialiser."""
+    """Returns weights by the name of their initializer."""
     plain = "uniform normal truncated_normal glorot_uniform glorot_normal lecun_uniform"
     plain += " lecun_normal he_uniform he_normal kaiming_uniform xavier_normal"
     draws = {name: getattr(initializers, name)()(key, (4, 3)) for name in plain.split()}

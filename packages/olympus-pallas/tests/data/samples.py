@@ -62,9 +62,9 @@ def kernels(pl, triton, tpu, lax, jnp, struct, interpret=True):
     def layer_norm(x_ref, weight_ref, bias_ref, o_ref):
         x = x_ref[...]
         mean = jnp.mean(x, axis=1, keepdims=True)
-        centred = x - mean
-        variance = jnp.mean(centred * centred, axis=1, keepdims=True)
-        scaled = centred * lax.rsqrt(variance + 1e-5)
+        centered = x - mean
+        variance = jnp.mean(centered * centered, axis=1, keepdims=True)
+        scaled = centered * lax.rsqrt(variance + 1e-5)
         o_ref[...] = scaled * weight_ref[...] + bias_ref[...]
 
     def attention(q_ref, k_ref, v_ref, o_ref):

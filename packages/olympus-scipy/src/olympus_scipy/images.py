@@ -161,9 +161,9 @@ def _clamped_cubic_weights(places: Any, positions: Any) -> Any:
     """Returns the weights of PyTorch's bicubic resampling, which repeats the border samples."""
     weights = onp.zeros_like(places - positions)
     for offset in range(-1, 3):
-        neighbour = onp.floor(places) + offset
-        weight = _cubic_convolution(-0.75, onp.abs(places - neighbour))
-        sample = onp.clip(neighbour, 0, positions.shape[0] - 1)
+        neighbor = onp.floor(places) + offset
+        weight = _cubic_convolution(-0.75, onp.abs(places - neighbor))
+        sample = onp.clip(neighbor, 0, positions.shape[0] - 1)
         weights = weights + onp.where(positions == sample, weight, 0)
     return weights
 

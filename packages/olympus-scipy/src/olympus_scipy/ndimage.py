@@ -99,12 +99,12 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
     input = onp.asarray(input)
     cval = onp.asarray(0.0 if cval is None else cval, input.dtype)
     choices = [
-        _neighbours(onp.asarray(place), size, order, mode)
+        _neighbors(onp.asarray(place), size, order, mode)
         for place, size in zip(coordinates, input.shape, strict=True)
     ]
     total: Any = None
-    for neighbours in itertools.product(*choices):
-        indices, inside, weights = zip(*neighbours, strict=True) if neighbours else ((), (), ())
+    for neighbors in itertools.product(*choices):
+        indices, inside, weights = zip(*neighbors, strict=True) if neighbors else ((), (), ())
         value = input[tuple(indices)]
         if mode == "constant":
             legal = onp.asarray(True)
@@ -121,21 +121,21 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
     return total.astype(input.dtype)
 
 
-def _neighbours(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
+def _neighbors(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
     """Returns the neighboring indices along one dimension, their validity and their weights."""
     if order == 0:
         if dtypes.issubdtype(place.dtype, np.inexact):
             place = lax.round(place, lax.RoundingMethod.AWAY_FROM_ZERO)
-        return [_neighbour(place, 1, size, mode)]
+        return [_neighbor(place, 1, size, mode)]
     lower = onp.floor(place)
     upper_weight = place - lower
     return [
-        _neighbour(lower, 1 - upper_weight, size, mode),
-        _neighbour(lower + 1, upper_weight, size, mode),
+        _neighbor(lower, 1 - upper_weight, size, mode),
+        _neighbor(lower + 1, upper_weight, size, mode),
     ]
 
 
-def _neighbour(place: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
+def _neighbor(place: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
     index = place.astype(np.int32)
     inside = (index >= 0) & (index < size)
     # Indices outside of the array, possible in the mode "constant", are clamped. The values at

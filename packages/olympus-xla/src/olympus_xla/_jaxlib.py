@@ -499,7 +499,7 @@ def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: A
 
 
 def hlo_without_metadata(executable: Any) -> list[str]:
-    """Returns an executable's optimised modules as text, without names and source positions."""
+    """Returns an executable's optimized modules as text, without names and source positions."""
     options = _hlo.HloPrintOptions()
     options.print_metadata = False
     return [module.to_string(options) for module in executable.hlo_modules()]
@@ -543,7 +543,7 @@ def serialize_portable_artifact(module: Any, version: str) -> bytes:
 
 
 def hlo_module_cost_analysis(client: Any, computation: Any) -> dict[str, float]:
-    """Returns XLA's estimates of a computation's cost before optimisation, by name."""
+    """Returns XLA's estimates of a computation's cost before optimization, by name."""
     return dict(_jax.hlo_module_cost_analysis(client, computation.get_hlo_module()))
 
 

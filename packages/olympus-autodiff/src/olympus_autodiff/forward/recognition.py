@@ -37,7 +37,7 @@ __all__ = ["Inlined", "RecognitionTrace", "RecognizedTracer", "Solved", "recogni
 
 
 class Solved(NamedTuple):
-    """A recognised smooth function of a matrix, found by a recognition rule.
+    """A recognized smooth function of a matrix, found by a recognition rule.
 
     Attributes:
       compute: returns the value of the function, when called under the parent of the
@@ -51,7 +51,7 @@ class Inlined(NamedTuple):
     """Results that a rule found by running a primitive's program operation by operation.
 
     Attributes:
-      results: the results, plain or recognised values.
+      results: the results, plain or recognized values.
     """
 
     results: Sequence[Any]
@@ -159,13 +159,13 @@ class RecognitionTrace(Trace):
             self._is_inlining = before
 
     def form_of(self, value: Any) -> Any:
-        """Returns the form of a recognised expression; None for other values."""
+        """Returns the form of a recognized expression; None for other values."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.form
         return None
 
     def plain(self, value: Any) -> Any:
-        """Returns the plain value of a recognised expression; returns other values unchanged."""
+        """Returns the plain value of a recognized expression; returns other values unchanged."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.plain()
         return value

@@ -111,8 +111,8 @@ def _tridiagonal_solve_jvp(
     x = linalg.tridiagonal_solve_p.bind(*diagonals, b, perturb_singular=perturb_singular)
     for t, shift in zip(diagonal_tangents, (1, 0, -1), strict=True):
         if t.__class__ is not Zero:
-            neighbour = shifted_rows(x, shift) if shift else x
-            change = add_tangents(change, lax.neg(times_rows(t, neighbour)))
+            neighbor = shifted_rows(x, shift) if shift else x
+            change = add_tangents(change, lax.neg(times_rows(t, neighbor)))
     solved = linalg.tridiagonal_solve_p.bind(
         *diagonals, instantiate(change), perturb_singular=perturb_singular
     )
@@ -340,10 +340,10 @@ def _separated(values: Any) -> Any:
 
     Applies only if ``olympus_strong_zeros`` is set. At equal values w, the derivative of a smooth
     function V g(w) V^H exists, but cannot be computed from the cotangents of V and w. If two
-    neighbouring values are closer than half a step, all values are therefore moved apart by
+    neighboring values are closer than half a step, all values are therefore moved apart by
     multiples of the step: the square root of the machine epsilon, times the largest value. The
     derivative then has about eight correct digits in double precision. A second derivative cannot
-    be computed in this way, so it is made infinite. Expressions that `recognition_rules` recognise
+    be computed in this way, so it is made infinite. Expressions that `recognition_rules` recognize
     have exact derivatives.
     """
     aval = aval_of(values)

@@ -81,7 +81,7 @@ def _multiplied(left: _Side, right: _Side) -> Form | None:
 
 
 def _summed(left: _Side, right: _Side) -> Form | Solved | None:
-    """Returns the result of a sum over the eigenvalues; None if the sum is not recognised."""
+    """Returns the result of a sum over the eigenvalues; None if the sum is not recognized."""
     function = product(left.form.function, right.form.function)
     for one, other in ((left, right), (right, left)):
         if one.form.is_diagonal:
@@ -105,7 +105,7 @@ def _summed(left: _Side, right: _Side) -> Form | Solved | None:
 
 
 def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
-    """Returns a function of a matrix, applied to another operand; None if none is recognised."""
+    """Returns a function of a matrix, applied to another operand; None if none is recognized."""
     if coordinates.form.other is None:
         return None
     operand, summed = coordinates.form.other

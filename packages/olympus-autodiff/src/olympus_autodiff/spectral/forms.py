@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms: expressions of eigenvalues, eigenvectors and singular vectors that rules can recognise."""
+"""Forms: expressions of eigenvalues, eigenvectors and singular vectors that rules can recognize."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for recognised forms (`forms.Form`) whose dimensions are permuted, added or removed."""
+"""Rules for recognized forms (`forms.Form`) whose dimensions are permuted, added or removed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smooth functions of a matrix that are equal to recognised expressions."""
+"""Smooth functions of a matrix that are equal to recognized expressions."""
 
 from __future__ import annotations
 

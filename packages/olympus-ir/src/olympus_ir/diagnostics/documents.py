@@ -94,7 +94,7 @@ class Group(Document):
 
 
 def joined(separator: Document, parts: Sequence[Document]) -> Document:
-    """Returns the parts with a separator between neighbours."""
+    """Returns the parts with a separator between neighbors."""
     if not parts:
         return Text("")
     result = [parts[0]]

@@ -11,7 +11,7 @@ __all__ = ["hint", "nearest"]
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """Returns the known name that differs least from a misspelled name; None if none is near.
 
-    The distance counts insertions, deletions, replacements and exchanges of neighbours (the optimal
+    The distance counts insertions, deletions, replacements and exchanges of neighbors (the optimal
     string alignment). One edit is allowed for each three characters, and three at most.
 
     Args:

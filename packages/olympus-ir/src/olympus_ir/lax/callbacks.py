@@ -410,7 +410,7 @@ def pure_callback(
       result_shape_dtypes: the types of the result, as a pytree of `ShapeDtypeStruct`.
       *args: the callback's arguments, arrays or pytrees of arrays.
       sharding: the device that runs the function; by default, all devices take part.
-      vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
+      vmap_method: the behavior under `vmap`. ``"sequential"`` calls the function once for each
         batch element; ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
         dimension of the batch size on each operand. For operands that are not batched,
         ``"expand_dims"`` adds a leading dimension of size one instead.

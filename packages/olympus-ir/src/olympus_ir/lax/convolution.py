@@ -215,9 +215,9 @@ def conv_general_dilated(
       window_strides: the distance between windows in each of the n spatial dimensions.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after), the numbers of
         zeros to add; negative numbers remove elements.
-      lhs_dilation: n integers, the distance between neighbouring elements of the input after zeros
+      lhs_dilation: n integers, the distance between neighboring elements of the input after zeros
         are inserted. Values above 1 give a transposed convolution.
-      rhs_dilation: n integers, the distance between neighbouring elements of the kernel.
+      rhs_dilation: n integers, the distance between neighboring elements of the kernel.
       dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. The default
         order of the input is batch, features, spatial dimensions. The default order of the kernel
         is output features, input features, spatial dimensions.

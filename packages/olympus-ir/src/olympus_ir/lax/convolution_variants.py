@@ -60,7 +60,7 @@ def conv_transpose(
       strides: the strides of the convolution that is transposed.
       padding: ``"SAME"`` or ``"VALID"``, the padding of the convolution that is transposed; or a
         pair (before, after) for each dimension.
-      rhs_dilation: the distance between neighbouring elements of the kernel.
+      rhs_dilation: the distance between neighboring elements of the kernel.
       dimension_numbers: as in `conv_general_dilated`; by default features are the last dimension.
       transpose_kernel: whether to exchange the kernel's features and flip its spatial dimensions,
         so that ``rhs`` is the kernel of the convolution that is transposed.

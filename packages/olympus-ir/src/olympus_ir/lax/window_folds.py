@@ -43,8 +43,8 @@ class Windows:
       window_dimensions: the sizes of a window.
       window_strides: the distance between windows in each dimension.
       padding: a pair (before, after) for each dimension.
-      base_dilation: the distance between neighbouring elements of the array.
-      window_dilation: the distance between neighbouring elements of a window.
+      base_dilation: the distance between neighboring elements of the array.
+      window_dilation: the distance between neighboring elements of a window.
 
     Attributes:
       counts: the number of windows along each dimension.

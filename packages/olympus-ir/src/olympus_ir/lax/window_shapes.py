@@ -15,7 +15,7 @@ Padding = tuple[tuple[int, int], ...]
 
 
 def dilated_size(size: int, dilation: int) -> int:
-    """Returns the size of a dimension with ``dilation - 1`` gaps between neighbouring elements."""
+    """Returns the size of a dimension with ``dilation - 1`` gaps between neighboring elements."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 

@@ -232,8 +232,8 @@ def reduce_window_shape_tuple(
       window_dimensions: the sizes of the window.
       window_strides: the distance between windows in each dimension.
       padding: a pair (before, after) for each dimension.
-      base_dilation: the distance between neighbouring elements of the operand.
-      window_dilation: the distance between neighbouring elements of a window.
+      base_dilation: the distance between neighboring elements of the operand.
+      window_dilation: the distance between neighboring elements of a window.
 
     Returns:
       A tuple of integers.
@@ -278,9 +278,9 @@ def reduce_window(
       window_strides: the distance between windows in each dimension; 1 if not given.
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"`` or a pair (before, after) for each
         dimension.
-      base_dilation: the distance between neighbouring elements of the operand, with neutral
+      base_dilation: the distance between neighboring elements of the operand, with neutral
         elements between them.
-      window_dilation: the distance between neighbouring elements of a window.
+      window_dilation: the distance between neighboring elements of a window.
 
     Returns:
       One element for each window, in the structure of ``operand``. A sum or extremum whose initial
@@ -514,8 +514,8 @@ def select_and_gather_add(
       window_dimensions: the sizes of the window.
       window_strides: the distance between windows in each dimension.
       padding: a pair (before, after) for each dimension.
-      base_dilation: the distance between neighbouring elements of the operand.
-      window_dilation: the distance between neighbouring elements of a window.
+      base_dilation: the distance between neighboring elements of the operand.
+      window_dilation: the distance between neighboring elements of a window.
 
     Returns:
       An array with one element for each window.

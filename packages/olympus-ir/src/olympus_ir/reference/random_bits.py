@@ -96,7 +96,7 @@ def _threefry_bits(
         size = math.prod(shape)
         low, high = _threefry(_counters(counter, size), key)
         return (low.astype(np.uint64) | high.astype(np.uint64) << _HALF).reshape(shape), size
-    # The words of a pair are neighbours along the first dimension of even size. If all sizes are
+    # The words of a pair are neighbors along the first dimension of even size. If all sizes are
     # odd, the largest dimension is padded to an even size.
     sizes = list(shape) or [1]
     even = [axis for axis, size in enumerate(sizes) if size % 2 == 0]

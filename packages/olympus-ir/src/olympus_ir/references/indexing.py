@@ -27,7 +27,7 @@ class Slice:
     Args:
       start: the first index, an integer or a scalar array of integer dtype.
       size: the number of elements.
-      stride: the distance between neighbouring elements.
+      stride: the distance between neighboring elements.
 
     Example:
       >>> Slice(1, 4)
@@ -110,7 +110,7 @@ def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | S
       start: the first index, which may be computed. Without ``size``, ``start`` is the size of a
         slice from the beginning. None selects a whole dimension.
       size: the number of elements.
-      stride: the distance between neighbouring elements, 1 if not given.
+      stride: the distance between neighboring elements, 1 if not given.
 
     Raises:
       ValueError: if ``start`` is None and a stride or size is given.

@@ -172,7 +172,7 @@ class BitcastTransform(_StaticTransform):
             return bitcast_convert_type(array, dtype)
         axis = self._axis(array.shape)
         shape, ndim = array.shape, len(array.shape)
-        if old > new:  # each element becomes several neighbouring elements along the axis
+        if old > new:  # each element becomes several neighboring elements along the axis
             split = bitcast_convert_type(array, dtype)
             order = [*range(axis + 1), ndim, *range(axis + 1, ndim)]
             merged = (*shape[:axis], shape[axis] * (old // new), *shape[axis + 1 :])

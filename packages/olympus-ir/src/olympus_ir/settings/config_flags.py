@@ -242,7 +242,7 @@ source_url_schema = declare_flag(
     "source_url_schema", None, text_or_none, "Template of the links to source lines in reports."
 )
 pprint_use_color = declare_flag(
-    "pprint_use_color", True, truth, "Use colours when a program is printed on a terminal."
+    "pprint_use_color", True, truth, "Use colors when a program is printed on a terminal."
 )
 debug_log_modules = declare_flag(
     "debug_log_modules",

@@ -440,7 +440,7 @@ def _compare(function: Callable[..., bool], sign: str, left: SymbolicDim, right:
     if not _operand(left, right, "comparison"):
         return _as_arrays(function, left, right)
     lower, upper = left.scope.bounds_of(left - right)
-    # A comparison that holds at the least favourable bound holds for all values.
+    # A comparison that holds at the least favorable bound holds for all values.
     least, most = (lower, upper) if sign in (">=", ">") else (upper, lower)
     if function(least, 0):
         return True

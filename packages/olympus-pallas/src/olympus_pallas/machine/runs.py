@@ -92,8 +92,8 @@ class Transfer:
     Attributes:
       source: part of a buffer that is copied.
       target: part of a buffer that is written.
-      received: the semaphore, or barrier, that is signalled when the copy ends.
-      sent: the semaphore that is signalled when the source has been read.
+      received: the semaphore, or barrier, that is signaled when the copy ends.
+      sent: the semaphore that is signaled when the source has been read.
       add: whether the copy adds to the elements of the target.
       notify: function that notifies a barrier; without it, the semaphore counts bytes.
       clock: vector clock of the copy, if race detection is on.

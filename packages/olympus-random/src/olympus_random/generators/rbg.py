@@ -20,8 +20,8 @@ from olympus_ir import lax
 from .implementations import PRNGImpl, register_prng
 from .threefry import threefry_implementation
 
-# The number of blocks of bits that are generated for each key. One block is used, so split keys come
-# from blocks that are not adjacent in the stream.
+# The number of blocks of bits that are generated for each key. One block is used, so split keys
+# come from blocks that are not adjacent in the stream.
 _BLOCKS_A_KEY = 10
 
 

@@ -275,7 +275,7 @@ def bicgstab(
     return _solve(_stabilized, A, b, x0, tol, atol, maxiter, M), None
 
 
-# ---- generalised minimal residuals ----
+# ---- generalized minimal residuals ----
 
 
 def _minimal_residuals(restart: int) -> Method:

@@ -294,7 +294,7 @@ class Lowered(Stage):
         """Returns the module as text.
 
         Args:
-          dialect: ``"stablehlo"``, the default, or ``"hlo"``, XLA's form before optimisation.
+          dialect: ``"stablehlo"``, the default, or ``"hlo"``, XLA's form before optimization.
           debug_info: whether to show source positions.
 
         Raises:
@@ -323,7 +323,7 @@ class Lowered(Stage):
         raise ValueError(f"unknown dialect: {dialect}; there are {', '.join(_DIALECTS)}")
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates costs such as ``flops`` and ``bytes accessed``, before optimisation.
+        """Estimates costs such as ``flops`` and ``bytes accessed``, before optimization.
 
         The body of a loop is counted once.
         """
@@ -407,7 +407,7 @@ class Compiled(Stage):
         return self.__call__(*args, **kwargs)
 
     def as_text(self) -> str:
-        """Returns the optimised program as HLO text."""
+        """Returns the optimized program as HLO text."""
         modules = self._compiled.executable.loaded.hlo_modules()
         return "\n\n".join(module.to_string() for module in modules)
 

@@ -162,7 +162,7 @@ def get_compile_options(
         partition, a flat sequence with one id for each replica is allowed. If None, the client
         chooses the devices.
       env_options_overrides: XLA's options by name.
-      fdo_profile: a profile of earlier runs, which guides optimisation.
+      fdo_profile: a profile of earlier runs, which guides optimization.
       detailed_logging: whether the compiler logs in detail.
       backend: the client that will compile; the options are the same for all.
 

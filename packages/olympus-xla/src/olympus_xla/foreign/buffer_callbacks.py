@@ -50,7 +50,7 @@ def buffer_callback(
       result_shape_dtypes: the types of the results, a pytree of objects with ``shape`` and
         ``dtype``.
       has_side_effect: whether the function must be called even if its results are not used.
-      vmap_method: the behaviour under `vmap`; see `ffi.ffi_call`.
+      vmap_method: the behavior under `vmap`; see `ffi.ffi_call`.
       input_output_aliases: maps the index of an argument to the index of the result that reuses its
         memory. The result's buffer initially has the argument's values.
       command_buffer_compatible: whether a GPU may record and repeat the callback's commands.

@@ -169,7 +169,7 @@ def ffi_call(
       result_shape_dtypes: the type of the result, an object with ``shape`` and ``dtype``, or a
         sequence of such objects for several results.
       has_side_effect: whether the function must be called even if its results are not used.
-      vmap_method: the behaviour under `vmap`. ``"sequential"`` calls the function once for each
+      vmap_method: the behavior under `vmap`. ``"sequential"`` calls the function once for each
         batch element. ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
         dimension on all operands. For an operand that is not batched, this dimension has size one
         (``"expand_dims"``) or the size of the batch (``"broadcast_all"``).

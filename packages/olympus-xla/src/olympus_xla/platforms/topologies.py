@@ -146,7 +146,7 @@ class CompileOnlyExecutable:
         return []
 
     def get_hlo_text(self) -> str:
-        """Returns the optimised modules as text."""
+        """Returns the optimized modules as text."""
         return "\n\n".join(module.to_string() for module in self._executable.hlo_modules())
 
     def execute_sharded(self, *args: Any, **kwargs: Any) -> NoReturn:

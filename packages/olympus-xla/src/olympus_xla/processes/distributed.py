@@ -180,7 +180,7 @@ def initialize(
         if backends.are_backends_initialized():
             raise RuntimeError(
                 "olympus.distributed.initialize() must be called before any OLYMPUS calls that "
-                "might initialise the XLA backend. This includes any computation, but also calls "
+                "might initialize the XLA backend. This includes any computation, but also calls "
                 "to olympus.devices, olympus.device_put, and others."
             )
         cluster = clusters.complete(

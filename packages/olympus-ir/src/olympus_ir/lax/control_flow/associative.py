@@ -95,7 +95,7 @@ def _partial_results(
     def part(values: list[Any], start: int, stop: int) -> list[Any]:
         return [slice_in_dim(value, start, stop, 1, axis) for value in values]
 
-    # Combine neighbours in pairs. The partial results of the pairs are the results at odd
+    # Combine neighbors in pairs. The partial results of the pairs are the results at odd
     # positions.
     pairs = combine(every_other(elems, 0, size - 1), every_other(elems, 1, size))
     num_pairs = size // 2

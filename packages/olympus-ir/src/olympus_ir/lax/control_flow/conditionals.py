@@ -59,7 +59,7 @@ def cond(
       false_fun: the function applied otherwise; its results must have the same structure and types.
       *operands: the arguments of both functions, arrays or pytrees of arrays.
       operand: the only argument, as an alternative to ``*operands``.
-      batch: the behaviour under `vmap` over ``pred``. With ``"select"`` or None, both functions run
+      batch: the behavior under `vmap` over ``pred``. With ``"select"`` or None, both functions run
         on all examples. With ``"split"``, each function runs only on the examples that select it,
         several at a time; this is cheaper if an expensive function is rarely selected. Functions
         with effects, or with collectives over the examples, run on all examples.

@@ -87,7 +87,7 @@ def while_loop(
       inverse: the inverse of ``body_fun``, which maps a carry to the preceding carry. Reverse mode
         then keeps no carry. Rounding errors of the inverse accumulate.
       progress: True to show a progress bar while the loop runs, or the text before the bar.
-      batch: the behaviour under `vmap` over the condition. With ``"select"`` or None, all examples
+      batch: the behavior under `vmap` over the condition. With ``"select"`` or None, all examples
         run until the last example is finished, and finished examples keep their carries. With
         ``"compact"``, finished examples are removed from the batch once only a quarter of the
         examples is unfinished, again at a sixteenth, and so on. A sequence of integers gives the
@@ -125,7 +125,7 @@ def while_loop(
 
 
 def _checked_batch(batch: Any) -> str | tuple[int, ...] | None:
-    """Returns the behaviour under `vmap`, None for the default.
+    """Returns the behavior under `vmap`, None for the default.
 
     Raises:
       ValueError: ``batch`` is neither a known word nor a sequence of positive integers.

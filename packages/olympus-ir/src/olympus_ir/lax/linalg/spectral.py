@@ -108,7 +108,7 @@ def eig(
         meaningful only for distinct eigenvalues, and for functions that do not depend on the
         vectors' phases. Neither condition is checked.
       implementation: the library that computes on GPUs.
-      use_magma: deprecated in favour of ``implementation``.
+      use_magma: deprecated in favor of ``implementation``.
 
     Returns:
       A list: the eigenvalues, in no particular order; the requested left and right eigenvectors, as

@@ -36,9 +36,9 @@ class Dimension:
 
     Attributes:
       size: the number of the block's elements along the dimension.
-      stride: the distance of neighbouring elements of the array in memory, in elements.
+      stride: the distance of neighboring elements of the array in memory, in elements.
       origin: the index of the block's first element along the array's dimension; None for 0.
-      step: the difference of the array indices of neighbouring elements of the block.
+      step: the difference of the array indices of neighboring elements of the block.
       limit: the size of the array's dimension if the block may extend beyond it.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of compilation: the traced program, StableHLO, HLO, and optimised HLO."""
+"""The stages of compilation: the traced program, StableHLO, HLO, and optimized HLO."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def products_of_views(
         view, (_, feature, space) = _with_flat_space(
             lax.slice(padded, begin, limit, step), lhs_spec
         )
-        # XLA is slow if the first matrix has few rows, such as one for each colour of an image.
+        # XLA is slow if the first matrix has few rows, such as one for each color of an image.
         contracted, batch = ((space_of_windows,), (space,)), ((of_windows,), (feature,))
         products = lax.dot_general(windows, view, (contracted, batch), precision=precision)
         elements.append(lax.reduce_sum(products, (0,)))

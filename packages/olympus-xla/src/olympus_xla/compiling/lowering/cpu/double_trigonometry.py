@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sine and cosine of doubles, by arithmetic that XLA vectorises.
+"""Sine and cosine of doubles, by arithmetic that XLA vectorizes.
 
 XLA's CPU backend calls the C library for each element, in 12 ns. These functions take 3.3 ns, with
 vectors of 256 bits. Their error is below 0.79 units in the last place. The error of the C library
@@ -62,7 +62,7 @@ _COSINE = [
 _SMALL = 2.0**-27
 
 
-def is_vectorised(context: LoweringContext, aval: Any) -> bool:
+def is_vectorized(context: LoweringContext, aval: Any) -> bool:
     """Returns whether the functions of this module replace XLA's functions."""
     return (
         aval.dtype == np.float64
@@ -92,7 +92,7 @@ def _unless_large(x: Any, arithmetic: Callable[[Any], Any], of_library: Any) -> 
     with config_states.enable_x64(True):
         is_large = lax.gt(lax.abs(x), lax.full_like(x, _LARGEST))
         is_large = lax.bitwise_and(is_large, lax.is_finite(x))
-        # XLA vectorises the maximum of bytes, but no reduction of truth values.
+        # XLA vectorizes the maximum of bytes, but no reduction of truth values.
         largest = lax.reduce_max(lax.convert_element_type(is_large, np.int8), tuple(range(x.ndim)))
         # With an explicit accuracy, the lowering uses XLA's operation instead of this module.
         return lax.cond(

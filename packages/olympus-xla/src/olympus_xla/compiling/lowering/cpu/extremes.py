@@ -2,7 +2,7 @@
 """Positions of extremes (argmax and argmin), found by NumPy or in two passes.
 
 XLA's CPU backend reduces pairs of values and positions sequentially, in 2 to 8 ns per element. This
-module uses one pass for the extreme and another for its first position. Both passes are vectorised
+module uses one pass for the extreme and another for its first position. Both passes are vectorized
 and take 0.2 to 1 ns per element. Along the last dimension, the second pass reads only the block
 that contains the extreme.
 
@@ -110,7 +110,7 @@ def _extreme(operand: Any, axis: int, largest: bool) -> Any:
     extreme = (lax.reduce_max if largest else lax.reduce_min)(operand, (axis,))
     if operand.dtype not in FLOATS:
         return extreme
-    # XLA's vectorised extremes ignore NaNs, so a second reduction finds NaNs.
+    # XLA's vectorized extremes ignore NaNs, so a second reduction finds NaNs.
     is_nan = lax.convert_element_type(lax.ne(operand, operand), operand.dtype)
     has_nan = lax.gt(lax.reduce_max(is_nan, (axis,)), lax.full_like(extreme, 0))
     return lax.select(has_nan, lax.full_like(extreme, np.nan), extreme)

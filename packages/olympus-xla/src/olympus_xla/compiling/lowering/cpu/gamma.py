@@ -2,8 +2,8 @@
 """Logarithm of the gamma function and its derivative, in double precision.
 
 The operands have single precision or less. XLA's CPU backend calls the C library for the sine and
-the tangent in the reflection of each element, so that nothing is vectorised: 9 ns an element. The
-operations of this module are vectorised and take 1 to 2 ns.
+the tangent in the reflection of each element, so that nothing is vectorized: 9 ns an element. The
+operations of this module are vectorized and take 1 to 2 ns.
 
 Operands below 1/2 are reflected. Then operands y below 8 are increased by 8, so that Stirling's
 series (Abramowitz and Stegun, 6.1.41 and 6.3.18) has an error of 2^-49. The increase multiplies the

@@ -2,7 +2,7 @@
 """Inverse trigonometric functions and cube roots of low-precision floats, in float64.
 
 XLA's CPU backend calls the C library for each element, in 12 to 26 ns. These functions consist of
-arithmetic in float64, which is vectorised and takes 0.8 to 1.8 ns. Their error is below 0.51 units
+arithmetic in float64, which is vectorized and takes 0.8 to 1.8 ns. Their error is below 0.51 units
 in the last place; the error of the C library is up to 1.
 
 The group ``elementwise`` of the benchmarks covers this module.

@@ -29,7 +29,7 @@ from olympus_ir import lax
 from .trigonometry import polynomial, times
 
 # Coefficients of the polynomial that approximates (log(1 + f) - f) / f^2 for f from -1/4 to 1/2.
-# They minimise the largest error of the logarithm, which is 2^-30.
+# They minimize the largest error of the logarithm, which is 2^-30.
 _LOGARITHM = [
     -0.4999999701976776,
     0.33333343267440796,

@@ -3,7 +3,7 @@
 
 XLA's CPU backend visits one window after another, in 20 ns for each element of the operand. Here
 one pass finds the position of the extreme in all windows: the n-th elements of all windows are a
-strided view of the operand. Another pass spreads the source. Both are vectorised and take 1.5 ns
+strided view of the operand. Another pass spreads the source. Both are vectorized and take 1.5 ns
 together. If windows overlap, an element may be the extreme of several windows, and gets the sum of
 their sources. This takes 6 ns.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Powers in double precision, for operands of single precision and less.
 
-XLA's CPU backend calls the C library for each element, in 5 ns. These operations are vectorised and
+XLA's CPU backend calls the C library for each element, in 5 ns. These operations are vectorized and
 take 3 ns. The power is 2^(y log2 |x|) in double precision. The errors of the logarithm and of the
 exponential are below 2^-32 of the result. So the error of the power is at most 0.51 units in the
 last place, as in the C library.

@@ -6,7 +6,7 @@ element, and in 500 ns for log-sum-exp. The loops of this module take 0.3 to 1.2
 log-sum-exp.
 
 Each step of a loop combines two vectors. In scans along the last dimension, a vector holds elements
-of several rows. In other scans, it holds neighbouring elements. Long rows are cut into blocks,
+of several rows. In other scans, it holds neighboring elements. Long rows are cut into blocks,
 which are scanned in parallel. Afterwards each block is combined with the total of the preceding
 blocks.
 

@@ -2,7 +2,7 @@
 """Selection of order statistics by NumPy: a few elements of each sorted line.
 
 A line is a slice along the last dimension. XLA sorts the lines. NumPy sorts short lines, too,
-because its vectorised sort is then faster than its selection. In a long line, a sample gives bounds
+because its vectorized sort is then faster than its selection. In a long line, a sample gives bounds
 of the wanted element. Only a few hundredths of the elements are between the bounds, and NumPy
 selects from these elements. This takes 1 ms for 10^6 elements, whereas a sort takes 10 to 40 ms.
 

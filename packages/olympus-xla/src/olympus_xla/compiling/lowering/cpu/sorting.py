@@ -212,7 +212,7 @@ def _digits(keys: Sequence[Any]) -> list[Any]:
 def _order_of(digit: Any) -> Any:
     """Returns the positions that sort each row stably.
 
-    A vectorised sort takes integers that hold the digit in the upper bits and the position in the
+    A vectorized sort takes integers that hold the digit in the upper bits and the position in the
     lower bits. If these integers need more than 32 bits, digits of at most 16 bits are sorted by a
     radix sort instead.
     """
@@ -243,7 +243,7 @@ def _sort_rows(integers: Any) -> None:
     """Sorts the rows of integers in place.
 
     Integers of at most 16 bits, and integers in a range of 16 bits, use a radix sort. Others use a
-    vectorised sort.
+    vectorized sort.
     """
     if integers.dtype.itemsize <= 2:
         integers.sort(axis=-1, kind="stable")

@@ -2,7 +2,7 @@
 """Sine, cosine and tangent in double precision, for operands of single precision and less.
 
 XLA's CPU backend calls the C library for each element, in 4 to 40 ns. These functions consist of
-arithmetic, which is vectorised and takes 0.5 to 1 ns. Their error is below 0.51 units in the last
+arithmetic, which is vectorized and takes 0.5 to 1 ns. Their error is below 0.51 units in the last
 place. The error of the C library is up to 0.56 units.
 
 The argument is reduced by the method of Payne and Hanek ("Radian reduction for trigonometric

@@ -224,7 +224,7 @@ class _Functions:
 
 
 class _Sizes:
-    """Properties of equations for the estimate. A program with several callers is analysed once."""
+    """Properties of equations for the estimate. A program with several callers is analyzed once."""
 
     def __init__(self) -> None:
         self._programs: dict[int, int] = {}

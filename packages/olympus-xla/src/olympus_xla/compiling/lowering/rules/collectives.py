@@ -74,7 +74,7 @@ class AxisContext:
             ) from None
 
     def stride_and_size(self, name: Any) -> tuple[int, int]:
-        """Returns an axis's stride (the distance of neighbours in device order) and size."""
+        """Returns an axis's stride (the distance of neighbors in device order) and size."""
         position = self._position(name)
         return math.prod(self.axis_sizes[position + 1 :]), self.axis_sizes[position]
 

@@ -299,7 +299,7 @@ def _in_double(
         if params.get("accuracy") is None:
             if trigonometry.is_double_arithmetic(context, aval):
                 return context.inline_function(in_double, operands, {})
-            if of_double is not None and double_trigonometry.is_vectorised(context, aval):
+            if of_double is not None and double_trigonometry.is_vectorized(context, aval):
                 return context.inline_function(of_double, operands, {})
         return plain(context, *operands, **params)
 

@@ -94,7 +94,7 @@ def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) 
 def _canonical(context: LoweringContext, value: Any, dtype: Any) -> Any:
     """Returns a number, with the sign of zeros and NaNs removed.
 
-    Both comparisons take ``value`` itself. XLA then recognises the order, and uses a radix sort on
+    Both comparisons take ``value`` itself. XLA then recognizes the order, and uses a radix sort on
     GPUs, which is 16 times as fast.
     """
     kind = mlir.tensor_type((), dtype)
