@@ -58,7 +58,7 @@ else:
     solving = deferred("olympus_ir.symbolic.solving", milliseconds=35.0)
     symbolic_shapes = deferred(".symbolic_shapes", milliseconds=45.0)
 
-__all__ = ["has_symbolic_shapes", "lower"]
+__all__ = ["Lowered", "has_symbolic_shapes", "lower"]
 
 # The number of constants that a warning lists.
 _MOST_REPORTED = 5
