@@ -125,6 +125,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     Returns:
       An array of the dtype of ``m``, with the sizes of the two axes exchanged if ``k`` is odd.
 
+    Raises:
+      ValueError: ``m`` has fewer than two dimensions.
+
     Example:
       >>> from olympus_numpy import array
       >>> rot90(array([[1, 2], [3, 4]]))

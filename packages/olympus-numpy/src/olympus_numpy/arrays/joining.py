@@ -161,6 +161,9 @@ def stack(
     Returns:
       An array of the common dtype with one more dimension than the arrays, of size ``len(arrays)``.
 
+    Raises:
+      TypeError: ``arrays`` is an array of no dimensions.
+
     Example:
       >>> from olympus_numpy import array
       >>> stack([array([1, 2]), array([3, 4])], axis=1)

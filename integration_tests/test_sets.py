@@ -7,9 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad
-from olympus_numpy import asarray, sum, unique
-from olympus_xla import device_put, devices
+from olympus import device_put, devices, grad
+from olympus.numpy import asarray, sum, unique
 
 RNG = np.random.default_rng(0)
 
