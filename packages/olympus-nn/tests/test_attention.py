@@ -10,12 +10,12 @@ import pytest
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir.lax import dot_general_p
+from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.olympuspr import olympusprs_in_params
 from olympus_ir.settings.config_states import enable_x64
 from olympus_nn import dot_product_attention
 from olympus_numpy import sum as total
-from olympus_xla import jit
 
 RNG = np.random.default_rng(0)
 
