@@ -74,7 +74,7 @@ def test_bad_convolutions():
     line, matrix = np.ones(4, np.float32), np.ones((2, 3), np.float32)
     with pytest.raises(ValueError, match="mode must be one of"):
         signal.convolve(line, line, "half")
-    with pytest.raises(ValueError, match="same number of dimensions"):
+    with pytest.raises(ValueError, match="have the same dimensionality"):
         signal.convolve(line, matrix)
     with pytest.raises(ValueError, match="zero-size"):
         signal.correlate(line[:0], line)
