@@ -8,8 +8,6 @@ named works without the index, because listeners expect its events.
 
 from __future__ import annotations
 
-import base64
-import json
 import time
 from typing import Any, NamedTuple
 
@@ -63,8 +61,7 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
         noted = index.get(index.path_of(name, digest))
         if noted is None:
             return None
-        fields = json.loads(noted[0])
-        entry = CacheEntry(fields["file"], base64.b64decode(fields["options"]))
+        entry, kept, constants = _parsed(noted[0].decode())
         found = executables.get(executables.directory / entry.file)
         if found is None:  # the executable was removed to make room
             return None
@@ -73,7 +70,7 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
     except Exception as error:
         compilation_cache.report_failure(executables, "reading", name, error)
         return None
-    lowered = _lowered(program, tuple(fields["kept"]), fields["constants"])
+    lowered = _lowered(program, kept, constants)
     cache_usage.hits += 1
     info, count = program.closed.jaxpr.debug_info, len(program.closed.jaxpr.eqns)
     seconds = time.monotonic() - started
@@ -96,17 +93,25 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
         return
     name = f"jit_{lowered.name}"
     places = {id(value): place for place, value in enumerate(lowered.closed.consts)}
-    fields = {
-        "file": entry.file,
-        "options": base64.b64encode(entry.options).decode(),
-        "kept": [bool(is_kept) for is_kept in lowered.kept],
-        "constants": [places[id(value)] for value in lowered.constants],
-    }
+    # Lines of text, because a training step does not load `json` otherwise.
+    fields = (
+        entry.file,
+        entry.options.hex(),
+        " ".join(str(int(is_kept)) for is_kept in lowered.kept),
+        " ".join(str(places[id(value)]) for value in lowered.constants),
+    )
     try:
         index = UserCache(FOLDER)
-        index.put(index.path_of(name, digest), json.dumps(fields).encode())
+        index.put(index.path_of(name, digest), "\n".join(fields).encode())
     except Exception as error:
         compilation_cache.report_failure(executables, "writing", name, error)
+
+
+def _parsed(text: str) -> tuple[CacheEntry, tuple[bool, ...], list[int]]:
+    """Returns the entry of an executable, the kept operands, and the positions of its constants."""
+    file, options, kept, constants = text.split("\n")
+    entry = CacheEntry(file, bytes.fromhex(options))
+    return entry, tuple(flag == "1" for flag in kept.split()), list(map(int, constants.split()))
 
 
 def _user_cache() -> ProgramCache | None:
