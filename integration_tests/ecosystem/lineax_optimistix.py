@@ -33,7 +33,7 @@ def rosenbrock(x, stiffness):
 @eqx.filter_jit
 def minimum(start, stiffness):
     solver = optx.BFGS(rtol=1e-6, atol=1e-6)
-    return optx.minimize(rosenbrock, solver, start, args=stiffness, max_steps=500).value
+    return optx.minimise(rosenbrock, solver, start, args=stiffness, max_steps=500).value
 
 
 start = jnp.array([-1.2, 1.0])
