@@ -625,7 +625,6 @@ nox.options.sessions = [
     "ecosystem",
     "docs",
     "example",
-    "gallery",
     "benchmarks-short",
     *(f"newer-{python}" for python in NEWER_PYTHONS),
 ]
