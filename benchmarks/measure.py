@@ -31,6 +31,9 @@ from benchmarks import (  # noqa: F401 - they fill the table
     workloads,
 )
 
+# More calls than are evaluated before a program is compiled.
+_WARM_CALLS = 50
+
 
 def leaves(result: Any) -> Iterator[np.ndarray]:
     """The arrays in a result, the same ones for both libraries' containers."""
@@ -58,13 +61,7 @@ def time_call(function: Any, seconds: float) -> tuple[float, float]:
     """Median processor and wall time of one call, from repetitions of about ``seconds`` in all."""
     if hasattr(function, "setup"):
         return _time_call_with_setup(function, seconds)
-    started = time.perf_counter()
-    function()
-    once = time.perf_counter() - started
-    if once < 1.0:
-        started = time.perf_counter()
-        function()
-        once = max(time.perf_counter() - started, 1e-7)
+    once = _warmed_up(function)
     repetitions = max(1, min(2000, int(seconds / 7 / once)))
     batches = 7 if once * 7 < 5 * seconds else 3
     processor, wall = [], []
@@ -78,6 +75,23 @@ def time_call(function: Any, seconds: float) -> tuple[float, float]:
         wall.append((time.perf_counter() - wall_start) / repetitions)
     gc.enable()
     return statistics.median(processor), statistics.median(wall)
+
+
+def _warmed_up(function: Any) -> float:
+    """Calls a function until a call is a warm one, and returns the wall time of the last call.
+
+    The first calls of an operation may be evaluated before its program is compiled.
+    """
+    started = time.perf_counter()
+    once = 0.0
+    for _ in range(_WARM_CALLS):
+        before = time.perf_counter()
+        function()
+        after = time.perf_counter()
+        once = max(after - before, 1e-7)
+        if after - started > 1.0:
+            break
+    return once
 
 
 def _time_call_with_setup(function: Any, seconds: float) -> tuple[float, float]:
