@@ -354,7 +354,7 @@ def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> 
       in_axis: the axis or axes of inputs.
       out_axis: the axis or axes of outputs.
       batch_axis: the axis or axes along which there are independent weights.
-      dtype: the dtype of the weights if the initializer is called without one.
+      dtype: the dtype of the weights if the initializer is called without a dtype.
 
     Example:
       >>> {name}()(random.key(0), (2, 3)).shape

@@ -93,5 +93,5 @@ share_binary_between_hosts_timeout_ms = declare_flag(
     "share_binary_between_hosts_timeout_ms",
     1_200_000,
     typed(int, 1_200_000),
-    "How long they wait for it.",
+    "Milliseconds that the other processes wait for the executable.",
 )
