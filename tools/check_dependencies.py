@@ -4,6 +4,9 @@
 An import is an ``import`` statement in the package's sources, wherever it stands, or a call of
 ``importlib.import_module`` with a literal name. Imports of distributions that a package uses only
 if they are installed are listed in OPTIONAL, with the reason.
+
+Tests of a package import only packages of this repository that the package, or its group of test
+dependencies, brings along.
 """
 
 from __future__ import annotations
@@ -56,10 +59,41 @@ def imported_distributions(package: Path) -> dict[str, Path]:
     return found
 
 
+def declarations(package: Path) -> tuple[set[str], set[str]]:
+    """Returns the distributions that a package requires, and those that its tests require."""
+    table = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
+    lists = table["project"]["dependencies"], table["dependency-groups"]["test"]
+    required, tested = (
+        {str(canonicalize_name(Requirement(r).name)) for r in each} for each in lists
+    )
+    return required, tested
+
+
+def siblings_in_tests(package: Path) -> set[str]:
+    """Returns the packages of this repository that are installed where a package is tested."""
+    waiting, found = [package.name, *declarations(package)[1]], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found and (package.parent / name).is_dir():
+            found.add(name)
+            waiting += declarations(package.parent / name)[0]
+    return found
+
+
+def problems_of_tests(package: Path) -> Iterator[str]:
+    """Yields a sentence for each sibling that tests import and that is not installed there."""
+    installed = siblings_in_tests(package)
+    for path in sorted(package.glob("tests/**/*.py")):
+        for name in imported_names(ast.parse(path.read_text(encoding="utf-8"))):
+            top = canonicalize_name(name.partition(".")[0])
+            if (package.parent / top).is_dir() and top not in installed:
+                file = path.relative_to(ROOT)
+                yield f"{package.name}: {file} imports {top}, which is not installed with it"
+
+
 def problems(package: Path) -> Iterator[str]:
     """Yields a sentence for each difference between imports and declarations."""
-    project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {canonicalize_name(Requirement(r).name) for r in project["dependencies"]}
+    declared, _ = declarations(package)
     imported = imported_distributions(package)
     optional = {name for owner, name in OPTIONAL if owner == package.name}
     for name in sorted(imported.keys() - declared - optional):
@@ -73,7 +107,12 @@ def problems(package: Path) -> Iterator[str]:
 def main() -> None:
     """Checks every package of the repository."""
     packages = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
-    found = [problem for package in packages for problem in problems(package)]
+    found = [
+        problem
+        for package in packages
+        for check in (problems, problems_of_tests)
+        for problem in check(package)
+    ]
     if found:
         sys.exit("\n".join(found))
     print(f"{len(packages)} packages declare what they import")
