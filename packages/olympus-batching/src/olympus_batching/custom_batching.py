@@ -15,8 +15,8 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.decorated_functions import DecoratedFunction
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
-from olympus_ir.trees.pickled_functions import DecoratedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import get_aval
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.decorated_functions import DecoratedFunction
 from olympus_ir.trees.flattening import function_name
-from olympus_ir.trees.pickled_functions import DecoratedFunction
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import aval_getters
 from olympus_ir.types.typed_scalars import typed, untyped_classes

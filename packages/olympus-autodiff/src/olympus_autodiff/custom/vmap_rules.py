@@ -84,7 +84,7 @@ class JvpOfVmapRule(Record):
     def _of_examples(
         self, axis_size: int, pairs: Sequence[_Pair]
     ) -> tuple[list[Any], list[bool]] | None:
-        """Batches the derivative of the rule itself, where no argument and its tangent both are.
+        """Batches the derivative of the rule. No argument is batched together with its tangent.
 
         The rule gets the arguments of one example, as in JAX: the tangents alone are batched in a
         Jacobian, and a function that is linear has the same tangents at all batched primals.
@@ -170,7 +170,7 @@ class JvpOfVmapRule(Record):
 
 
 class _Pair(NamedTuple):
-    """An argument and its tangent, which is None if it has none."""
+    """An argument, its tangent or None, and whether each is batched."""
 
     primal: Any
     batched: bool

@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from ..diagnostics.traceback_filtering import api_boundary, filter_exception
 
-__all__ = ["DecoratedFunction", "NamedFunction", "TransformedFunction", "name_in_module", "travels"]
+__all__ = ["NamedFunction", "TransformedFunction", "name_in_module", "travels"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,27 +66,6 @@ class NamedFunction:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return name_in_module(self) or super().__reduce_ex__(protocol)
-
-
-class DecoratedFunction(NamedFunction):
-    """Base of functions with custom rules, which may be decorated for several kinds of rules.
-
-    The methods that set the rules of a function that is decorated further are those of the inner
-    decorators: ``custom_vmap(custom_jvp(f)).defjvp`` sets the rule of ``custom_jvp(f)``.
-    """
-
-    fun: Callable[..., Any]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _RULE_SETTERS and isinstance(
-            inner := self.__dict__.get("fun"), DecoratedFunction
-        ):
-            return getattr(inner, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-# The methods of decorators for custom rules by which users define the rules.
-_RULE_SETTERS = frozenset({"def_vmap", "defjvp", "defjvps", "defvjp"})
 
 
 class TransformedFunction(NamedFunction):

@@ -167,11 +167,7 @@ def unique(
     if size is None and not (return_index or return_inverse or return_counts):
         firsts = _firsts_in_host_memory(ordered, is_first)
         if firsts is not None:
-            return (
-                firsts
-                if axis is None
-                else moveaxis(lax.reshape(firsts, (firsts.size, *rest)), 0, axis)
-            )
+            return _unfolded(firsts, rest, axis)
     count = lines.shape[0]
     # One more start than requested is found: the end of the last requested group.
     starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
@@ -187,8 +183,7 @@ def unique(
     # If the array is concrete, all positions are valid.
     are_all_found = size is None and not counts_size_of(ar)
     values = _values(ordered, starts, None if are_all_found else found, fill_value)
-    values = lax.reshape(values, (values.shape[0], *rest))
-    result = [values if axis is None else moveaxis(values, 0, axis)]
+    result = [_unfolded(values, rest, axis)]
     index_dtype = dtypes.default_int_dtype()
     if return_index:
         first_of_group = order[starts] if count else starts
@@ -234,6 +229,12 @@ def _lines(ar: Any, axis: int | None) -> tuple[Any, tuple[int, ...], int | None]
     front = moveaxis(ar, axis, 0)
     rest = front.shape[1:]
     return lax.reshape(front, (front.shape[0], math.prod(rest))), rest, axis
+
+
+def _unfolded(lines: Any, rest: tuple[int, ...], axis: int | None) -> Any:
+    """Returns the array whose slices along an axis are the given lines; undoes `_lines`."""
+    slices = lax.reshape(lines, (lines.shape[0], *rest))
+    return slices if axis is None else moveaxis(slices, 0, axis)
 
 
 def _is_in_host_memory(x: Any) -> bool:
