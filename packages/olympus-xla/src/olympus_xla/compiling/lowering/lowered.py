@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_ir.lax.calls import custom_jvp_call_p, custom_vjp_call_p
+from olympus_ir.programs.primitives import Primitive
+
 __all__ = ["LARGEST_INLINE_CONSTANT", "PARAMETERS_THAT_MATTER", "Lowered"]
 
 # Constants up to this many bytes are written into the module. Larger constants are passed as
@@ -12,7 +15,10 @@ __all__ = ["LARGEST_INLINE_CONSTANT", "PARAMETERS_THAT_MATTER", "Lowered"]
 LARGEST_INLINE_CONSTANT = 1024
 
 # The parameters that lowering uses of these primitives. It uses all parameters of the others.
-PARAMETERS_THAT_MATTER = {"custom_jvp_call": ("call_jaxpr",), "custom_vjp_call": ("call_jaxpr",)}
+PARAMETERS_THAT_MATTER: dict[Primitive, tuple[str, ...]] = {
+    custom_jvp_call_p: ("call_jaxpr",),
+    custom_vjp_call_p: ("call_jaxpr",),
+}
 
 
 class Lowered:

@@ -172,7 +172,7 @@ class _Numbering:
             raise TypeError("effects are not repeated")
         primitive, params, invars = equation.primitive, equation.params, equation.invars
         key: list[Any] = [primitive, len(invars)]
-        for name in PARAMETERS_THAT_MATTER.get(primitive.name, params) if params else ():
+        for name in PARAMETERS_THAT_MATTER.get(primitive, params) if params else ():
             value = params[name]
             kind = value.__class__
             key += (name, kind, value if kind in _PLAIN else self._parameter_key(value))

@@ -232,7 +232,7 @@ class _CanonicalForm:
         self.parts.append(primitive.name)
         for atom in equation.invars:
             self._add_atom(atom)
-        for name in PARAMETERS_THAT_MATTER.get(primitive.name, params):
+        for name in PARAMETERS_THAT_MATTER.get(primitive, params):
             value = params[name]
             if value.__class__ in _PLAIN:  # the most frequent case
                 self.parts.append(f"{name} {value!r}")
