@@ -94,14 +94,14 @@ def call_in_chunks(
     chunk = _fitting_size(size, min(chunk, size))
     # Only arrays can be operands of the loop. The loop body closes over other shared values.
     fixed = {
-        place: leaf
-        for place, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
+        position: leaf
+        for position, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
         if dim is None and not is_valid_value(leaf)
     }
     shared = [
         leaf
-        for place, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
-        if dim is None and place not in fixed
+        for position, (leaf, dim) in enumerate(zip(leaves, dims, strict=True))
+        if dim is None and position not in fixed
     ]
     mapped = [
         to_front(leaf, dim) for leaf, dim in zip(leaves, dims, strict=True) if dim is not None
@@ -133,11 +133,11 @@ def _body(
     The body takes the leaves that all examples share, and the leaves of the examples in the chunk.
     It closes over the leaves in ``fixed``, by position, which are not arrays.
     """
-    places = [place for place in range(len(dims)) if place not in fixed]
+    places = [position for position in range(len(dims)) if position not in fixed]
 
     def of_leaves(*operands: Any) -> Any:
         leaves = {**fixed, **dict(zip(places, operands, strict=True))}
-        leaves = [leaves[place] for place in range(len(dims))]
+        leaves = [leaves[position] for position in range(len(dims))]
         args, kwargs = pytrees.tree_unflatten(tree, leaves)
         return fun(*args, **kwargs)
 
@@ -226,21 +226,21 @@ def _automatic_size(fun: Callable[..., Any], examples: Examples) -> int:
 def _peak_bytes(program: Olympuspr) -> int:
     """Returns the largest number of bytes of equation results that are live at the same time."""
     last_use: dict[Any, int] = {}
-    for place, equation in enumerate(program.eqns):
-        last_use.update((atom, place) for atom in equation.invars if isinstance(atom, Var))
+    for position, equation in enumerate(program.eqns):
+        last_use.update((atom, position) for atom in equation.invars if isinstance(atom, Var))
     last_use.update((atom, len(program.eqns)) for atom in program.outvars if isinstance(atom, Var))
     ends: dict[int, int] = {}
     alive = peak = 0
-    for place, equation in enumerate(program.eqns):
+    for position, equation in enumerate(program.eqns):
         made = 0
         for var in equation.outvars:
             size = _bytes_of(var)
             made += size
-            end = max(last_use.get(var, place), place)
+            end = max(last_use.get(var, position), position)
             ends[end] = ends.get(end, 0) + size
         alive += made
         peak = max(peak, alive + _inner_peak(equation))
-        alive -= ends.pop(place, 0)
+        alive -= ends.pop(position, 0)
     return peak
 
 

@@ -201,10 +201,10 @@ def _check_values(
         site = Site(ZeroDivisorError, (name,), equation.source_info)
         failed = any_of(lax.eq(divisor, lax.full_like(divisor, 0)))
         return found(error, equation, site, failed), results
-    for place, result in enumerate(results):
+    for position, result in enumerate(results):
         aval = get_aval(result)
         if isinstance(aval, ShapedArray) and dtypes.issubdtype(aval.dtype, np.inexact):
-            error = _check_result(equation, error, operands, result, aval, place)
+            error = _check_result(equation, error, operands, result, aval, position)
     return error, results
 
 

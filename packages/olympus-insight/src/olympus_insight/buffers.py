@@ -159,8 +159,8 @@ class _Walk:
         match instruction.opcode:
             case "tuple":
                 return {
-                    (place, *index): buffers
-                    for place, contents in enumerate(operands)
+                    (position, *index): buffers
+                    for position, contents in enumerate(operands)
                     for index, buffers in contents.items()
                 }
             case "get-tuple-element":

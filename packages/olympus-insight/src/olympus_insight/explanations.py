@@ -117,13 +117,13 @@ class Explanation:
             else [history_of(self._function)]
         )
         for records in groups:
-            for place, record in enumerate(records):
+            for position, record in enumerate(records):
                 if self._is_of_another_function(record):
                     continue
                 if self._covers(record.number) or any(
                     self._covers(each.number) for each in record.compilations[1:]
                 ):
-                    yield self._trace(record, records[:place])
+                    yield self._trace(record, records[:position])
 
     def _is_of_another_function(self, record: TraceRecord) -> bool:
         fun = self._function

@@ -201,9 +201,9 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     compiled = compiled_of(fun, args, kwargs)
     names = result_paths(compiled.out_tree)
     donated = set(compiled.donate_argnums)
-    kept = [place for place, keep in enumerate(compiled._compiled.lowered.kept) if keep]
+    kept = [position for position, keep in enumerate(compiled._compiled.lowered.kept) if keep]
     constants = len(compiled._compiled.constants)
-    positions = {constants + place for place, argument in enumerate(kept) if argument in donated}
+    positions = {constants + position for position, argument in enumerate(kept) if argument in donated}
     code = getattr(compiled._program.closed.jaxpr.debug_info.origin, "code", None)
     defined = Line(code.co_filename, code.co_firstlineno, code.co_qualname) if code else None
     return report_of_executable(compiled.runtime_executable(), names, positions, defined)
@@ -416,16 +416,16 @@ class _Analysis:
         root = self.module.instructions[self.module.computations[self.module.entry].root]
         if root.opcode != "tuple":
             return self.result_names[0] if self.result_names else ""
-        for place, operand in enumerate(root.operands):
-            if operand == buffer.instruction and place < len(self.result_names):
-                return self.result_names[place]
+        for position, operand in enumerate(root.operands):
+            if operand == buffer.instruction and position < len(self.result_names):
+                return self.result_names[position]
         return ""
 
     def _saved(self, buffer: Buffer, totals: list[int]) -> int:
         first, last = self._waiting(buffer)
         without = [
-            total - buffer.size if first < place < last else total
-            for place, total in enumerate(totals)
+            total - buffer.size if first < position < last else total
+            for position, total in enumerate(totals)
         ]
         return max(totals) - max(without)
 

@@ -65,11 +65,11 @@ def _arguments(stage: Stage) -> str:
     names = stage._program.closed.jaxpr.debug_info.arg_names or ()
     rows = [
         (
-            names[place] if place < len(names) else f"argument {place}",
+            names[position] if position < len(names) else f"argument {position}",
             f"{info.dtype}[{','.join(map(str, info.shape))}]",
             "donated" if info.donated else "",
         )
-        for place, info in enumerate(infos)
+        for position, info in enumerate(infos)
     ]
     return pages.table(("argument", "type", ""), rows)
 

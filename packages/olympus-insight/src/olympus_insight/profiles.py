@@ -279,8 +279,8 @@ def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple
     options = stages.traced._options
     kept = tuple(
         each
-        for place, each in enumerate(args)
-        if place not in {number % len(args) for number in options.static_argnums}
+        for position, each in enumerate(args)
+        if position not in {number % len(args) for number in options.static_argnums}
     )
     names = options.static_argnames
     return kept, {name: each for name, each in kwargs.items() if name not in names}

@@ -165,8 +165,8 @@ class _ProgramPage:
         made: dict[Any, Node] = {}
         inside: list[str] = []
         names = program.debug_info.arg_names or ()
-        for place, var in enumerate((*program.constvars, *program.invars)):
-            number = place - len(program.constvars)
+        for position, var in enumerate((*program.constvars, *program.invars)):
+            number = position - len(program.constvars)
             name = (
                 names[number] if 0 <= number < len(names) else "constant" if number < 0 else "input"
             )
@@ -193,8 +193,8 @@ class _ProgramPage:
         self, program: Olympuspr, nodes: list[Node], made: dict[Any, Node]
     ) -> Iterator[Edge]:
         paths = program.debug_info.result_paths or ()
-        for place, atom in enumerate(program.outvars):
-            name = paths[place] if place < len(paths) else f"result {place}"
+        for position, atom in enumerate(program.outvars):
+            name = paths[position] if position < len(paths) else f"result {position}"
             node = self._node((name, _type_of(atom)), "#e6f4ea", name, kind="result")
             nodes.append(node)
             if not isinstance(atom, Literal) and atom in made:

@@ -173,7 +173,7 @@ class StatefulPRNG:
         if n_children < 0:
             raise ValueError(f"n_children of spawn must not be negative, got {n_children}")
         keys = self.key(n_children)
-        return [StatefulPRNG(keys[place], new_ref(0)) for place in range(n_children)]
+        return [StatefulPRNG(keys[position], new_ref(0)) for position in range(n_children)]
 
 
 pytrees.register_dataclass(StatefulPRNG, ["_base_key", "_counter"], [])

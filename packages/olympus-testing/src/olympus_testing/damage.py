@@ -97,7 +97,7 @@ def _number(data: bytearray, generator: random.Random, donors: Sequence[bytes]) 
 
 def _digits(data: bytearray, generator: random.Random, donors: Sequence[bytes]) -> None:
     """Replaces a decimal number, because texts contain lengths in decimal."""
-    starts = [place for place, byte in enumerate(data) if byte in _DIGITS]
+    starts = [position for position, byte in enumerate(data) if byte in _DIGITS]
     if not starts:
         return
     start = end = generator.choice(starts)

@@ -141,7 +141,7 @@ def split_arguments(
     count = len(args)
     places = {number % count for number in nondiff_argnums if -count <= number < count}
     fixed = [(place, args[place]) for place in sorted(places)]
-    return fixed, tuple(arg for place, arg in enumerate(args) if place not in places)
+    return fixed, tuple(arg for position, arg in enumerate(args) if position not in places)
 
 
 class FlatCall:

@@ -170,11 +170,11 @@ def with_transpose(
     def called(*args: Any) -> Any:
         places = range(len(args))
         if linear_argnums is None:
-            linear = {place for place, arg in enumerate(args) if pytrees.tree_leaves(arg)}
+            linear = {position for position, arg in enumerate(args) if pytrees.tree_leaves(arg)}
             others = []
         else:
             linear = {place % len(args) for place in linear_argnums}
-            others = [arg for place, arg in enumerate(args) if place not in linear]
+            others = [arg for position, arg in enumerate(args) if position not in linear]
 
         def forward(others: Sequence[Any], given: Sequence[Any]) -> Any:
             first, second = iter(others), iter(given)
@@ -184,7 +184,7 @@ def with_transpose(
             out = transpose(*others, cotangent)
             return tuple(out) if isinstance(out, tuple | list) else (out,)
 
-        given = tuple(arg for place, arg in enumerate(args) if place in linear)
+        given = tuple(arg for position, arg in enumerate(args) if position in linear)
         return linear_call(forward, backward, others, given, smooth=True)
 
     return called

@@ -81,7 +81,7 @@ def _by_residuals(
     varying: Sequence[bool],
 ) -> Sequence[Any]:
     """Returns the results' tangents that are due to the tangents of the residuals."""
-    places = [place for place, varies in enumerate(varying) if varies]
+    places = [position for position, varies in enumerate(varying) if varies]
 
     def of_varying(*values: Any) -> list[Any]:
         operands = list(primals)

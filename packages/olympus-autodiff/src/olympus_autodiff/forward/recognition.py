@@ -145,8 +145,8 @@ class RecognitionTrace(Trace):
         if not primitive.multiple_results:
             return RecognizedTracer(self, out_avals[0], found, bind)
         return [
-            RecognizedTracer(self, aval, form, lambda place=place: bind()[place])
-            for place, (aval, form) in enumerate(zip(out_avals, found, strict=True))
+            RecognizedTracer(self, aval, form, lambda place=position: bind()[place])
+            for position, (aval, form) in enumerate(zip(out_avals, found, strict=True))
         ]
 
     def inline(self, olympuspr: Olympuspr, consts: Sequence[Any], args: Sequence[Any]) -> Inlined:

@@ -90,7 +90,7 @@ class TangentTrace(StagingTrace):
             alone, _ = reduce(equation, [other == place for other in range(count)])
             return not any(self.holds(values[var]) for var in alone.invars)
 
-        known = [is_known(place) for place in range(count)]
+        known = [is_known(position) for position in range(count)]
         results: dict[Any, Any] = {}
         for flags, apply in (
             (known, functools.partial(primitive.bind_with_trace, self.parent)),

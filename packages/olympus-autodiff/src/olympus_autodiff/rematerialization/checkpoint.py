@@ -232,7 +232,7 @@ def _without_static(
             full.insert(place, value)
         return fun(*full, **keywords, **dict(static_kwargs))
 
-    dynamic_args = tuple(arg for place, arg in enumerate(args) if place not in places)
+    dynamic_args = tuple(arg for position, arg in enumerate(args) if position not in places)
     dynamic_kwargs = {name: value for name, value in kwargs.items() if name not in names}
     return function, statics, dynamic_args, dynamic_kwargs
 
@@ -350,7 +350,7 @@ def checkpoint_linearization(
         ),
     ]
     outvars = [rename(atom) for atom in tangent_outvars]
-    inputs: dict[Var, int] = {var: place for place, var in enumerate(staged.invars)}
+    inputs: dict[Var, int] = {var: position for position, var in enumerate(staged.invars)}
     constants = dict(zip(staged.constvars, staged.constant_values, strict=True))
     forward_outvars = list(recording.outvars)
     places: list[Any] = []

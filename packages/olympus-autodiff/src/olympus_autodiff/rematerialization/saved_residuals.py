@@ -47,8 +47,8 @@ def saved_residuals(
     olympuspr, _ = trace_to_olympuspr(residuals, [aval_of(leaf) for leaf in leaves], info)
     names = info.arg_names or ()
     origins: dict[Any, str] = dict.fromkeys(olympuspr.constvars, "from a constant")
-    for place, var in enumerate(olympuspr.invars):
-        name = names[place] if place < len(names) else f"number {place}"
+    for position, var in enumerate(olympuspr.invars):
+        name = names[position] if position < len(names) else f"number {position}"
         origins[var] = f"from the argument {name}"
     for equation in olympuspr.eqns:
         line = summarize(equation.source_info)
@@ -63,7 +63,7 @@ def saved_residuals(
     for atom in olympuspr.outvars:
         origin = origins[atom] if isinstance(atom, Var) else "from a literal"
         found.append((atom.aval, origin))
-    order = {var: place for place, var in enumerate(origins)}
+    order = {var: position for position, var in enumerate(origins)}
     places = [order.get(atom, len(order)) for atom in olympuspr.outvars]
     return [entry for _, entry in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
 

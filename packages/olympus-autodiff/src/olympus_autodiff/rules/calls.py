@@ -167,7 +167,7 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
             params,
             transposed,
             [
-                *(place for place, linear in enumerate(linear_in) if not linear),
+                *(position for position, linear in enumerate(linear_in) if not linear),
                 *(~i for i in positions(nonzero)),
             ],
             out_places,
@@ -204,7 +204,7 @@ def _custom_vmap_jvp(
     count = len(primals) - params["in_tree"].num_leaves
     if moving(tangents[:count]):  # a closed-over value, which the batching rule does not receive
         return jvp_flat(olympuspr_as_fun(call), primals, tangents)
-    moves = [place >= count and can_move(aval_of(x)) for place, x in enumerate(primals)]
+    moves = [position >= count and can_move(aval_of(x)) for position, x in enumerate(primals)]
     derived, nonzero_out = jvp_olympuspr(call, moves, True)
     given = [instantiate(t) for t, flag in zip(tangents, moves, strict=True) if flag]
     num_results = len(call.out_avals)

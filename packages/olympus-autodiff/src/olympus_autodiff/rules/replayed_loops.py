@@ -202,13 +202,13 @@ def _with_varying_constants(
     """
     first, end = layout.cond_nconsts, layout.cond_nconsts + layout.body_nconsts
     primals, tangents = list(primals), list(tangents)
-    for place in range(first, end):
-        value, tangent = primals[place], tangents[place]
+    for position in range(first, end):
+        value, tangent = primals[position], tangents[position]
         if tangent.__class__ is not Zero:
             value = LinearizeTracer(trace, value, tangent)
         with set_current_trace(trace):
             value = pvary(value, tuple(axes))
-        primals[place], tangents[place] = trace.unpair(value)
+        primals[position], tangents[position] = trace.unpair(value)
     return primals, tangents
 
 

@@ -255,11 +255,11 @@ class _ScanSplitter:
           The results, and the position of each residual among slices and stacked results.
         """
         outvars = list(self.olympuspr.outvars[: self.num_carry + self.num_ys])
-        places: dict[Any, int] = {var: place for place, var in enumerate(self.x_vars)}
+        places: dict[Any, int] = {var: position for position, var in enumerate(self.x_vars)}
         num_xs = len(self.x_vars)
-        for place, atom in enumerate(outvars[self.num_carry :]):
+        for position, atom in enumerate(outvars[self.num_carry :]):
             if atom.__class__ is not Literal:
-                places.setdefault(atom, num_xs + place)
+                places.setdefault(atom, num_xs + position)
         for atom in residuals:
             if atom not in places:
                 places[atom] = num_xs + len(outvars) - self.num_carry

@@ -43,8 +43,8 @@ def _side(form: Form, contracted: Sequence[int], batch: Sequence[int]) -> _Side:
         tuple(form.axes[place] for place in batch),
         tuple(
             axis
-            for place, axis in enumerate(form.axes)
-            if place not in contracted and place not in batch
+            for position, axis in enumerate(form.axes)
+            if position not in contracted and position not in batch
         ),
     )
 
@@ -88,7 +88,7 @@ def _summed(left: _Side, right: _Side) -> Form | Solved | None:
             return other.form.replace(
                 axes=(*left.batch, *left.free, *right.free), function=function
             )
-    stacked = tuple((BATCH, place) for place in range(left.form.source.batch))
+    stacked = tuple((BATCH, position) for position in range(left.form.source.batch))
     if left.batch != stacked:
         return None
     if left.form.is_of_values and right.form.is_of_values and not left.free and not right.free:
@@ -110,7 +110,7 @@ def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
         return None
     operand, summed = coordinates.form.other
     of_matrix = coordinates.form.replace(other=None)
-    rest = [place for place in range(aval_of(operand).ndim) if place != summed]
+    rest = [position for position in range(aval_of(operand).ndim) if position != summed]
     made = (_ROW, *((FREE, place) for place in rest))
 
     def compute() -> Any:

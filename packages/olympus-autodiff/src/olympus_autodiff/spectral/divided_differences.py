@@ -52,7 +52,7 @@ def divided_difference(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
 def _sorted(nodes: Sequence[Any]) -> list[Any]:
     stacked = lax.concatenate([lax.expand_dims(node, (0,)) for node in nodes], 0)
     ordered = lax.sort(stacked, dimension=0)
-    return [lax.index_in_dim(ordered, place, 0, keepdims=False) for place in range(len(nodes))]
+    return [lax.index_in_dim(ordered, position, 0, keepdims=False) for position in range(len(nodes))]
 
 
 def _mean_derivative(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:

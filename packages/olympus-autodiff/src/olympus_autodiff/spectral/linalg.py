@@ -27,7 +27,7 @@ def _one(x: Any) -> Any:
 
 
 def _axes(source: Decomposition, *labels: str) -> Axes:
-    batch = [(BATCH, place) for place in range(source.batch)]
+    batch = [(BATCH, position) for position in range(source.batch)]
     return (*batch, *((label, 0) for label in labels))
 
 

@@ -191,9 +191,9 @@ def _derivative_of(g: Function, order: int, basis: _Basis) -> Callable[..., Any]
         terms = []
         if not isinstance(change, SymbolicZero):
             terms.append(_in_direction(g, basis, a, directions, change))
-        for place, each in enumerate(changes):
+        for position, each in enumerate(changes):
             if not isinstance(each, SymbolicZero):
-                others = [*directions[:place], *directions[place + 1 :]]
+                others = [*directions[:position], *directions[position + 1 :]]
                 terms.append(_in_direction(g, basis, a, others, each))
         out = derivative(*primals)
         if not terms:
@@ -253,8 +253,8 @@ def _nodes(values: Any, order: int) -> list[Any]:
     shape = (*batch, *[count] * (order + 1))
     leading = tuple(range(len(batch)))
     return [
-        lax.broadcast_in_dim(values, shape, (*leading, len(batch) + place))
-        for place in range(order + 1)
+        lax.broadcast_in_dim(values, shape, (*leading, len(batch) + position))
+        for position in range(order + 1)
     ]
 
 
@@ -263,8 +263,8 @@ def _contracted(factor: Any, steps: Sequence[Any]) -> Any:
     shape = aval_of(factor).shape
     batch = len(shape) - len(steps) - 1
     product = factor
-    for place, step in enumerate(steps):
-        kept = (*range(batch), batch + place, batch + place + 1)
+    for position, step in enumerate(steps):
+        kept = (*range(batch), batch + position, batch + position + 1)
         product = lax.mul(product, lax.broadcast_in_dim(step, shape, kept))
     inner = tuple(range(batch + 1, len(shape) - 1))
     return lax.reduce_sum(product, inner) if inner else product

@@ -28,10 +28,10 @@ def _reduce_sum(
     if reduced not in params["axes"]:
         return None
     shape = aval_of(args[0]).shape
-    rest = [place for place in range(len(shape)) if place != reduced]
-    places = [place for place, axis in enumerate(rest) if form.axes[axis][0] == BATCH]
+    rest = [position for position in range(len(shape)) if position != reduced]
+    places = [position for position, axis in enumerate(rest) if form.axes[axis][0] == BATCH]
     order = [form.axes[rest[place]][1] for place in places]
-    others = [place for place, axis in enumerate(rest) if axis in params["axes"]]
+    others = [position for position, axis in enumerate(rest) if axis in params["axes"]]
     if len(order) != form.source.batch:
         return None
 

@@ -313,10 +313,10 @@ def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, pe
             "has places outside of the axis"
         )
     source_of = {destination: source for source, destination in perm}
-    sources = [source_of.get(place, 0) for place in range(axis.size)]
+    sources = [source_of.get(position, 0) for position in range(axis.size)]
     out = _take(operand, sources, 0)
     if len(source_of) < axis.size:
-        is_destination = np.array([place in source_of for place in range(axis.size)])
+        is_destination = np.array([position in source_of for position in range(axis.size)])
         mask = lax.broadcast_in_dim(is_destination, out.shape, (0,))
         out = lax.select(mask, out, lax.full(out.shape, 0, out.dtype))
     return out, 0

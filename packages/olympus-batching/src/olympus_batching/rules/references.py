@@ -209,7 +209,7 @@ def _batched_transform(
 def _moved_to_front(dim: int, ndim: int) -> list[TransposeTransform]:
     if dim == 0:
         return []
-    return [TransposeTransform((dim, *(place for place in range(ndim) if place != dim)))]
+    return [TransposeTransform((dim, *(position for position in range(ndim) if position != dim)))]
 
 
 def _indexed_alike(axis_size: int, indexer: NDIndexer, dim: int) -> tuple[list[Any], int]:
@@ -253,9 +253,9 @@ def _indexed_each(
     # the index arrays.
     steps: dict[int, int] = {}
     shape = [axis_size, *own]
-    for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
+    for position, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:
-            steps[place] = len(shape)
+            steps[position] = len(shape)
             shape.append(index.size)
     common = tuple(shape)
 
@@ -264,13 +264,13 @@ def _indexed_each(
 
     indices: list[Any] = []
     own_dims = list(range(1, 1 + len(own)))
-    for place, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
-        if place in steps:
+    for position, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
+        if position in steps:
             start = spread(
-                lax.convert_element_type(_from_start(index, indexer.shape[place]), np.int32), [0]
+                lax.convert_element_type(_from_start(index, indexer.shape[position]), np.int32), [0]
             )
             offsets = lax.mul(lax.iota(np.int32, index.size), np.int32(index.stride))
-            indices.append(lax.add(start, spread(offsets, [steps[place]])))
+            indices.append(lax.add(start, spread(offsets, [steps[position]])))
         elif isinstance(index, Slice):
             indices.append(index)
         else:

@@ -72,7 +72,7 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
         # Results that do not depend on batched operands stay unbatched. The results of the primal
         # part of a derivative are an example.
         results = list(results)
-        same = [place for place, flag in enumerate(batched) if not flag]
+        same = [position for position, flag in enumerate(batched) if not flag]
         chosen = [not flag for flag in batched]
         program, _ = dce_closed(params["jaxpr"], chosen, instantiate=[*chosen, *chosen])
         operands = [args[place] for place in (*same, *(count + place for place in same))]
@@ -86,12 +86,12 @@ def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
     """Returns a flag for each result: true if the result depends on batched operands."""
     count = len(batched)
     used = [
-        dce_closed(jaxpr, [place == result for place in range(count)])[1] for result in range(count)
+        dce_closed(jaxpr, [position == result for position in range(count)])[1] for result in range(count)
     ]
     while True:
         reached = [
             batched[result]
-            or any(flag and batched[place % count] for place, flag in enumerate(used[result]))
+            or any(flag and batched[position % count] for position, flag in enumerate(used[result]))
             for result in range(count)
         ]
         if reached == batched:

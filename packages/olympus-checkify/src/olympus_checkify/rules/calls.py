@@ -86,15 +86,15 @@ def _run_rule(
 
     def arrays_only() -> list[Any]:
         results = list(rule(*args))
-        for place, result in enumerate(results):
+        for position, result in enumerate(results):
             if not is_valid_value(result):
-                others[place] = result
-        return [result for place, result in enumerate(results) if place not in others]
+                others[position] = result
+        return [result for position, result in enumerate(results) if position not in others]
 
     error, arrays = run(trace_to_closed(arrays_only, ()), enabled, error, ())
     given = iter(arrays)
     count = len(arrays) + len(others)
-    return error, [others[place] if place in others else next(given) for place in range(count)]
+    return error, [others[position] if position in others else next(given) for position in range(count)]
 
 
 @error_rules.define(calls.custom_jvp_call_p)

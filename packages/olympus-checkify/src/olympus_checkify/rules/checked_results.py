@@ -85,11 +85,11 @@ def check_for_nans(
     """Adds a check of each inexact result for NaN."""
     if NaNError in enabled:
         site = Site(NaNError, (equation.primitive.name,), equation.source_info)
-        for place, result in enumerate(results):
+        for position, result in enumerate(results):
             aval = get_aval(result)
             if isinstance(aval, ShapedArray) and dtypes.issubdtype(aval.dtype, np.inexact):
                 failed = any_of(lax.ne(result, result))
-                error = found(error, equation, site, failed, ordinal=place)
+                error = found(error, equation, site, failed, ordinal=position)
     return error
 
 

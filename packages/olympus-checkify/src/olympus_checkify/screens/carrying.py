@@ -113,7 +113,7 @@ def _all_operands(equation: Equation, bounds_checked: bool) -> Sequence[Carried 
 
 
 def _each_in_its_place(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
-    return [Carried((place,)) for place in range(len(equation.invars))]
+    return [Carried((position,)) for position in range(len(equation.invars))]
 
 
 def _in_parts(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:

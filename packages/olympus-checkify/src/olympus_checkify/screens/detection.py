@@ -45,14 +45,14 @@ class Detected:
           ways: for each operand, the way in which its bad elements propagate. Operands without
             an entry at the end propagate nothing.
         """
-        for place, (atom, way) in enumerate(zip(step.equation.invars, ways, strict=False)):
+        for position, (atom, way) in enumerate(zip(step.equation.invars, ways, strict=False)):
             if way is Way.NONE:
                 continue
-            part = step.part(place)
+            part = step.part(position)
             if way is Way.ITSELF:
                 self._add(atom, part)
             if isinstance(part, Case) or (part is None and way is Way.GUARDED):
-                self.guards.setdefault(atom, (step, place))
+                self.guards.setdefault(atom, (step, position))
 
     def pass_on(self, step: Step) -> bool:
         """Adds the operands of a step whose result is detected in part.
@@ -70,8 +70,8 @@ class Detected:
         if var in self.values or not cases:
             return False
         operands = zip(step.equation.invars, step.ways([True]), strict=False)
-        for place, (atom, way) in enumerate(operands):
-            is_whole = step.part(place) is None and atom.aval.shape == var.aval.shape
+        for position, (atom, way) in enumerate(operands):
+            is_whole = step.part(position) is None and atom.aval.shape == var.aval.shape
             if way is Way.ITSELF and is_whole:
                 for case in cases:
                     self._add(atom, case)

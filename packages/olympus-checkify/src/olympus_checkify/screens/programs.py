@@ -87,8 +87,8 @@ class Screen:
             if detected.pass_on(step):
                 continue
             noticed = [
-                self._is_noticed(var, step, place, detected)
-                for place, var in enumerate(step.equation.outvars)
+                self._is_noticed(var, step, position, detected)
+                for position, var in enumerate(step.equation.outvars)
             ]
             detected.add(step, step.ways(noticed))
         return [self._is_noticed(var, None, 0, detected) for var in program.invars]

@@ -168,10 +168,10 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
         renamed.append((operation, old, new))
     # The new name of one symbol may be the old name of another symbol. The first loop therefore
     # gives each symbol an intermediate name, which occurs in neither module.
-    for place, (_, old, _) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
-    for place, (_, _, new) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(f".{place}", new, source.operation)
+    for position, (_, old, _) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(old, f".{position}", source.operation)
+    for position, (_, _, new) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(f".{position}", new, source.operation)
     for operation, _, new in renamed:
         if operation is not None:
             ir.SymbolTable.set_symbol_name(operation, new)

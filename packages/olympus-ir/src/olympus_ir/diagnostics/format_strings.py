@@ -75,9 +75,9 @@ class _FormatChecker(string.Formatter):
 
 
 def _split_field_name(field_name: str) -> tuple[Any, str]:
-    for place, character in enumerate(field_name):
+    for position, character in enumerate(field_name):
         if character in ".[":
-            first, rest = field_name[:place], field_name[place:]
+            first, rest = field_name[:position], field_name[position:]
             break
     else:
         first, rest = field_name, ""

@@ -737,7 +737,7 @@ def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
     """
     if set(perm) != set(range(len(perm))):
         raise ValueError(f"`perm` does not represent a permutation: {perm}")
-    return ppermute(x, axis_name, [(source, place) for place, source in enumerate(perm)])
+    return ppermute(x, axis_name, [(source, position) for position, source in enumerate(perm)])
 
 
 def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:

@@ -172,7 +172,7 @@ def conv_general_dilated_patches(
     unit = convert_dtype(eq(rows, columns), dtype_of(lhs))
     kernels = broadcast_in_dim(unit, (features, size, size), (1, 2))
     kernels = reshape(kernels, (features * size, 1, *filter_shape))
-    places = tuple(numbers.rhs_spec.index(place) for place in range(len(shape)))
+    places = tuple(numbers.rhs_spec.index(position) for position in range(len(shape)))
     exactness: Any = canonicalize_precision(precision)
     if exactness.__class__ is tuple:
         # the kernel of zeros and ones is exact in any precision

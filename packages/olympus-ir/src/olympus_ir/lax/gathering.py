@@ -216,10 +216,10 @@ def _gather_shape(
         raise ShapeError(f"offset_dims in gather op must be sorted; got {offset}")
     if len(set(offset)) != len(offset):
         raise ShapeError(f"offset_dims in gather op must not repeat; got {offset}")
-    for place, dimension in enumerate(offset):
+    for position, dimension in enumerate(offset):
         if not 0 <= dimension < result_ndim:
             raise ShapeError(
-                f"Offset dimension {place} in gather op is out of bounds; got {dimension}, but "
+                f"Offset dimension {position} in gather op is out of bounds; got {dimension}, but "
                 f"should have been in [0, {result_ndim})"
             )
     check_sorted_dimensions("gather", "collapsed_slice_dims", collapsed, operand.ndim)
@@ -245,18 +245,18 @@ def _gather_shape(
                 f"[0, {full_size}], got {size}."
             )
     taken = 0 not in indices.shape[:-1]
-    for place, dimension in enumerate(collapsed):
+    for position, dimension in enumerate(collapsed):
         size = slice_sizes[dimension]
         if size > 1 or (taken and size == 0):
             raise ShapeError(
                 "Gather op can only collapse slice dims with bound 1, but bound is "
-                f"{slice_sizes[dimension]} for index {dimension} at position {place}."
+                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
             )
-    for place, dimension in enumerate(numbers.operand_batching_dims):
+    for position, dimension in enumerate(numbers.operand_batching_dims):
         if slice_sizes[dimension] > 1:
             raise ShapeError(
                 "Gather op can only have operand batching dims with bound 0/1, but bound is "
-                f"{slice_sizes[dimension]} for index {dimension} at position {place}."
+                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
             )
     window = [size for dimension, size in enumerate(slice_sizes) if dimension not in removed]
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])

@@ -17,7 +17,7 @@ def resized(x: Any, axis: int, size: int, fill: Any = 0) -> Any:
     """Truncates or extends an array at the end of an axis."""
     if x.shape[axis] >= size:
         return x if x.shape[axis] == size else lax.slice_in_dim(x, 0, size, axis=axis)
-    config = [(0, size - x.shape[axis] if place == axis else 0, 0) for place in range(x.ndim)]
+    config = [(0, size - x.shape[axis] if position == axis else 0, 0) for position in range(x.ndim)]
     return lax.pad(x, lax.full_like(x, fill, shape=()), config)
 
 
@@ -40,11 +40,11 @@ def window(x: Any, axis: int, start: Any, size: int, most: int) -> Any:
 def taken(x: Any, axis: int, indices: Any) -> Any:
     """Returns the elements along an axis at a vector of indices."""
     numbers = GatherDimensionNumbers(
-        offset_dims=tuple(place for place in range(x.ndim) if place != axis),
+        offset_dims=tuple(position for position in range(x.ndim) if position != axis),
         collapsed_slice_dims=(axis,),
         start_index_map=(axis,),
     )
-    sizes = [1 if place == axis else size for place, size in enumerate(x.shape)]
+    sizes = [1 if position == axis else size for position, size in enumerate(x.shape)]
     columns = lax.expand_dims(indices, (1,))
     return lax.gather(x, columns, numbers, sizes, mode=GatherScatterMode.CLIP)
 

@@ -71,11 +71,11 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
     checked.add(id(olympuspr))
     bound: set[Var] = set()
     for kind, variables in (("constant", olympuspr.constvars), ("input", olympuspr.invars)):
-        for place, var in enumerate(variables):
+        for position, var in enumerate(variables):
             if not isinstance(var, Var):
-                raise OlympusprTypeError(f"{kind} {place} is no variable: {var!r}{_in(olympuspr)}")
+                raise OlympusprTypeError(f"{kind} {position} is no variable: {var!r}{_in(olympuspr)}")
             if var in bound:
-                raise OlympusprTypeError(f"{kind} {place} is bound twice{_in(olympuspr)}")
+                raise OlympusprTypeError(f"{kind} {position} is bound twice{_in(olympuspr)}")
             bound.add(var)
     for equation in olympuspr.eqns:
         try:
@@ -83,9 +83,9 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
         except Misfit as misfit:
             raise OlympusprTypeError(f"{misfit}{_at(equation)}{_in(olympuspr)}") from None
     effects = joined_effects(olympuspr.eqns, (*olympuspr.constvars, *olympuspr.invars))
-    for place, atom in enumerate(olympuspr.outvars):
+    for position, atom in enumerate(olympuspr.outvars):
         if isinstance(atom, Var) and atom not in bound:
-            raise OlympusprTypeError(f"result {place} is a variable without value{_in(olympuspr)}")
+            raise OlympusprTypeError(f"result {position} is a variable without value{_in(olympuspr)}")
     if not effects <= olympuspr.effects:
         missing = sorted(map(str, effects - olympuspr.effects))
         raise OlympusprTypeError(
@@ -95,11 +95,11 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
 
 def _check_equation(equation: Equation, bound: set[Var], checked: set[int]) -> None:
     primitive = equation.primitive
-    for place, atom in enumerate(equation.invars):
+    for position, atom in enumerate(equation.invars):
         if isinstance(atom, Literal):
-            _check_literal(atom, place)
+            _check_literal(atom, position)
         elif atom not in bound:
-            raise Misfit(f"operand {place} of `{primitive.name}` is a variable without value")
+            raise Misfit(f"operand {position} of `{primitive.name}` is a variable without value")
     for program in olympusprs_in_params(equation.params):
         _check_program(program, checked)
     for item in _closed_programs(equation.params):
@@ -117,14 +117,14 @@ def _check_equation(equation: Equation, bound: set[Var], checked: set[int]) -> N
             f"`{primitive.name}` has {len(out_avals)} results, the equation binds "
             f"{len(equation.outvars)} variables"
         )
-    for place, (var, aval) in enumerate(zip(equation.outvars, out_avals, strict=True)):
+    for position, (var, aval) in enumerate(zip(equation.outvars, out_avals, strict=True)):
         if not typematch(var.aval, aval):
             raise Misfit(
-                f"result {place} of `{primitive.name}` has type {short_type(var.aval)}, but "
+                f"result {position} of `{primitive.name}` has type {short_type(var.aval)}, but "
                 f"{short_type(aval)} is inferred from the operands"
             )
         if var in bound:
-            raise Misfit(f"result {place} of `{primitive.name}` is bound twice")
+            raise Misfit(f"result {position} of `{primitive.name}` is bound twice")
         bound.add(var)
     if effects != equation.effects:
         raise Misfit(
@@ -158,10 +158,10 @@ def _check_literal(literal: Literal, place: int) -> None:
 
 
 def _check_constants(closed: ClosedOlympuspr) -> None:
-    for place, (var, value) in enumerate(zip(closed.jaxpr.constvars, closed.consts, strict=True)):
+    for position, (var, value) in enumerate(zip(closed.jaxpr.constvars, closed.consts, strict=True)):
         if not typematch(var.aval, get_aval(value)):
             raise OlympusprTypeError(
-                f"constant {place} has type {short_type(var.aval)}, but its value has type "
+                f"constant {position} has type {short_type(var.aval)}, but its value has type "
                 f"{short_type(get_aval(value))}{_in(closed.jaxpr)}"
             )
 
@@ -175,10 +175,10 @@ def check_types(
     """Raises `Misfit` if types differ from the expected types."""
     if len(given) != len(expected):
         raise Misfit(f"{what}: {len(given)} given, {len(expected)} expected")
-    for place, (aval, wanted) in enumerate(zip(given, expected, strict=True)):
+    for position, (aval, wanted) in enumerate(zip(given, expected, strict=True)):
         if not typematch(aval, wanted):
             raise Misfit(
-                f"{what}, number {place}: {short_type(aval)} given, {short_type(wanted)} expected"
+                f"{what}, number {position}: {short_type(aval)} given, {short_type(wanted)} expected"
             )
 
 

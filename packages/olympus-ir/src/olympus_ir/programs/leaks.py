@@ -97,7 +97,7 @@ def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
 
 def _position(sequence: Sequence[Any], value: Any) -> int:
     # Compares by identity, because `==` of tracers records an equation.
-    return next(place for place, item in enumerate(sequence) if item is value)
+    return next(position for position, item in enumerate(sequence) if item is value)
 
 
 def _name(value: Any) -> str:

@@ -112,7 +112,7 @@ def discharge_closed(
         olympuspr, consts = discharge(closed.jaxpr, closed.consts, should_discharge)
         pure = ClosedOlympuspr(olympuspr, consts) if consts else close_olympuspr(olympuspr)
         flags = _flags(closed.jaxpr, should_discharge)
-        refs = tuple([place for place, flag in enumerate(flags) if flag])
+        refs = tuple([position for position, flag in enumerate(flags) if flag])
         known = closed.memo[key] = Discharged(pure, refs)
     return known
 
@@ -275,9 +275,9 @@ def apply_discharged(
     """
     variables: dict[int, Var] = {}
     invars = []
-    for place, arg in enumerate(args):
+    for position, arg in enumerate(args):
         # A repeated reference has a single variable, so the rule detects the repetition.
-        key = id(referent(arg)) if is_discharged(arg) else -1 - place
+        key = id(referent(arg)) if is_discharged(arg) else -1 - position
         invars.append(variables.setdefault(key, Var(get_aval(arg))))
     out_avals, effects = primitive.infer(tuple([var.aval for var in invars]), params)
     outvars = [Var(aval) for aval in out_avals]

@@ -34,7 +34,7 @@ def discharged_program(
     The inputs of the program are the equation's operands from position ``first`` on.
     """
     flags = [
-        is_discharged(equation, operands, first + place) for place in range(len(program.in_avals))
+        is_discharged(equation, operands, first + position) for position in range(len(program.in_avals))
     ]
     return discharge_closed(program, tuple(flags))
 

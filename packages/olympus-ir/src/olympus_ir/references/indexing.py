@@ -327,7 +327,7 @@ def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
                 f"an index of a reference cannot add dimensions, got None among {indices}; add "
                 "them to what was read."
             )
-    places = [place for place, index in enumerate(indices) if index is Ellipsis]
+    places = [position for position, index in enumerate(indices) if index is Ellipsis]
     if len(places) > 1:
         raise ValueError("Only one ellipsis is supported.")
     if len(indices) - len(places) > len(shape):

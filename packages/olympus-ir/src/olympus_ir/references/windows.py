@@ -35,7 +35,7 @@ def spread(index: Any, shape: tuple[int, ...]) -> Any:
     if not own and not hasattr(index, "dtype"):
         index = np.int32(index)
     offset = len(shape) - len(own)
-    kept = [place for place, size in enumerate(own) if size == shape[offset + place]]
+    kept = [position for position, size in enumerate(own) if size == shape[offset + position]]
     if len(kept) < len(own):
         index = reshape(index, tuple([own[place] for place in kept]))
     return broadcast_in_dim(index, shape, tuple([offset + place for place in kept]))
@@ -55,8 +55,8 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
     common = indexer.int_indexer_shape
     if not common:
         return slices
-    arrays = [(("array", place), size) for place, size in enumerate(common)]
-    places = [place for place, index in enumerate(indexer.indices) if not _is_slice(index)]
+    arrays = [(("array", position), size) for position, size in enumerate(common)]
+    places = [position for position, index in enumerate(indexer.indices) if not _is_slice(index)]
     if places != list(range(places[0], places[-1] + 1)):
         return [*arrays, *slices]
     before = [pair for pair in slices if pair[0] < places[0]]
@@ -172,7 +172,7 @@ def _index_vectors(indexer: NDIndexer) -> tuple[Any, list[int], list, dict[int, 
       (see `layout`) of the dimensions of the gathered array, and the window sizes by dimension.
     """
     batch: list[tuple[Any, int]] = [
-        (("array", place), size) for place, size in enumerate(indexer.int_indexer_shape)
+        (("array", position), size) for position, size in enumerate(indexer.int_indexer_shape)
     ]
     window: dict[int, int] = {}
     for dimension, index in enumerate(indexer.indices):

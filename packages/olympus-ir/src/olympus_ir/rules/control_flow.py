@@ -28,9 +28,9 @@ def _check_cond(operands: Sequence, results: Sequence, params: dict[str, Any]) -
         raise Misfit("`branches` is empty")
     if index.shape or index.dtype != np.int32:
         raise Misfit(f"the index has type {short_type(index)}, not int32[]")
-    for place, branch in enumerate(branches):
-        check_types(f"operands of branch {place}", others, branch.in_avals)
-        check_types(f"results of branch {place}", branch.out_avals, results)
+    for position, branch in enumerate(branches):
+        check_types(f"operands of branch {position}", others, branch.in_avals)
+        check_types(f"results of branch {position}", branch.out_avals, results)
 
 
 @checking_rules.define(lax.while_p)
@@ -43,10 +43,10 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
     # then the first dimensions of every carried value.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
-    for place, aval in enumerate(given.carry):
+    for position, aval in enumerate(given.carry):
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
-                f"part {place} of the carry has type {short_type(aval)}, but the condition gives "
+                f"part {position} of the carry has type {short_type(aval)}, but the condition gives "
                 f"{short_type(goes_on)}, whose dimensions must lead in all values carried"
             )
     check_types("results of `body_jaxpr`", body.out_avals, given.carry)
@@ -56,10 +56,10 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
 def _check_scan(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     body, layout = params["jaxpr"], ScanLayout.of(params)
     consts, carry, xs = layout.operands(operands)
-    for place, aval in enumerate(xs):
+    for position, aval in enumerate(xs):
         if not aval.shape or aval.shape[0] != params["length"]:
             raise Misfit(
-                f"operand {place} that is scanned over has type {short_type(aval)}; its leading "
+                f"operand {position} that is scanned over has type {short_type(aval)}; its leading "
                 f"dimension must have the size {params['length']}"
             )
     slices = [sliced_aval(aval) for aval in xs]

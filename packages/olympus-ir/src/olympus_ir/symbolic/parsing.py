@@ -121,10 +121,10 @@ class _Parser:
     def _closes_at_end(self) -> bool:
         """Returns whether the last token closes the first parenthesis."""
         depth = 0
-        for place, (token, _) in enumerate(self.tokens):
+        for position, (token, _) in enumerate(self.tokens):
             depth += (token == "(") - (token == ")")
             if not depth:
-                return place == len(self.tokens) - 2
+                return position == len(self.tokens) - 2
         return False
 
     def _fill(self, count: int, token: str) -> None:

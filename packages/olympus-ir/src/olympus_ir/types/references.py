@@ -191,13 +191,13 @@ def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequenc
       ValueError: a reference occurs twice; the message names the arguments.
     """
     places: dict[int, int] = {}
-    for place, value in enumerate((*closed_over, *operands)):
+    for position, value in enumerate((*closed_over, *operands)):
         aval = get_aval(value)
         if not aval.is_ref:
             continue
-        first = places.setdefault(id(referent(value)), place)
-        if first != place:
-            _raise_alias(info, aval, first - len(closed_over), place - len(closed_over))
+        first = places.setdefault(id(referent(value)), position)
+        if first != position:
+            _raise_alias(info, aval, first - len(closed_over), position - len(closed_over))
 
 
 def _raise_alias(info: DebugInfo, aval: Any, first: int, second: int) -> None:

@@ -135,7 +135,7 @@ def vectorize(
         if any(isinstance(argument, int) and argument >= len(args) for argument in excluded):
             raise ValueError(f"excluded={excluded!r} is invalid for {len(args)} argument(s)")
         names = sorted(name for name in kwargs if name not in excluded)
-        positions = [place for place in range(len(args)) if place not in excluded]
+        positions = [position for position in range(len(args)) if position not in excluded]
         inputs, outputs = parsed or ([()] * (len(positions) + len(names)), None)
         if len(inputs) != len(positions) + len(names):
             raise TypeError(

@@ -124,7 +124,7 @@ def masked_part(shape: tuple[int, ...], index: Any) -> MaskedPart | None:
       IndexError: if the mask does not have the shape of the dimensions that it indexes.
     """
     parts = index if index.__class__ is tuple else (index,)
-    places = [place for place, part in enumerate(parts) if _is_traced_mask(part)]
+    places = [position for position, part in enumerate(parts) if _is_traced_mask(part)]
     if len(places) != 1:
         return None
     (place,) = places

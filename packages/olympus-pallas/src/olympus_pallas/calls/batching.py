@@ -50,8 +50,8 @@ def _pallas_call(
     aliased = {source + grid_mapping.num_dynamic_grid_bounds for source, _ in input_output_aliases}
     operands = []
     is_batched = []
-    for place, (arg, dim) in enumerate(zip(args, batch_dims, strict=True)):
-        if dim is None and place in aliased:
+    for position, (arg, dim) in enumerate(zip(args, batch_dims, strict=True)):
+        if dim is None and position in aliased:
             # The output of each example aliases the input of the same example.
             operands.append(materialize(arg, axis_size, None, 0))
             is_batched.append(True)

@@ -117,7 +117,7 @@ def _derivative(
     tangent_of = [aval.to_tangent_aval() for aval, flag in zip(avals, moving, strict=True) if flag]
     # The results are the values of the references that the kernel writes, and their tangents.
     changed = set(discharged.written)
-    tangent_places = [place for place, flag in enumerate(moving) if flag]
+    tangent_places = [position for position, flag in enumerate(moving) if flag]
     wanted = [place in changed for place in discharged.refs]
     wanted += [place in changed for place in tangent_places]
     program, used = dce_closed(pushed, wanted)

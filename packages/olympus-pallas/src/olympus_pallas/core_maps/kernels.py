@@ -351,7 +351,7 @@ def _with_arrays(
 ) -> Any:
     """Calls a kernel on arrays; the references that it uses become outputs that alias inputs."""
     programs = (programs,) if isinstance(programs, Olympuspr) else programs
-    places = [place for place, atom in enumerate(equation.invars) if atom.aval.is_ref]
+    places = [position for position, atom in enumerate(equation.invars) if atom.aval.is_ref]
     count, first = len(operands), len(params["out_avals"])
     spaces = [mesh.default_memory_space for mesh in params["meshes"]]
     aliases = {**params.pop("input_output_aliases", {})}

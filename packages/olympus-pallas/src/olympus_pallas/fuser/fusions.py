@@ -408,8 +408,8 @@ def get_stateful_input_fusion_values(
     closed, values, out_tree = _with_values(fusion, args, kwargs)
     discharged = discharge_closed(closed)
     pure, count = discharged.closed.jaxpr, discharged.num_results
-    live = [place < count for place in range(len(pure.outvars))]
-    needed = [place >= len(values) for place in range(len(pure.invars))]
+    live = [position < count for position in range(len(pure.outvars))]
+    needed = [position >= len(values) for position in range(len(pure.invars))]
     reduced, used = dce_closed(discharged.closed, live, needed)
     kept = tuple(value for value, is_used in zip(values, used, strict=False) if is_used)
     return _function_of_values(reduced, out_tree), kept, ()

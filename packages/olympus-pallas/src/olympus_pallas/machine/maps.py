@@ -95,8 +95,8 @@ def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[A
 
         def run(part: Core) -> None:
             scratch = [
-                part.new_buffer(var.aval, ("scratch", id(program), place))
-                for place, var in enumerate(program.invars)
+                part.new_buffer(var.aval, ("scratch", id(program), position))
+                for position, var in enumerate(program.invars)
             ]
             part.evaluate_with(program, scratch, dict(values))
 

@@ -65,10 +65,10 @@ class SelectedRef(RefMethods):
 
 def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
     """Calls a function on references; each choice of a selected reference becomes a branch."""
-    for place, ref in enumerate(refs):
+    for position, ref in enumerate(refs):
         if isinstance(ref, SelectedRef):
             ref._each(
-                lambda chosen, place=place: with_selected(
+                lambda chosen, place=position: with_selected(
                     [*refs[:place], chosen, *refs[place + 1 :]], function
                 )
             )

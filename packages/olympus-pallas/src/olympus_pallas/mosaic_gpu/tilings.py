@@ -131,7 +131,7 @@ class Tiling:
             raise ValueError(
                 f"dimension {dim} is not among the {len(self.tiles[0])} dimensions of the tiles"
             )
-        parts = [place == dim for place in range(len(self.tiles[0]))]
+        parts = [position == dim for position in range(len(self.tiles[0]))]
         for tile in self.tiles:
             own = parts[len(parts) - len(tile) :]
             parts = [*parts[: len(parts) - len(tile)], *own, *own]

@@ -179,7 +179,7 @@ def _broadcast_to(x: Any, *, shape: tuple[int, ...]) -> Any:
 @batching_rules.define(broadcast_to_p)
 def _broadcast_to_batched(axis_size: int, args: Any, batch_dims: Any, *, shape: Any) -> Any:
     (x,), (dim,) = args, batch_dims
-    x = lax.transpose(x, (dim, *(place for place in range(x.ndim) if place != dim)))
+    x = lax.transpose(x, (dim, *(position for position in range(x.ndim) if position != dim)))
     missing = tuple(range(1, len(shape) + 2 - x.ndim))
     return broadcast_to_p.bind(lax.expand_dims(x, missing), shape=(axis_size, *shape)), 0
 

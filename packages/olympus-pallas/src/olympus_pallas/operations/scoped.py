@@ -161,8 +161,8 @@ def _discharge(equation: Any, operands: Sequence[Any]) -> Any:
     # From here on, semaphores are integers.
     program = trace_to_closed(run, avals, jaxpr.debug_info)
     flags = [
-        var.aval.is_ref and (place >= len(operands) or not get_aval(operands[place]).is_ref)
-        for place, var in enumerate(program.jaxpr.invars)
+        var.aval.is_ref and (position >= len(operands) or not get_aval(operands[position]).is_ref)
+        for position, var in enumerate(program.jaxpr.invars)
     ]
     discharged = discharge_closed(program, tuple(flags))
     closed = discharged.closed

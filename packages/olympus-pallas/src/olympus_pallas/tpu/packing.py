@@ -74,11 +74,11 @@ def _pack_type(*xs: ShapedArray, packed_dtype: Any) -> ShapedArray:
 def _pack(*xs: Any, packed_dtype: Any) -> Any:
     width, wide = _bits(packed_dtype), _unsigned(_bits(xs[0].dtype))
     packed = None
-    for place, x in enumerate(xs):
+    for position, x in enumerate(xs):
         if dtypes.issubdtype(x.dtype, np.floating):
             x = lax.bitcast_convert_type(lax.convert_element_type(x, packed_dtype), np.uint16)
         part = lax.bitwise_and(lax.convert_element_type(x, wide), wide.type(2**width - 1))
-        part = lax.shift_left(part, wide.type(place * width))
+        part = lax.shift_left(part, wide.type(position * width))
         packed = part if packed is None else lax.bitwise_or(packed, part)
     return packed
 

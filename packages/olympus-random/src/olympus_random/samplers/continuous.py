@@ -324,7 +324,7 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: Any, mode: str) -> Any:
         u = _uniform(key, tiny, 1.0, shape=shape, dtype=dtype)
         return lax.neg(lax.log(lax.neg(lax.log(u))))
     pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
-    high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
+    high, low = (lax.index_in_dim(pair, position, 0, keepdims=False) for position in range(2))
     # In the upper half, the first sample is as fine as the spacing of floats, and needs no
     # refinement.
     refined = lax.add(lax.add(high, lax.mul(scalar(finfo.eps, dtype), low)), tiny)

@@ -77,7 +77,7 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], mode: str) -> Any:
     if mode == "low":
         return lax.lt(_uniform(key, 0.0, 1.0, shape=shape, dtype=dtype), p)
     pair = _uniform(key, 0.0, 1.0, shape=(2, *shape), dtype=dtype)
-    high, low = (lax.index_in_dim(pair, place, 0, keepdims=False) for place in range(2))
+    high, low = (lax.index_in_dim(pair, position, 0, keepdims=False) for position in range(2))
     low = lax.mul(low, np.asarray(dtypes.finfo(dtype).eps, dtype))
     return lax.lt(low, lax.sub(p, high))
 

@@ -112,8 +112,8 @@ def _derivative(func: Callable[..., Any], args: tuple[Any, ...]) -> Callable[...
 
 def _value_at(polynomial: Any, part: Any) -> Any:
     value = polynomial[0]
-    for place in range(1, 5):
-        value = value * part + polynomial[place]
+    for position in range(1, 5):
+        value = value * part + polynomial[position]
     return value
 
 

@@ -84,7 +84,7 @@ def vector(q: Any) -> Any:
 
 def matrix(q: Any) -> Any:
     """Returns the rotation matrix of a quaternion."""
-    x, y, z, w = (q[..., place] for place in range(4))
+    x, y, z, w = (q[..., position] for position in range(4))
     rows = [
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
         [2 * (x * y + z * w), -x * x + y * y - z * z + w * w, 2 * (y * z - x * w)],
@@ -132,7 +132,7 @@ def euler_angles(q: Any, axes: Sequence[int], extrinsic: bool) -> Any:
     if symmetric:
         k = 3 - i - j
     sign = (i - j) * (j - k) * (k - i) // 2
-    parts = [q[..., place] for place in range(4)]
+    parts = [q[..., position] for position in range(4)]
     if symmetric:
         a, b, c, d = parts[3], parts[i], parts[j], parts[k] * sign
     else:

@@ -106,8 +106,8 @@ class Rotation(NamedTuple):
                 f"Expected angles to have shape (..., {count}) for seq {seq!r}, got {angles.shape}."
             )
         total: Any = None
-        for place, axis in enumerate(axes):
-            turn = quaternions.about_axis(axis, angles[..., place])
+        for position, axis in enumerate(axes):
+            turn = quaternions.about_axis(axis, angles[..., position])
             if total is None:
                 total = turn
             elif extrinsic:

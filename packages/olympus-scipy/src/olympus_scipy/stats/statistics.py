@@ -77,7 +77,7 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
         kept = (1,) * ndim
     else:
         axis = canonical_axis(axis, ndim)
-        kept = tuple(1 if place == axis else size for place, size in enumerate(a.shape))
+        kept = tuple(1 if position == axis else size for position, size in enumerate(a.shape))
     a = onp.moveaxis(a, axis, -1)
     if a.shape[-1] == 0:
         values = onp.full(a.shape[:-1], np.nan, dtypes.to_inexact_dtype(a.dtype))

@@ -153,7 +153,7 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
             self.out_tree = call.out_tree
             return results
 
-    kept = [place for place, fixed in enumerate(static) if not fixed]
+    kept = [position for position, fixed in enumerate(static) if not fixed]
     info = DebugInfo(info.traced_for, info.origin)
     return [leaves[n] for n in kept], [specs[n] for n in kept], WithStatic(), info
 

@@ -67,8 +67,8 @@ def with_copies_of_views(f: Callable[..., Any], args: tuple, in_specs: Any) -> t
     inferred = isinstance(in_specs, Infer)
     specs = leaves if inferred else flat_specs("in", in_specs, args)
     places = [
-        place
-        for place, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
+        position
+        for position, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
         if isinstance(leaf, TransformedRef)
         and (inferred or (spec is not None and mentioned_axes(spec)))
     ]

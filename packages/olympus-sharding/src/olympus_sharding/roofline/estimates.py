@@ -34,16 +34,16 @@ class _Estimate:
     def program(self, olympuspr: Olympuspr) -> RooflineResult:
         """Returns the cost of a program; values occupy memory until their last use."""
         last: dict[Any, int] = {}
-        for place, equation in enumerate(olympuspr.eqns):
-            last.update({atom: place for atom in equation.invars if atom.__class__ is not Literal})
+        for position, equation in enumerate(olympuspr.eqns):
+            last.update({atom: position for atom in equation.invars if atom.__class__ is not Literal})
         end = len(olympuspr.eqns)
         last.update({atom: end for atom in olympuspr.outvars if atom.__class__ is not Literal})
         live = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var in last}
         result = RooflineResult(peak_hbm_bytes=_bytes_of(live))
-        for place, equation in enumerate(olympuspr.eqns):
+        for position, equation in enumerate(olympuspr.eqns):
             result += self.equation(equation)
-            live |= {var for var in equation.outvars if last.get(var, -1) > place}
-            live = {var for var in live if last[var] > place}
+            live |= {var for var in equation.outvars if last.get(var, -1) > position}
+            live = {var for var in live if last[var] > position}
             result += RooflineResult(peak_hbm_bytes=_bytes_of(live))
         return result
 

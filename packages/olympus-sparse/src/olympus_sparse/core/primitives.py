@@ -107,7 +107,7 @@ def transposed_expansion(
 ) -> list[Any]:
     """Returns the cotangents of a primitive's linear operands, from its expansion."""
     expansion = expansion_rules[primitive]
-    linear = [place for place, operand in enumerate(operands) if is_undefined_primal(operand)]
+    linear = [position for position, operand in enumerate(operands) if is_undefined_primal(operand)]
 
     def fun(*values: Any) -> Any:
         full = list(operands)

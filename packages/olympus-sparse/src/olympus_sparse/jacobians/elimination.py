@@ -127,15 +127,15 @@ def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
         for aligned in _aligned(operands):
             columns = np.concatenate([term.columns.ravel() for term in aligned])
             moved = _moved(primitive, aligned, operands, ids, params, fill)
-            for place, coefficient in enumerate(moved):
-                chosen = np.where(ids[place] >= 0, columns[ids[place]], -1)
-                made[place].append(Term(chosen.reshape(results[place].shape), coefficient))
+            for position, coefficient in enumerate(moved):
+                chosen = np.where(ids[position] >= 0, columns[ids[position]], -1)
+                made[position].append(Term(chosen.reshape(results[position].shape), coefficient))
         for operand, start in zip(operands, starts[:-1], strict=True):
             for term in operand.terms if isinstance(operand, Linear) else ():
                 if term.rows is not None:
                     shifted = term._replace(rows=term.rows + start)
-                    for place, each in enumerate(ids):
-                        made[place].append(expanded(shifted, each))
+                    for position, each in enumerate(ids):
+                        made[position].append(expanded(shifted, each))
         return made if primitive.multiple_results else made[0]
 
     return rule
@@ -170,10 +170,10 @@ def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
     ]
     return [
         [
-            terms[place] if place < len(terms) else Term(np.full(shape, -1), np.zeros(()))
+            terms[position] if position < len(terms) else Term(np.full(shape, -1), np.zeros(()))
             for terms, shape in zip(of_each, shapes, strict=True)
         ]
-        for place in range(max(map(len, of_each)))
+        for position in range(max(map(len, of_each)))
     ]
 
 

@@ -96,8 +96,8 @@ class Block:
             *(np.unravel_index(self.columns, self.in_shape) if self.in_shape else ()),
         ]
         indices = np.empty((self.rows.size, len(coordinates)), np.int32)
-        for place, coordinate in enumerate(coordinates):
-            indices[:, place] = coordinate
+        for position, coordinate in enumerate(coordinates):
+            indices[:, position] = coordinate
         return indices
 
     @functools.cached_property

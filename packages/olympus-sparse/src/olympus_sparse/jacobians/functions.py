@@ -36,7 +36,7 @@ class FunctionOfLeaves:
         self.argnum = argnum
         leaves, self.in_tree = pytrees.tree_flatten(args[argnum])
         self.avals = [real_aval(leaf) for leaf in leaves]
-        self.others = [arg for place, arg in enumerate(args) if place != argnum]
+        self.others = [arg for position, arg in enumerate(args) if position != argnum]
         self.out_tree: Any = None
 
     def __call__(self, leaves: Sequence[Any], others: Sequence[Any]) -> list[Any]:
@@ -82,9 +82,9 @@ def _derivative_of(
     closed = make_olympuspr(function)(list(linear), *around)
     width = sum(math.prod(aval.shape) for aval in linear)
     inputs, start = [], 0
-    for place, aval in enumerate(closed.in_avals):
+    for position, aval in enumerate(closed.in_avals):
         flow = Flow(aval)
-        if place < len(linear):
+        if position < len(linear):
             flow = flow._replace(pattern=identity(flow.size, width, start))
             start += flow.size
         inputs.append(flow)

@@ -110,7 +110,7 @@ class Plan:
                 f"the plan was made for an argument with the arrays {expected}, got {given}; make "
                 "another plan for them"
             )
-        others = [arg for place, arg in enumerate(args) if place != self._flat.argnum]
+        others = [arg for position, arg in enumerate(args) if position != self._flat.argnum]
         entries = self._entries(leaves, others)
         made = [
             pytrees.tree_unflatten(

@@ -179,9 +179,9 @@ def added(terms: Sequence[Term]) -> list[Term]:
     """Returns terms with the same sum, where terms with the same columns are one term."""
     found: list[Term] = []
     for term in terms:
-        for place, other in enumerate(found):
+        for position, other in enumerate(found):
             if _are_alike(term, other):
-                found[place] = _sum(other, term)
+                found[position] = _sum(other, term)
                 break
         else:
             found.append(term)

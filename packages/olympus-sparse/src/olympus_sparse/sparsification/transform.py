@@ -58,17 +58,17 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         positional = len(pytrees.tree_leaves(args, is_leaf=is_sparse))
         # Keyword arguments that are not arrays, such as ``axis=0``, are not traced.
         options = [
-            place
-            for place, leaf in enumerate(leaves)
-            if place >= positional and not is_sparse(leaf) and not hasattr(leaf, "dtype")
+            position
+            for position, leaf in enumerate(leaves)
+            if position >= positional and not is_sparse(leaf) and not hasattr(leaf, "dtype")
         ]
-        given = [leaf for place, leaf in enumerate(leaves) if place not in options]
+        given = [leaf for position, leaf in enumerate(leaves) if position not in options]
         out_tree: Any = None
 
         def flat(*values: Any) -> Sequence[Any]:
             nonlocal out_tree
             rest = iter(values)
-            full = [leaf if place in options else next(rest) for place, leaf in enumerate(leaves)]
+            full = [leaf if position in options else next(rest) for position, leaf in enumerate(leaves)]
             full_args, full_kwargs = pytrees.tree_unflatten(in_tree, full)
             out, out_tree = pytrees.tree_flatten(f(*full_args, **full_kwargs))
             return out

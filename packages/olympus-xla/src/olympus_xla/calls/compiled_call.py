@@ -146,7 +146,7 @@ def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:
 def _argument_names(program: TracedProgram, count: int) -> Sequence[str]:
     info = program.closed.jaxpr.debug_info
     names = info.arg_names if info is not None else None
-    return names if names and len(names) == count else [str(place) for place in range(count)]
+    return names if names and len(names) == count else [str(position) for position in range(count)]
 
 
 def _check_shardings(

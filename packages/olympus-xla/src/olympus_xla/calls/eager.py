@@ -170,7 +170,7 @@ def _evaluate_with_refs(
     operands: list[Any] = []
     places: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
-        found = [place for place, each in enumerate(operands) if aval.is_ref and each is arg]
+        found = [position for position, each in enumerate(operands) if aval.is_ref and each is arg]
         places.append(found[0] if found else len(operands))
         if not found:
             operands.append(arg)
@@ -211,7 +211,7 @@ def _program(
     trace = StagingTrace()
     if places is None:
         places = range(len(avals))
-    inputs = [trace.new_input(avals[places.index(place)]) for place in range(len({*places}))]
+    inputs = [trace.new_input(avals[places.index(position)]) for position in range(len({*places}))]
     with set_current_trace(trace):
         results = trace.record(primitive, [inputs[place] for place in places], params)
     outputs = results if primitive.multiple_results else [results]

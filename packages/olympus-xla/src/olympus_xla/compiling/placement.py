@@ -440,14 +440,14 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
 def _check_divisible(
     program: Any, what: str, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> None:
-    for place, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
+    for position, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None and not dtypes.is_extended(getattr(aval, "dtype", None)):
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:
                 is_result = what == "outputs"
                 paths = result_paths(program.out_tree) if is_result else ()
-                name = paths[place] if is_result else name_of_operand(program, place)
+                name = paths[position] if is_result else name_of_operand(program, position)
                 raise ValueError(
                     f"One of pjit {what} with pytree key path {name} is incompatible with its "
                     f"sharding annotation {sharding}: {error}"

@@ -146,7 +146,7 @@ def _is_varying(value: Any) -> bool:
 
 def _operands(leaves: Sequence[Any], scope: SymbolicScope) -> _Operands:
     values, avals, lengths = [], [], {}
-    for place, leaf in enumerate(leaves):
+    for position, leaf in enumerate(leaves):
         if not _is_varying(leaf):
             values.append(leaf)
             avals.append(argument_aval(leaf))
@@ -154,7 +154,7 @@ def _operands(leaves: Sequence[Any], scope: SymbolicScope) -> _Operands:
         aval = argument_aval(leaf.values)
         shape = list(aval.shape)
         for axis, length in leaf.lengths.items():
-            name = f"length{place}_{axis}"
+            name = f"length{position}_{axis}"
             scope.assume(f"{name} <= {shape[axis]}")
             (shape[axis],) = symbolic_shape(name, scope=scope)
             lengths[name] = lax.convert_element_type(length, np.int32)

@@ -345,7 +345,7 @@ def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
         inputs = [var or Var(aval) for var, aval in zip(const_vars, const_avals, strict=True)]
         inputs_of.append([*inputs, *subprogram.operand_vars])
     forwarded = _forwarded_in_all(subprograms, inputs_of)
-    computed = [place for place, operand in enumerate(forwarded) if operand is None]
+    computed = [position for position, operand in enumerate(forwarded) if operand is None]
     branches: list[ClosedOlympuspr | None] = [None] * len(order)
     for place, subprogram, inputs in zip(order, subprograms, inputs_of, strict=True):
         olympuspr = subprogram.closed.jaxpr
@@ -362,7 +362,7 @@ def _forwarded_in_all(
     """Returns for each result the position of the input that every program returns, or None."""
     common: list[int | None] | None = None
     for subprogram, inputs in zip(subprograms, inputs_of, strict=True):
-        positions = {var: place for place, var in enumerate(inputs)}
+        positions = {var: position for position, var in enumerate(inputs)}
         found = [
             positions.get(atom) if isinstance(atom, Var) else None
             for atom in subprogram.closed.jaxpr.outvars

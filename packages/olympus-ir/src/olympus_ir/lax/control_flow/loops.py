@@ -175,7 +175,7 @@ def _while_loop(
     if moved:
         kept = iter(results)
         results = [
-            value if place in loop.moved else next(kept) for place, value in enumerate(carry)
+            value if position in loop.moved else next(kept) for position, value in enumerate(carry)
         ]
     return pytrees.tree_unflatten(tree, results)
 
@@ -365,10 +365,10 @@ def _unchanged(condition: Subprogram, body: Subprogram) -> tuple[list[int], list
     """Returns the carry positions of values that can become constants, and the other positions."""
     used = used_variables(condition.closed.jaxpr)
     moved, kept = [], []
-    for place, (var, atom, cond_var) in enumerate(
+    for position, (var, atom, cond_var) in enumerate(
         zip(body.operand_vars, body.closed.jaxpr.outvars, condition.operand_vars, strict=True)
     ):
-        (moved if atom is var and cond_var not in used else kept).append(place)
+        (moved if atom is var and cond_var not in used else kept).append(position)
     return moved, kept
 
 

@@ -32,9 +32,9 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
     Raises:
       NotImplementedError: if no entry contains the platform.
     """
-    for place, names in enumerate(platforms):
+    for position, names in enumerate(platforms):
         if names is None or platform in names:
-            return place
+            return position
     given = [name for names in platforms if names for name in names]
     raise NotImplementedError(
         f"lax.platform_dependent: translation rule for primitive 'platform_index' not found for "

@@ -284,9 +284,9 @@ class _ScanProgram:
         const_vars, carry_vars, x_vars = layout.operands(olympuspr.invars)
         carry_atoms, y_atoms = layout.results(olympuspr.outvars)
         unchanged = [atom is var for var, atom in zip(carry_vars, carry_atoms, strict=True)]
-        self.moved = [place for place, same in enumerate(unchanged) if same]
-        self.kept = [place for place, same in enumerate(unchanged) if not same]
-        slices = {id(var): place for place, var in enumerate(x_vars)}
+        self.moved = [position for position, same in enumerate(unchanged) if same]
+        self.kept = [position for position, same in enumerate(unchanged) if not same]
+        slices = {id(var): position for position, var in enumerate(x_vars)}
         self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
         self.is_rearranged = bool(self.moved) or any(place is not None for place in self.forwarded)
         inputs = ScanOperands(

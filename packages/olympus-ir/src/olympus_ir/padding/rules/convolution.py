@@ -32,13 +32,13 @@ def _conv_general_dilated(
     lhs = lengths.filled(lhs, lhs_aval, 0)
     rhs = lengths.filled(rhs, rhs_aval, 0)
     pads, dilations = [], []
-    for place, (low, high) in enumerate(padding):
-        axis, kernel_axis, result_axis = (spec[place + 2] for spec in dimension_numbers)
-        dilation, stride = lhs_dilation[place], window_strides[place]
+    for position, (low, high) in enumerate(padding):
+        axis, kernel_axis, result_axis = (spec[position + 2] for spec in dimension_numbers)
+        dilation, stride = lhs_dilation[position], window_strides[position]
         sizes = (lhs_aval.shape[axis], rhs_aval.shape[kernel_axis], low, high)
         if any(isinstance(size, SymbolicDim) for size in sizes):
             size = lengths.capacity(result.shape[result_axis])
-            reach = (size - 1) * stride + rhs_dilation[place] * (rhs.shape[kernel_axis] - 1) + 1
+            reach = (size - 1) * stride + rhs_dilation[position] * (rhs.shape[kernel_axis] - 1) + 1
             if isinstance(low, SymbolicDim):
                 zero = lax.full_like(lhs, 0, shape=())
                 lhs = padded_along(lengths, lhs, axis, low, dilation - 1, reach, zero)

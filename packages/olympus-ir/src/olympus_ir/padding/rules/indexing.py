@@ -117,9 +117,9 @@ def _checked_indices(
         return indices
     indices = lax.convert_element_type(indices, np.int32)
     columns = []
-    for place, axis in enumerate(start_index_map):
-        column = lax.slice_in_dim(indices, place, place + 1, axis=indices.ndim - 1)
-        if moved[place]:
+    for position, axis in enumerate(start_index_map):
+        column = lax.slice_in_dim(indices, position, position + 1, axis=indices.ndim - 1)
+        if moved[position]:
             size = lax.convert_element_type(lengths.value(shape[axis]), np.int32)
             last = lax.sub(size, np.int32(sizes[axis]))
             last = lax.broadcast(lax.max(last, np.int32(-1)), column.shape)

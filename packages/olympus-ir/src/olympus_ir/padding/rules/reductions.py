@@ -70,8 +70,8 @@ _define_cumulative(lax.cumlogsumexp_p, lowest)
 def _reduce(site: Site, *values: Any, dimensions: Sequence[int], **params: Any) -> Any:
     count = len(values) // 2
     filled = [
-        _filled_with(site, place, operand, values[count + place], dimensions)
-        for place, operand in enumerate(values[:count])
+        _filled_with(site, position, operand, values[count + position], dimensions)
+        for position, operand in enumerate(values[:count])
     ]
     return reduce_p.bind(*filled, *values[count:], dimensions=dimensions, **params)
 

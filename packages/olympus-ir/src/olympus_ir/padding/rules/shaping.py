@@ -165,7 +165,7 @@ def _tile(site: Site, operand: Any, *, reps: Sequence[Any]) -> Any:
     lengths, aval, result = site.lengths, site.operands[0], site.results[0]
     for axis, count in enumerate(reps):
         if isinstance(count, int) and not isinstance(aval.shape[axis], SymbolicDim):
-            single = [count if place == axis else 1 for place in range(operand.ndim)]
+            single = [count if position == axis else 1 for position in range(operand.ndim)]
             operand = lax.tile(operand, single) if count != 1 else operand
         elif not (isinstance(count, int) and count == 1):
             size = lengths.capacity(result.shape[axis])

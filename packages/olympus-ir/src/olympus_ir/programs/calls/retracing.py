@@ -127,9 +127,9 @@ def _differences(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]:
         yield from _changed_structure(now, before)
     else:
         names = now.debug_info.arg_names or ()
-        for place, (new, old) in enumerate(zip(now.avals, before.avals, strict=True)):
+        for position, (new, old) in enumerate(zip(now.avals, before.avals, strict=True)):
             if new != old:
-                name = names[place] if place < len(names) else f"argument {place}"
+                name = names[position] if position < len(names) else f"argument {position}"
                 yield from _changed_type(name, new, old)
     if now.options != before.options:
         for name in type(now.options).__slots__:
@@ -230,7 +230,7 @@ def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
     places = (
         range(args.num_nodes)
         if record.num_positional is None
-        else [place for place in range(record.num_positional) if place not in record.statics]
+        else [position for position in range(record.num_positional) if position not in record.statics]
     )
     for place, child in zip(places, args.children(), strict=False):
         name = f"argument {place}" if isinstance(origin, str) else origin.positional_name(place)
@@ -355,10 +355,10 @@ def compilation_causes(record: TraceRecord, compilation: Compilation) -> tuple[C
 def described(records: Sequence[TraceRecord]) -> str:
     """Returns a paragraph for each trace: its line, and its causes or the types of arguments."""
     lines = []
-    for place, record in enumerate(records):
+    for position, record in enumerate(records):
         line = line_of(record)
-        lines.append(f"  trace {place + 1}" + (f", called at {line}" if line else ""))
-        causes = causes_of(record, records[:place])
+        lines.append(f"  trace {position + 1}" + (f", called at {line}" if line else ""))
+        causes = causes_of(record, records[:position])
         lines += [f"    {cause}" for cause in causes] or [f"    {_arguments_text(record)}"]
     return "\n".join(lines)
 

@@ -49,11 +49,11 @@ def _same_refs(equation: Equation, first: int, count: int) -> dict[int, int]:
     """Maps the position of each repeated reference to the position of its first occurrence."""
     seen: dict[Any, int] = {}
     groups: dict[int, int] = {}
-    for place, atom in enumerate(equation.invars[first : first + count]):
+    for position, atom in enumerate(equation.invars[first : first + count]):
         if atom.aval.is_ref:
-            early = seen.setdefault(atom, place)
-            if early != place:
-                groups[place] = early
+            early = seen.setdefault(atom, position)
+            if early != position:
+                groups[position] = early
     return groups
 
 

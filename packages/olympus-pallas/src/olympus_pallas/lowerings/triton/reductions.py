@@ -104,8 +104,8 @@ def _index_reduction(relation: str) -> Callable[..., Any]:
             earlier = compare(inner, "lt", left[1], right[1], INT32)
             take = inner.create("arith.select", better.type, (equal, earlier, better))
             return [
-                inner.create("arith.select", left[place].type, (take, left[place], right[place]))
-                for place in range(2)
+                inner.create("arith.select", left[position].type, (take, left[position], right[position]))
+                for position in range(2)
             ]
 
         _, index = reduce_axis(builder, [x, numbers], axis, combine)

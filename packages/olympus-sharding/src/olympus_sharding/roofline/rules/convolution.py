@@ -34,14 +34,14 @@ def _convolution(
     out_spatial = dimension_numbers.out_spec[2:]
     result = context.avals_out[0].shape
     products = 1
-    for place in range(len(spatial)):
-        size = x.shape[spatial[place]]
-        dilation, low = lhs_dilation[place], padding[place][0]
+    for position in range(len(spatial)):
+        size = x.shape[spatial[position]]
+        dilation, low = lhs_dilation[position], padding[position][0]
         products *= sum(
             0 <= start < (size - 1) * dilation + 1 and start % dilation == 0
-            for output in range(result[out_spatial[place]])
-            for tap in range(kernel.shape[window[place]])
-            for start in [output * window_strides[place] + tap * rhs_dilation[place] - low]
+            for output in range(result[out_spatial[position]])
+            for tap in range(kernel.shape[window[position]])
+            for start in [output * window_strides[position] + tap * rhs_dilation[position] - low]
         )
     batches = x.shape[batch] // batch_group_count
     pairs = batches * kernel.shape[out_channels] * kernel.shape[in_channels]

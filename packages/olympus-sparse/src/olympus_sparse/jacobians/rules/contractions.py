@@ -93,14 +93,14 @@ def _dot_general_terms(
         coefficients = term.coefficient
         if np.ndim(coefficients):
             coefficients = _as_batch_of_matrices(filled(coefficients, x.shape), *own)
-        for place in range(count):
-            factor = factors[:, None, :, place]
-            chosen = np.broadcast_to(columns[:, :, place, None], full)
+        for position in range(count):
+            factor = factors[:, None, :, position]
+            chosen = np.broadcast_to(columns[:, :, position, None], full)
             if is_known(factor):
                 chosen = np.where(factor != 0, chosen, -1)
             coefficient = coefficients
             if np.ndim(coefficient):
-                coefficient = coefficient[:, :, place, None]
+                coefficient = coefficient[:, :, position, None]
             product = filled(times(coefficient, factor), full)
             terms.append(Term(in_result(chosen), in_result(product)))
     return added(terms)

@@ -146,11 +146,11 @@ def _select_n_terms(results: Sequence[Any], which: Any, *cases: Any, **_: Any) -
     """Masks the columns of each case if the choice is known, and else its coefficients."""
     shape = results[0].shape
     terms = []
-    for place, case in enumerate(cases):
+    for position, case in enumerate(cases):
         for term in case.terms if isinstance(case, Linear) else ():
             if term.rows is not None:
                 raise Unsupported("a choice among sums")
-            chosen = which == place if which.dtype != bool else which == bool(place)
+            chosen = which == position if which.dtype != bool else which == bool(position)
             if is_known(which):
                 columns = np.where(chosen, term.columns, -1)
                 terms.append(Term(np.broadcast_to(columns, shape), term.coefficient))

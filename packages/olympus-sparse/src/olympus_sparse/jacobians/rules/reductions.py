@@ -48,11 +48,11 @@ def _sum_terms(results: Sequence[Any], x: Linear, *, axes: Sequence[int], **_: A
             order = (*kept, *axes)
             columns = term.columns.transpose(order).reshape(*shape, count)
             coefficient = term.coefficient
-            for place in range(count):
+            for position in range(count):
                 if np.ndim(term.coefficient):
                     whole = filled(term.coefficient, x.shape).transpose(order)
-                    coefficient = whole.reshape(*shape, count)[..., place]
-                terms.append(Term(columns[..., place], coefficient))
+                    coefficient = whole.reshape(*shape, count)[..., position]
+                terms.append(Term(columns[..., position], coefficient))
     return added(terms)
 
 

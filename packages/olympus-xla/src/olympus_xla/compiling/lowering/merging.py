@@ -41,10 +41,10 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
     if not main:
         raise ValueError("a module to be merged into another one must have a function `main`")
     # Rename in two steps, first to names in neither module, to avoid collisions.
-    for place, (_, old, _) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(old, f".{place}", source.operation)
-    for place, (_, _, new) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(f".{place}", new, source.operation)
+    for position, (_, old, _) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(old, f".{position}", source.operation)
+    for position, (_, _, new) in enumerate(renamed):
+        ir.SymbolTable.replace_all_symbol_uses(f".{position}", new, source.operation)
     for operation, _, new in renamed:
         if operation is not None:
             ir.SymbolTable.set_symbol_name(operation, new)

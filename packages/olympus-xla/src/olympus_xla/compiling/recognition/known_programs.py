@@ -92,7 +92,7 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
     if executables is None or not _is_complete(lowered):
         return
     name = f"jit_{lowered.name}"
-    places = {id(value): place for place, value in enumerate(lowered.closed.consts)}
+    places = {id(value): position for position, value in enumerate(lowered.closed.consts)}
     # Lines of text, because a training step does not load `json` otherwise.
     fields = (
         entry.file,

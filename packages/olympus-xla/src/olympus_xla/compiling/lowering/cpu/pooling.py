@@ -187,7 +187,7 @@ def _summed(windows: _Windows, positions: Any, source: Any, phase: tuple[int, ..
     if dimension == len(windows.sizes):
         return _sum_of_terms(windows, positions, source, phase)
     stride = windows.strides[dimension]
-    parts = [_summed(windows, positions, source, (*phase, place)) for place in range(stride)]
+    parts = [_summed(windows, positions, source, (*phase, position)) for position in range(stride)]
     if stride == 1:
         return parts[0]
     merged = lax.concatenate(

@@ -183,7 +183,7 @@ class _Functions:
         remaining = dict(self._uses)
         total, first_bit = 0, 0
         places: set[int] = set()
-        for place, (equation, size) in enumerate(zip(self._equations, self._sizes, strict=True)):
+        for position, (equation, size) in enumerate(zip(self._equations, self._sizes, strict=True)):
             members = 0
             for atom in set(equation.invars):
                 members |= operations.get(atom, 0)
@@ -192,13 +192,13 @@ class _Functions:
                     operations.pop(atom, None)
             if not size:
                 continue
-            if self._moves[place]:
+            if self._moves[position]:
                 size, members = min(size + members.bit_count(), _MOST_COPIES), 0
             members |= ((1 << size) - 1) << first_bit
             first_bit += size
             count = members.bit_count()
             if self._is_cut(equation, count, limit):
-                places.add(place)
+                places.add(position)
                 total += count
                 continue
             if self._is_kept(equation):
@@ -338,13 +338,13 @@ def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
     """Returns the program with optimization barriers after some of the equations."""
     renamed: dict[Any, Any] = {}
     equations: list[Equation] = []
-    for place, equation in enumerate(olympuspr.eqns):
+    for position, equation in enumerate(olympuspr.eqns):
         if not renamed.keys().isdisjoint(equation.invars):
             equation = equation.replace(
                 invars=[renamed.get(each, each) for each in equation.invars]
             )
         equations.append(equation)
-        if place in places:
+        if position in places:
             cut = list(equation.outvars)
             barred: list[Var] = [Var(var.aval) for var in cut]
             renamed.update(zip(cut, barred, strict=True))

@@ -41,7 +41,7 @@ def cut_from_operands(
     if tuple(platforms) != ("cpu",) or not may_be_cut(olympuspr):
         return olympuspr, None
     equations = olympuspr.eqns
-    definitions = {var: place for place, each in enumerate(equations) for var in each.outvars}
+    definitions = {var: position for position, each in enumerate(equations) for var in each.outvars}
     places: set[int] = set()
     for equation in equations:
         if equation.primitive in UPDATES:
