@@ -133,10 +133,10 @@ def _body(
     The body takes the leaves that all examples share, and the leaves of the examples in the chunk.
     It closes over the leaves in ``fixed``, by position, which are not arrays.
     """
-    places = [position for position in range(len(dims)) if position not in fixed]
+    positions = [position for position in range(len(dims)) if position not in fixed]
 
     def of_leaves(*operands: Any) -> Any:
-        leaves = {**fixed, **dict(zip(places, operands, strict=True))}
+        leaves = {**fixed, **dict(zip(positions, operands, strict=True))}
         leaves = [leaves[position] for position in range(len(dims))]
         args, kwargs = pytrees.tree_unflatten(tree, leaves)
         return fun(*args, **kwargs)
@@ -144,14 +144,14 @@ def _body(
     in_front = pytrees.tree_map(lambda _: 0, options.out_axes)
     of_chunk = vmap(
         of_leaves,
-        in_axes=tuple(None if dims[place] is None else 0 for place in places),
+        in_axes=tuple(None if dims[position] is None else 0 for position in positions),
         out_axes=in_front,
         spmd_axis_name=options.spmd_axis_name,
     )
 
     def body(shared: list[Any], mapped: list[Any]) -> tuple[list[Any], Any]:
         rest, chunk = iter(shared), iter(mapped)
-        return shared, of_chunk(*(next(rest if dims[p] is None else chunk) for p in places))
+        return shared, of_chunk(*(next(rest if dims[p] is None else chunk) for p in positions))
 
     return body
 

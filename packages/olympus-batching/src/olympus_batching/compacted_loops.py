@@ -80,16 +80,16 @@ def run_compacted(
     numbers = np.arange(axis.size, dtype=np.int32)
     # Finished examples fill up the next stage. Their condition is false, so they do not change.
     order = lax.sort([finished, numbers], num_keys=1)[1]
-    places = lax.slice_in_dim(order, 0, goal)
+    positions = lax.slice_in_dim(order, 0, goal)
     gathered = WhileOperands(
         *(
-            [rows(x, places) if each else x for x, each in zip(values, flags, strict=True)]
+            [rows(x, positions) if each else x for x, each in zip(values, flags, strict=True)]
             for values, flags in zip(operands._replace(carry=carry), loop.batched, strict=True)
         )
     )
     part = axis._replace(size=goal, name=None)
     results = run_compacted(loop, part, sizes[1:], gathered)
-    return [with_rows(x, places, result) for x, result in zip(carry, results, strict=True)]
+    return [with_rows(x, positions, result) for x, result in zip(carry, results, strict=True)]
 
 
 def _run_stage(

@@ -67,8 +67,8 @@ class BatchedFunction:
     ) -> list[Any]:
         """Returns values with their batch dimensions at other positions."""
         return [
-            _placed(value, self.trace, dim, place)
-            for value, dim, place in zip(values, dims, wanted, strict=True)
+            _placed(value, self.trace, dim, position)
+            for value, dim, position in zip(values, dims, wanted, strict=True)
         ]
 
 

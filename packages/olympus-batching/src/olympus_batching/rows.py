@@ -12,16 +12,16 @@ from olympus_ir.lax.scattering import ScatterDimensionNumbers
 __all__ = ["rows", "with_rows"]
 
 
-def rows(x: Any, places: Any) -> Any:
-    """Returns the rows of ``x`` at ``places``; places beyond the last row give the last row."""
+def rows(x: Any, positions: Any) -> Any:
+    """Returns the rows of ``x`` at ``positions``; any beyond the last row give the last row."""
     shape = x.shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
-    indices = lax.reshape(places, (*places.shape, 1))
+    indices = lax.reshape(positions, (*positions.shape, 1))
     return lax.gather(x, indices, numbers, (1, *shape[1:]), mode=GatherScatterMode.CLIP)
 
 
-def with_rows(x: Any, places: Any, new: Any) -> Any:
-    """Returns ``x`` with new rows at ``places``; places beyond the last row are dropped."""
+def with_rows(x: Any, positions: Any, new: Any) -> Any:
+    """Returns ``x`` with new rows at ``positions``; any beyond the last row are dropped."""
     numbers = ScatterDimensionNumbers(tuple(range(1, len(x.shape))), (0,), (0,))
-    indices = lax.reshape(places, (*places.shape, 1))
+    indices = lax.reshape(positions, (*positions.shape, 1))
     return lax.scatter(x, indices, new, numbers, mode=GatherScatterMode.FILL_OR_DROP)

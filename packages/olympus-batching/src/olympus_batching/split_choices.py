@@ -83,9 +83,9 @@ def _run_branch(
         start, results = carry
         lane = lax.add(lax.broadcast(start, (lanes,)), np.arange(lanes, dtype=_INT))
         is_real = lax.lt(lane, lax.broadcast(count, (lanes,)))
-        places = lax.dynamic_slice_in_dim(order, start, lanes)
-        sources = lax.select(is_real, places, lax.broadcast(first, (lanes,)))
-        targets = lax.select(is_real, places, np.full(lanes, size, _INT))
+        positions = lax.dynamic_slice_in_dim(order, start, lanes)
+        sources = lax.select(is_real, positions, lax.broadcast(first, (lanes,)))
+        targets = lax.select(is_real, positions, np.full(lanes, size, _INT))
         given = [rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)]
         outs, out_dims = call_batched(branch, parts, given, dims)
         outs = [materialize(out, lanes, dim) for out, dim in zip(outs, out_dims, strict=True)]

@@ -214,7 +214,7 @@ def _check_result(
     operands: Sequence[Any],
     result: Any,
     aval: ShapedArray,
-    place: int,
+    position: int,
 ) -> Error:
     floats = [
         x
@@ -252,7 +252,7 @@ def _check_result(
     failed = any_of(lax.bitwise_not(_is_finite(result)))
     failed, *payload = lax.cond(failed, details, nothing, result, *floats, *shown)
     site = Site(NonFiniteError, (equation.primitive.name, aval.shape, shows), equation.source_info)
-    return found(error, equation, site, failed, payload, ordinal=place)
+    return found(error, equation, site, failed, payload, ordinal=position)
 
 
 _FLOAT = np.dtype(np.float32)

@@ -115,8 +115,8 @@ class NonFiniteError(CheckError):
         result, *operands = (np.asarray(value) for value in values)
         text = f"`{name}` gave {result}"
         if shape:
-            place = tuple(int(each) for each in np.unravel_index(int(index), shape))
-            text += f" at element {place} of its result of shape {shape}"
+            position = tuple(int(each) for each in np.unravel_index(int(index), shape))
+            text += f" at element {position} of its result of shape {shape}"
         if shown:
             text += f"; its operands there are {', '.join(map(str, operands))}"
         return text
@@ -256,8 +256,8 @@ class Error:
         exception = self.reduced().get_exception()
         if exception is not None:
             message = str(exception).rstrip()
-            place = place_of(exception.site.source)
-            raise OlympusRuntimeError(f"{message}\nat {place}" if place else message)
+            location = place_of(exception.site.source)
+            raise OlympusRuntimeError(f"{message}\nat {location}" if location else message)
 
     def _exception_at(self, index: tuple[int, ...]) -> CheckError | None:
         first: tuple[int, ErrorEffect] | None = None
@@ -279,8 +279,8 @@ class Error:
         for index in np.ndindex(*shape):
             exception = self._exception_at(index)
             if exception is not None:
-                place = ", ".join(map(str, index))
-                lines.append(f"at mapped index {place}: {exception}")
+                position = ", ".join(map(str, index))
+                lines.append(f"at mapped index {position}: {exception}")
         return "\n".join(lines) or None
 
     # ---- traced values ----

@@ -143,8 +143,8 @@ def with_errors(
     """
 
     def make() -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
-        places = init_error.with_effects(effects)
-        count = len(places.leaves(effects))
+        slots = init_error.with_effects(effects)
+        count = len(slots.leaves(effects))
         metadata: Mapping[int, Site] = {}
 
         def traced(*args: Any) -> Sequence[Any]:
@@ -156,7 +156,7 @@ def with_errors(
             metadata = error._metadata
             return [*error.leaves(effects), *results]
 
-        avals = [_strong_aval(value) for value in places.leaves(effects)]
+        avals = [_strong_aval(value) for value in slots.leaves(effects)]
         return trace_to_closed(traced, [*avals, *closed.in_avals]), metadata
 
     return _memoized(closed, ("with errors", enabled, tuple(effects), reduced), make)

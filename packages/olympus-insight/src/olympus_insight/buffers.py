@@ -67,8 +67,8 @@ def read_allocations(data: bytes) -> list[Allocation]:
     message = Message(data)
     defined: dict[int, tuple[int, Index]] = {}
     for each in message.messages(1):
-        place = each.message(3)
-        defined[each.integer(1)] = place.integer(4), tuple(place.integers(3))
+        location = each.message(3)
+        defined[each.integer(1)] = location.integer(4), tuple(location.integers(3))
     allocations = []
     for each in message.messages(3):
         if each.integer(3):
@@ -134,24 +134,24 @@ class _Walk:
                 passed = self._passed(instruction)
             contents = _joined(passed, self.own.get(instruction.id, {}))
             self.contents[instruction.id] = contents
-            place = len(self.order)
+            position = len(self.order)
             self.order.append(instruction)
             if instruction.opcode not in ("tuple", "get-tuple-element", "bitcast", "parameter"):
-                self._note_reads(instruction, place)
+                self._note_reads(instruction, position)
             for buffers in self.own.get(instruction.id, {}).values():
                 for buffer in buffers:
-                    self.defined.setdefault(buffer, place)
+                    self.defined.setdefault(buffer, position)
         self._note_reads_of(self.contents[found.root], len(self.order) - 1)
         return self.contents[found.root]
 
-    def _note_reads(self, instruction: Instruction, place: int) -> None:
+    def _note_reads(self, instruction: Instruction, position: int) -> None:
         for operand in instruction.operands:
-            self._note_reads_of(self.contents.get(operand, {}), place)
+            self._note_reads_of(self.contents.get(operand, {}), position)
 
-    def _note_reads_of(self, contents: Contents, place: int) -> None:
+    def _note_reads_of(self, contents: Contents, position: int) -> None:
         for buffers in contents.values():
             for buffer in buffers:
-                self.readers[buffer].append(place)
+                self.readers[buffer].append(position)
 
     def _passed(self, instruction: Instruction) -> Contents:
         """Returns the buffers of operands that an instruction passes on to its result."""

@@ -159,7 +159,7 @@ def read_module(data: bytes) -> Module:
         number = each.integer(5)
         order = orders.get(number, list(found))
         computations[number] = Computation(
-            each.text(1), [found[place] for place in order], each.integer(6)
+            each.text(1), [found[position] for position in order], each.integer(6)
         )
         instructions.update(found)
     return Module(module.text(1), computations, module.integer(6), instructions)
@@ -202,7 +202,7 @@ def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
     def name(names: list[str], number: int) -> str:
         return names[number - 1] if 0 < number <= len(names) else ""
 
-    places = [
+    locations = [
         Line(name(files, each.integer(1)), each.integer(3), name(functions, each.integer(2)))
         for each in index.messages(3)
     ]
@@ -211,9 +211,9 @@ def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
     def stack(number: int) -> tuple[Line, ...]:
         lines = []
         while 0 < number <= len(frames) and len(lines) < _MOST_FRAMES:
-            place, number = frames[number - 1]
-            if place:
-                lines.append(places[place - 1])
+            location, number = frames[number - 1]
+            if location:
+                lines.append(locations[location - 1])
         return tuple(lines)
 
     return [stack(number) for number in range(len(frames) + 1)]

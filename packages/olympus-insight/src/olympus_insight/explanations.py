@@ -265,8 +265,8 @@ def _times(count: int) -> str:
 def _text_of_function(function: str, traces: Sequence[Trace]) -> str:
     lines = [f"{_summary(function, traces)}."]
     for trace in traces:
-        place = f", called at {trace.line}" if trace.line else ""
-        lines.append(f"  trace {trace.number}{place} ({trace.seconds * 1000:.1f} ms)")
+        location = f", called at {trace.line}" if trace.line else ""
+        lines.append(f"  trace {trace.number}{location} ({trace.seconds * 1000:.1f} ms)")
         if trace.causes:
             lines += [f"    {cause}" for cause in trace.causes]
         else:
@@ -293,8 +293,8 @@ def _html_of_function(function: str, traces: Sequence[Trace]) -> str:
         causes += [
             f"compiled again: {cause}" for each in trace.recompilations for cause in each.causes
         ]
-        place = trace.line or ""
-        rows.append((trace.number, place, f"{trace.seconds * 1000:.1f} ms", "; ".join(causes)))
+        location = trace.line or ""
+        rows.append((trace.number, location, f"{trace.seconds * 1000:.1f} ms", "; ".join(causes)))
     notes = "".join(f'<p class="note">{pages.escaped(each)}</p>' for each in _stale_texts(traces))
     return (
         f"<h3>{pages.escaped(_summary(function, traces))}</h3>"

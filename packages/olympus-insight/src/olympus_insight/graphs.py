@@ -81,8 +81,8 @@ def drawing(nodes: Sequence[Node], edges: Sequence[Edge]) -> str:
     height = len(layers) * _ROW + 10
     _, below = _neighbors(short)
     # If several arrows leave a node, their texts stand near the targets, otherwise near the source.
-    places = [0.75 if len(below[id(edge.source)]) > 1 else 0.35 for edge in short]
-    body = "".join([*map(_edge_svg, short, places), *map(_node_svg, all_nodes)])
+    offsets = [0.75 if len(below[id(edge.source)]) > 1 else 0.35 for edge in short]
+    body = "".join([*map(_edge_svg, short, offsets), *map(_node_svg, all_nodes)])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" width="{right - left:.0f}" '
         f'height="{height}" viewBox="{left:.0f} 0 {right - left:.0f} {height}">{_ARROW}{body}</svg>'

@@ -46,13 +46,15 @@ def timeline(totals: Sequence[dict[str, int]], order: Sequence[Instruction], pea
     parts = [_axis(highest)]
     below = [0.0] * len(columns)
     for kind, (color, _) in _KINDS.items():
-        above = [base + totals[place][kind] for base, place in zip(below, columns, strict=True)]
+        above = [
+            base + totals[position][kind] for base, position in zip(below, columns, strict=True)
+        ]
         if above != below:
             parts.append(_area(below, above, highest, width, color, kind))
         below = above
     parts += [
-        _column(place, number, width, totals[place], order[place])
-        for number, place in enumerate(columns)
+        _column(position, number, width, totals[position], order[position])
+        for number, position in enumerate(columns)
     ]
     parts.append(_peak(peak // step, width, highest))
     parts.append(_legend(totals))
@@ -90,11 +92,13 @@ def _area(
 
 
 def _column(
-    place: int, number: int, width: float, sizes: dict[str, int], instruction: Instruction
+    position: int, number: int, width: float, sizes: dict[str, int], instruction: Instruction
 ) -> str:
     """Returns an invisible column, whose text appears under the pointer."""
     shown = ", ".join(f"{kind} {format_bytes(size)}" for kind, size in sizes.items() if size)
-    text = f"{place}: {instruction.origin or instruction.opcode} {instruction.line or ''}\n{shown}"
+    text = (
+        f"{position}: {instruction.origin or instruction.opcode} {instruction.line or ''}\n{shown}"
+    )
     return (
         f'<rect x="{_LEFT + number * width:.1f}" y="{_TOP}" width="{width:.2f}" '
         f'height="{_HEIGHT}" fill="transparent"><title>{pages.escaped(text)}</title></rect>'

@@ -84,11 +84,11 @@ class MemoryReport:
         self.at_peak = at_peak
         self.peak = max((sum(each.values()) for each in timeline), default=self.allocated)
         self._order = order
-        place = self.peak_place
-        self.peak_line = order[place].line if order else None
+        peak = self.peak_position
+        self.peak_line = order[peak].line if order else None
 
     @property
-    def peak_place(self) -> int:
+    def peak_position(self) -> int:
         """The position of the peak in the timeline."""
         totals = [sum(each.values()) for each in self.timeline]
         return totals.index(max(totals)) if totals else 0
@@ -116,9 +116,9 @@ class MemoryReport:
             lines.append("  the largest buffers at the peak:")
         for each in self.top:
             verb = "first read" if each.kind == "argument" else "made"
-            place = f", {verb} at {each.line}" if each.line else ""
+            location = f", {verb} at {each.line}" if each.line else ""
             lines.append(
-                f"  {format_bytes(each.bytes):>10}  {_type_text(each)}  {each.why}{place}"
+                f"  {format_bytes(each.bytes):>10}  {_type_text(each)}  {each.why}{location}"
                 + _saving_text(each)
             )
         others = self.at_peak[_MOST_BUFFERS:]
@@ -131,7 +131,7 @@ class MemoryReport:
 
     def svg(self) -> str:
         """Returns a picture of the bytes in use at each instruction of the program."""
-        return memory_pictures.timeline(self.timeline, self._order, self.peak_place)
+        return memory_pictures.timeline(self.timeline, self._order, self.peak_position)
 
     def _repr_html_(self) -> str:
         headings = ("bytes", "type", "why it is alive", "line", "checkpoint saves")
@@ -203,7 +203,9 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     donated = set(compiled.donate_argnums)
     kept = [position for position, keep in enumerate(compiled._compiled.lowered.kept) if keep]
     constants = len(compiled._compiled.constants)
-    positions = {constants + position for position, argument in enumerate(kept) if argument in donated}
+    positions = {
+        constants + position for position, argument in enumerate(kept) if argument in donated
+    }
     code = getattr(compiled._program.closed.jaxpr.debug_info.origin, "code", None)
     defined = Line(code.co_filename, code.co_firstlineno, code.co_qualname) if code else None
     return report_of_executable(compiled.runtime_executable(), names, positions, defined)
@@ -295,10 +297,10 @@ class _Analysis:
         if "jvp(" not in order[start].origin or order[start].is_backward:
             return None
         readers = self.lifetimes.readers[buffer.id]
-        backward = [place for place in readers if order[place].is_backward]
+        backward = [position for position in readers if order[position].is_backward]
         if not backward:
             return None
-        forward = [place for place in readers if place < min(backward)]
+        forward = [position for position in readers if position < min(backward)]
         return max(forward, default=start), min(backward)
 
     # ---- bytes over the order of the program ----
@@ -354,7 +356,7 @@ class _Analysis:
             found.append((first, last, buffer))
         return found
 
-    def _alive(self, place: int) -> list[tuple[Allocation, Buffer]]:
+    def _alive(self, position: int) -> list[tuple[Allocation, Buffer]]:
         alive = []
         for allocation in self.allocations:
             if allocation.is_fixed:
@@ -363,7 +365,7 @@ class _Analysis:
                 alive += [
                     (allocation, buffer)
                     for first, last, buffer in self._slices(allocation)
-                    if first <= place <= last
+                    if first <= position <= last
                 ]
         return alive
 
@@ -385,7 +387,7 @@ class _Analysis:
         shape = instruction.shape.part(buffer.part)
         kind = self.kinds[buffer.id]
         line, operation = instruction.line, instruction.origin
-        readers = [self.lifetimes.order[place] for place in self.lifetimes.readers[buffer.id]]
+        readers = [self.lifetimes.order[position] for position in self.lifetimes.readers[buffer.id]]
         saved = 0
         match kind:
             case "argument":

@@ -151,8 +151,8 @@ class Profile:
             rows.append((seconds, "", "", "", f"{len(others)} other operations", ""))
         lines = self._summary()
         for seconds, share, flops, moved, name, line in rows:
-            place = f" at {line}" if line else ""
-            lines.append(f"  {seconds:>9} {share:>6} {flops:>11} {moved:>10}  {name}{place}")
+            location = f" at {line}" if line else ""
+            lines.append(f"  {seconds:>9} {share:>6} {flops:>11} {moved:>10}  {name}{location}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -219,10 +219,10 @@ class _ProgramPage:
         programs = list(olympusprs_in_params(equation.params))
         key, details = self._details(name, programs, line, cost) if programs else ("", "")
         share = cost.flops / self.total
-        place = f"\n{line}: {line.text}" if line else ""
+        location = f"\n{line}: {line.text}" if line else ""
         types = ", ".join(map(_type_of, equation.outvars[:3]))
         more = ", ..." if len(equation.outvars) > 3 else ""
-        tooltip = f"{name} -> {types}{more}\n{_cost_text(cost)}, {share:.1%}{place}"
+        tooltip = f"{name} -> {types}{more}\n{_cost_text(cost)}, {share:.1%}{location}"
         return self._node((name, types + more), _heat(share), tooltip, key), details
 
     def _details(

@@ -37,9 +37,9 @@ def integers(data: bytes) -> list[int]:
       >>> integers(bytes([1, 0xAC, 0x02]))
       [1, 300]
     """
-    found, place = [], 0
-    while place < len(data):
-        value, place = varint(data, place)
+    found, position = [], 0
+    while position < len(data):
+        value, position = varint(data, position)
         found.append(value)
     return found
 
@@ -57,22 +57,22 @@ class Message:
 
     def __init__(self, data: bytes) -> None:
         fields: dict[int, list[int | bytes]] = {}
-        place = 0
-        while place < len(data):
-            key, place = varint(data, place)
+        position = 0
+        while position < len(data):
+            key, position = varint(data, position)
             kind = key & 7
             value: int | bytes
             if kind == 0:
-                value, place = varint(data, place)
+                value, position = varint(data, position)
             else:
                 if kind == 2:
-                    length, place = varint(data, place)
+                    length, position = varint(data, position)
                 elif kind in (1, 5):
                     length = 8 if kind == 1 else 4
                 else:
                     raise ValueError(f"the message has a field of the unknown wire type {kind}")
-                value = data[place : place + length]
-                place += length
+                value = data[position : position + length]
+                position += length
             fields.setdefault(key >> 3, []).append(value)
         self._fields = fields
 

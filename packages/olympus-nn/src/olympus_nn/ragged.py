@@ -130,9 +130,9 @@ class Ragged:
         """
         values = onp.asarray(self.values)
         size = operator.index(size)
-        places = self.starts[:, None] + onp.arange(size)
+        positions = self.starts[:, None] + onp.arange(size)
         inside = onp.arange(size) < onp.asarray(self.lengths)[:, None]
-        rows = values.at[places].get(mode="clip")
+        rows = values.at[positions].get(mode="clip")
         return onp.where(inside.reshape(inside.shape + (1,) * (values.ndim - 1)), rows, fill_value)
 
     def rows(self) -> list[np.ndarray]:

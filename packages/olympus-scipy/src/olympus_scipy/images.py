@@ -152,9 +152,9 @@ def _weights(
     return _within(places, old, weights)
 
 
-def _within(places: Any, old: int, weights: Any) -> Array:
+def _within(positions: Any, old: int, weights: Any) -> Array:
     """Returns weights, set to zero for new samples outside of the old image."""
-    return onp.where((places >= -0.5) & (places <= old - 0.5), weights, 0)
+    return onp.where((positions >= -0.5) & (positions <= old - 0.5), weights, 0)
 
 
 def _clamped_cubic_weights(places: Any, positions: Any) -> Any:
@@ -354,11 +354,11 @@ def _nearest(image: Any, shape: tuple[int, ...], dimensions: tuple[int, ...]) ->
     for dimension in dimensions:
         old, new = image.shape[dimension], shape[dimension]
         if is_constant_dim(old) and is_constant_dim(new):
-            places = np.floor((np.arange(new) + 0.5) * np.float32(old / new)).astype(np.int32)
-            places = np.minimum(places, old - 1)
+            indices = np.floor((np.arange(new) + 0.5) * np.float32(old / new)).astype(np.int32)
+            indices = np.minimum(indices, old - 1)
         else:
             ratio = lax.size_array(old, np.float32) / lax.size_array(new, np.float32)
-            places = onp.floor((onp.arange(new, dtype=np.float32) + 0.5) * ratio)
-            places = onp.minimum(places.astype(np.int32), old - 1)
-        image = onp.take(image, places, axis=dimension)
+            indices = onp.floor((onp.arange(new, dtype=np.float32) + 0.5) * ratio)
+            indices = onp.minimum(indices.astype(np.int32), old - 1)
+        image = onp.take(image, indices, axis=dimension)
     return image

@@ -70,18 +70,18 @@ class RegularGridInterpolator:
         if fill_value is not None:
             check_arraylike("RegularGridInterpolator", fill_value)
             fill_value = onp.asarray(fill_value)
-        for axis, places in enumerate(points):
-            if onp.ndim(places) != 1:
+        for axis, coordinates in enumerate(points):
+            if onp.ndim(coordinates) != 1:
                 raise ValueError(f"the points in dimension {axis} must be 1-dimensional")
-            if values.shape[axis] != onp.shape(places)[0]:
+            if values.shape[axis] != onp.shape(coordinates)[0]:
                 raise ValueError(
-                    f"there are {onp.shape(places)[0]} points and {values.shape[axis]} values in "
-                    f"dimension {axis}"
+                    f"there are {onp.shape(coordinates)[0]} points and {values.shape[axis]} values "
+                    f"in dimension {axis}"
                 )
         self.method = method
         self.bounds_error = bounds_error
         self.fill_value = fill_value
-        self.grid = tuple(onp.asarray(places) for places in points)
+        self.grid = tuple(onp.asarray(coordinates) for coordinates in points)
         self.values = values.astype(dtypes.to_inexact_dtype(values.dtype))
 
     @staticmethod
@@ -114,8 +114,8 @@ class RegularGridInterpolator:
                 f"RegularGridInterpolator has dimension {dimension}"
             )
         flat = onp.reshape(points, (-1, dimension))
-        places = [_place(flat[:, axis], grid) for axis, grid in enumerate(self.grid)]
-        result = (self._linear if method == "linear" else self._nearest)(places)
+        positions = [_place(flat[:, axis], grid) for axis, grid in enumerate(self.grid)]
+        result = (self._linear if method == "linear" else self._nearest)(positions)
         if self.fill_value is not None:
             outside = onp.zeros(flat.shape[0], bool)
             for axis, grid in enumerate(self.grid):
@@ -135,20 +135,22 @@ class RegularGridInterpolator:
                 points = onp.reshape(points, (-1, 1))
         return points.astype(dtypes.to_inexact_dtype(points.dtype))
 
-    def _linear(self, places: list[tuple[Any, Any]]) -> Any:
+    def _linear(self, positions: list[tuple[Any, Any]]) -> Any:
         total: Any = 0
         extra = (1,) * (self.values.ndim - len(self.grid))
-        for corner in itertools.product((0, 1), repeat=len(places)):
+        for corner in itertools.product((0, 1), repeat=len(positions)):
             weight: Any = 1
-            for side, (_, fraction) in zip(corner, places, strict=True):
+            for side, (_, fraction) in zip(corner, positions, strict=True):
                 weight = weight * (fraction if side else 1 - fraction)
-            indices = tuple(lower + side for side, (lower, _) in zip(corner, places, strict=True))
+            indices = tuple(
+                lower + side for side, (lower, _) in zip(corner, positions, strict=True)
+            )
             total = total + self.values[indices] * onp.reshape(weight, (-1, *extra))
         return total
 
-    def _nearest(self, places: list[tuple[Any, Any]]) -> Any:
+    def _nearest(self, positions: list[tuple[Any, Any]]) -> Any:
         return self.values[
-            tuple(onp.where(fraction <= 0.5, lower, lower + 1) for lower, fraction in places)
+            tuple(onp.where(fraction <= 0.5, lower, lower + 1) for lower, fraction in positions)
         ]
 
 

@@ -99,8 +99,8 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
     input = onp.asarray(input)
     cval = onp.asarray(0.0 if cval is None else cval, input.dtype)
     choices = [
-        _neighbors(onp.asarray(place), size, order, mode)
-        for place, size in zip(coordinates, input.shape, strict=True)
+        _neighbors(onp.asarray(position), size, order, mode)
+        for position, size in zip(coordinates, input.shape, strict=True)
     ]
     total: Any = None
     for neighbors in itertools.product(*choices):
@@ -121,22 +121,22 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
     return total.astype(input.dtype)
 
 
-def _neighbors(place: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
+def _neighbors(position: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:
     """Returns the neighboring indices along one dimension, their validity and their weights."""
     if order == 0:
-        if dtypes.issubdtype(place.dtype, np.inexact):
-            place = lax.round(place, lax.RoundingMethod.AWAY_FROM_ZERO)
-        return [_neighbor(place, 1, size, mode)]
-    lower = onp.floor(place)
-    upper_weight = place - lower
+        if dtypes.issubdtype(position.dtype, np.inexact):
+            position = lax.round(position, lax.RoundingMethod.AWAY_FROM_ZERO)
+        return [_neighbor(position, 1, size, mode)]
+    lower = onp.floor(position)
+    upper_weight = position - lower
     return [
         _neighbor(lower, 1 - upper_weight, size, mode),
         _neighbor(lower + 1, upper_weight, size, mode),
     ]
 
 
-def _neighbor(place: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
-    index = place.astype(np.int32)
+def _neighbor(position: Any, weight: Any, size: int, mode: str) -> tuple[Any, Any, Any]:
+    index = position.astype(np.int32)
     inside = (index >= 0) & (index < size)
     # Indices outside of the array, possible in the mode "constant", are clamped. The values at
     # these indices are not used.

@@ -122,8 +122,8 @@ class COO(OLYMPUSSparse):
     def _eye(cls, N: int, M: int, k: int, *, dtype: Any = None, index_dtype: Any = "int32") -> COO:
         """Returns a matrix with ones on a diagonal."""
         count, row, col = diagonal(N, M, k)
-        places = (np.arange(row, row + count), np.arange(col, col + count))
-        rows, cols = (jnp.asarray(each, np.dtype(index_dtype)) for each in places)
+        positions = (np.arange(row, row + count), np.arange(col, col + count))
+        rows, cols = (jnp.asarray(each, np.dtype(index_dtype)) for each in positions)
         return cls(
             (jnp.ones(count, dtype), rows, cols),
             shape=(N, M),
@@ -262,11 +262,11 @@ def coo_todense(mat: COO) -> Any:
 
 @sparse_primitive("coo_fromdense", multiple_results=True)
 def coo_fromdense_p(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
-    row, col = (each.astype(index_dtype) for each in nonzero_places(mat, nse))
+    row, col = (each.astype(index_dtype) for each in nonzero_positions(mat, nse))
     return [look_up(mat, places(row, col)), row, col]
 
 
-def nonzero_places(mat: Any, nse: int) -> tuple[Any, Any]:
+def nonzero_positions(mat: Any, nse: int) -> tuple[Any, Any]:
     """Returns the rows and columns of nonzero elements, padded out of bounds."""
     row, col = jnp.nonzero(mat, size=nse, fill_value=mat.shape)
     return row, col

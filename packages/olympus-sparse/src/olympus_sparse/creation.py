@@ -230,14 +230,14 @@ def _eye_bcoo(
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > 2:
         raise ValueError(f"Invalid inputs: {n_batch=} and {n_dense=} for a matrix")
     count, row, col = diagonal(N, M, k)
-    places = np.arange(count)[:, None] + np.array([row, col])
+    positions = np.arange(count)[:, None] + np.array([row, col])
     info = SparseInfo((N, M), True, True)
     if (n_batch, n_dense) == (0, 0):
-        buffers = jnp.ones(count, dtype), jnp.asarray(places.astype(index_dtype))
+        buffers = jnp.ones(count, dtype), jnp.asarray(positions.astype(index_dtype))
         return make(buffers, info)
     # With batch or dense dimensions, entries are stored for each batch, and most are zero.
     dense = np.zeros((N, M), bool)
-    dense[tuple(places.T)] = True
+    dense[tuple(positions.T)] = True
     one = jnp.ones((), dtype)
     stored = np.any(dense, axis=1)
     if n_dense == 0 and n_batch == 1:

@@ -13,7 +13,14 @@ from olympus_autodiff import Zero, jvp_rules
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
 
-from .coo import diagonal, known_count, matrix_product, nonzero_places, places, product_of_entries
+from .coo import (
+    diagonal,
+    known_count,
+    matrix_product,
+    nonzero_positions,
+    places,
+    product_of_entries,
+)
 from .core.base import OLYMPUSSparse, buffers_of
 from .core.entries import add_up, look_up
 from .core.primitives import (
@@ -254,7 +261,7 @@ def csr_todense(mat: CSR) -> Any:
 
 @sparse_primitive("csr_fromdense", multiple_results=True)
 def csr_fromdense_p(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
-    row, col = (each.astype(index_dtype) for each in nonzero_places(mat, nse))
+    row, col = (each.astype(index_dtype) for each in nonzero_positions(mat, nse))
     return [look_up(mat, places(row, col)), col, compressed(row, mat.shape[0], index_dtype)]
 
 

@@ -48,10 +48,10 @@ def _replaced(array: Any, data: Any) -> Any:
 
 def _selected(argnums: int | Sequence[int], args: Sequence[Any]) -> tuple[tuple[int, ...], bool]:
     single = isinstance(argnums, int)
-    places = (argnums,) if single else tuple(argnums)
-    if any(not -len(args) <= place < len(args) for place in places):
+    positions = (argnums,) if single else tuple(argnums)
+    if any(not -len(args) <= position < len(args) for position in positions):
         raise ValueError(f"argnums {argnums} is out of range for {len(args)} positional arguments")
-    return tuple(place % len(args) for place in places), single
+    return tuple(position % len(args) for position in positions), single
 
 
 def _of_values(
@@ -77,21 +77,21 @@ def _of_values(
     @api_boundary
     @functools.wraps(fun)
     def derivative(*args: Any, **kwargs: Any) -> Any:
-        places, single = _selected(argnums, args)
+        positions, single = _selected(argnums, args)
 
         def of_values(*values: Any) -> Any:
             full = list(args)
-            for place, value in zip(places, values, strict=True):
-                full[place] = _with_values(args[place], value)
+            for position, value in zip(positions, values, strict=True):
+                full[position] = _with_values(args[position], value)
             return fun(*full, **kwargs)
 
         transformed = transformation(
             of_values,
-            argnums=0 if single else tuple(range(len(places))),
+            argnums=0 if single else tuple(range(len(positions))),
             has_aux=has_aux,
             **options,
         )
-        differentiated = [args[place] for place in places]
+        differentiated = [args[position] for position in positions]
         out = transformed(*map(_values, differentiated))
         return finish(out, differentiated, single)
 
@@ -230,10 +230,10 @@ def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> A
             f"Jacobians with respect to {type(argument).__name__} are not supported, because it "
             "has no batch dimensions; use BCOO or BCSR"
         )
-    _, *places = argument._bufs
-    places = [jnp.broadcast_to(each, (*out_shape, *each.shape)) for each in places]
+    _, *positions = argument._bufs
+    positions = [jnp.broadcast_to(each, (*out_shape, *each.shape)) for each in positions]
     maker = make if isinstance(argument, BCOO) else make_rows
-    return maker((values, *places), argument._info._replace(shape=shape))  # type: ignore[arg-type]
+    return maker((values, *positions), argument._info._replace(shape=shape))  # type: ignore[arg-type]
 
 
 _jacfwd = _jacobian(autodiff.jacfwd)

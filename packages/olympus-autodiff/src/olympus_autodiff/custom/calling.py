@@ -185,8 +185,8 @@ def call_unlifted(function: CustomRuleFunction, args: tuple[Any, ...], kwargs: A
 def _typed_arguments(args: tuple[Any, ...], fixed: Sequence[int]) -> tuple[Any, ...]:
     """Converts Python numbers to typed scalars, except in the arguments at positions ``fixed``."""
     count = len(args)
-    places = {number % count for number in fixed if -count <= number < count}
-    return tuple([x if i in places else _typed_leaves(x) for i, x in enumerate(args)])
+    positions = {number % count for number in fixed if -count <= number < count}
+    return tuple([x if i in positions else _typed_leaves(x) for i, x in enumerate(args)])
 
 
 def _typed_leaves(value: Any) -> Any:

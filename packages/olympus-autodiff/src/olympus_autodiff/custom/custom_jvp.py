@@ -139,9 +139,9 @@ def split_arguments(
     if not nondiff_argnums:
         return [], tuple(args)
     count = len(args)
-    places = {number % count for number in nondiff_argnums if -count <= number < count}
-    fixed = [(place, args[place]) for place in sorted(places)]
-    return fixed, tuple(arg for position, arg in enumerate(args) if position not in places)
+    positions = {number % count for number in nondiff_argnums if -count <= number < count}
+    fixed = [(position, args[position]) for position in sorted(positions)]
+    return fixed, tuple(arg for position, arg in enumerate(args) if position not in positions)
 
 
 class FlatCall:
@@ -180,8 +180,8 @@ class FlatCall:
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """Returns all arguments of the function, including the non-differentiated arguments."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))
-        for place, value in self._fixed:
-            args.insert(place, value)
+        for position, value in self._fixed:
+            args.insert(position, value)
         return args
 
 

@@ -174,8 +174,8 @@ class custom_vjp(CustomRuleFunction[P, R]):
             return result
         positional = self.positional(args, kwargs)
         fixed, differentiated = split_arguments(positional, self.nondiff_argnums)
-        for place, value in fixed:
-            self._check_not_traced(place, value)
+        for position, value in fixed:
+            self._check_not_traced(position, value)
         leaves, in_tree = pytrees.tree_flatten(differentiated)
         leaves = list(map(typed, leaves))
         in_avals = [aval_of(leaf) for leaf in leaves]
@@ -210,15 +210,15 @@ class custom_vjp(CustomRuleFunction[P, R]):
                     "cannot be returned: return what it holds, `ref[...]`."
                 )
 
-    def _check_not_traced(self, place: int, value: Any) -> None:
+    def _check_not_traced(self, position: int, value: Any) -> None:
         for leaf in pytrees.tree_leaves(value):
             if isinstance(leaf, Tracer):
                 raise UnexpectedTracerError(
                     f"Found an {naming.library} Tracer object passed as an argument to a "
                     "custom_vjp function in a position indicated by nondiff_argnums as "
                     "non-differentiable: "
-                    f"argument {place} of {name_of(self)}. Such arguments must be known when the "
-                    "backward pass runs; make it an ordinary argument whose cotangent is None."
+                    f"argument {position} of {name_of(self)}. Such arguments must be known when "
+                    "the backward pass runs; make it an ordinary argument whose cotangent is None."
                 )
 
 

@@ -168,17 +168,17 @@ def with_transpose(
     """
 
     def called(*args: Any) -> Any:
-        places = range(len(args))
+        positions = range(len(args))
         if linear_argnums is None:
             linear = {position for position, arg in enumerate(args) if pytrees.tree_leaves(arg)}
             others = []
         else:
-            linear = {place % len(args) for place in linear_argnums}
+            linear = {position % len(args) for position in linear_argnums}
             others = [arg for position, arg in enumerate(args) if position not in linear]
 
         def forward(others: Sequence[Any], given: Sequence[Any]) -> Any:
             first, second = iter(others), iter(given)
-            return fun(*(next(second) if n in linear else next(first, None) for n in places))
+            return fun(*(next(second) if n in linear else next(first, None) for n in positions))
 
         def backward(others: Sequence[Any], cotangent: Any) -> tuple:
             out = transpose(*others, cotangent)

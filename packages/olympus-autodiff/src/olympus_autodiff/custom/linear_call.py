@@ -81,16 +81,16 @@ def _by_residuals(
     varying: Sequence[bool],
 ) -> Sequence[Any]:
     """Returns the results' tangents that are due to the tangents of the residuals."""
-    places = [position for position, varies in enumerate(varying) if varies]
+    positions = [position for position, varies in enumerate(varying) if varies]
 
     def of_varying(*values: Any) -> list[Any]:
         operands = list(primals)
-        for place, value in zip(places, values, strict=True):
-            operands[place] = value
+        for position, value in zip(positions, values, strict=True):
+            operands[position] = value
         return fun(*operands)
 
-    values = [primals[place] for place in places]
-    return jvp(of_varying, values, [tangents[place] for place in places])[1]
+    values = [primals[position] for position in positions]
+    return jvp(of_varying, values, [tangents[position] for position in positions])[1]
 
 
 @transpose_rules.define(linear_call_p)

@@ -86,8 +86,8 @@ class TangentTrace(StagingTrace):
         reduce = dead_code_rules[primitive]
         count = len(out_avals)
 
-        def is_known(place: int) -> bool:
-            alone, _ = reduce(equation, [other == place for other in range(count)])
+        def is_known(position: int) -> bool:
+            alone, _ = reduce(equation, [other == position for other in range(count)])
             return not any(self.holds(values[var]) for var in alone.invars)
 
         known = [is_known(position) for position in range(count)]

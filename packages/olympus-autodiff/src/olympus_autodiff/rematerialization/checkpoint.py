@@ -217,8 +217,8 @@ def _without_static(
             "greater than or equal to `-len(args)` and less than `len(args)`, but got "
             f"{tuple(numbers)}, while `len(args)` = {count}"
         )
-    places = sorted({number % count for number in numbers})
-    static_args = tuple((place, args[place]) for place in places)
+    positions = sorted({number % count for number in numbers})
+    static_args = tuple((position, args[position]) for position in positions)
     static_kwargs = tuple((name, kwargs[name]) for name in sorted(names) if name in kwargs)
     statics: tuple | None = (static_args, static_kwargs)
     try:
@@ -228,11 +228,11 @@ def _without_static(
 
     def function(*dynamic: Any, **keywords: Any) -> Any:
         full = list(dynamic)
-        for place, value in static_args:
-            full.insert(place, value)
+        for position, value in static_args:
+            full.insert(position, value)
         return fun(*full, **keywords, **dict(static_kwargs))
 
-    dynamic_args = tuple(arg for position, arg in enumerate(args) if position not in places)
+    dynamic_args = tuple(arg for position, arg in enumerate(args) if position not in positions)
     dynamic_kwargs = {name: value for name, value in kwargs.items() if name not in names}
     return function, statics, dynamic_args, dynamic_kwargs
 
@@ -282,21 +282,21 @@ class CheckpointPlan:
       nonzero_out: for each result, whether it has a tangent.
     """
 
-    __slots__ = ("_places", "forward", "linear", "nonzero_out")
+    __slots__ = ("_positions", "forward", "linear", "nonzero_out")
 
     def __init__(
         self,
         forward: ClosedOlympuspr,
         linear: Olympuspr,
         nonzero_out: tuple[bool, ...],
-        places: Sequence[Any],
+        positions: Sequence[Any],
     ) -> None:
         self.forward = forward
         self.linear = linear
         self.nonzero_out = nonzero_out
         # The source of each operand of the linear program: a position among inputs and forward
         # results, or a constant.
-        self._places = places
+        self._positions = positions
 
     def run_forward(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Runs the forward program under the current trace.
@@ -305,7 +305,10 @@ class CheckpointPlan:
         """
         results = eval_olympuspr(self.forward.jaxpr, self.forward.consts, *primals)
         found = [*primals, *results]
-        saved = [found[place] if place.__class__ is int else place.value for place in self._places]
+        saved = [
+            found[position] if position.__class__ is int else position.value
+            for position in self._positions
+        ]
         return results[: len(self.nonzero_out)], saved
 
 
@@ -353,16 +356,16 @@ def checkpoint_linearization(
     inputs: dict[Var, int] = {var: position for position, var in enumerate(staged.invars)}
     constants = dict(zip(staged.constvars, staged.constant_values, strict=True))
     forward_outvars = list(recording.outvars)
-    places: list[Any] = []
+    positions: list[Any] = []
     for var in frontier:
         if var in inputs:
-            places.append(inputs[var])
+            positions.append(inputs[var])
         elif var in constants:
-            places.append(_Constant(constants[var]))
+            positions.append(_Constant(constants[var]))
         else:
-            places.append(len(staged.invars) + len(forward_outvars))
+            positions.append(len(staged.invars) + len(forward_outvars))
             forward_outvars.append(var)
-    places += [_Constant(value) for value in collector.values]
+    positions += [_Constant(value) for value in collector.values]
     linear = Olympuspr(
         [],
         [*frontier, *collector.constvars, *tangent_trace.invars],
@@ -374,7 +377,7 @@ def checkpoint_linearization(
     forward = close_over_used(staged, forward_outvars, forward_equations)
     # Remove equations that compute residuals which are not saved.
     forward, _ = dce_closed(forward, [True] * len(forward_outvars), instantiate=True)
-    return CheckpointPlan(forward, linear, recording.nonzero_out, places)
+    return CheckpointPlan(forward, linear, recording.nonzero_out, positions)
 
 
 def _log_residuals(staged: Any, frontier: Sequence[Var]) -> None:

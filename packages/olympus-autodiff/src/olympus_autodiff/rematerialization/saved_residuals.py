@@ -64,8 +64,10 @@ def saved_residuals(
         origin = origins[atom] if isinstance(atom, Var) else "from a literal"
         found.append((atom.aval, origin))
     order = {var: position for position, var in enumerate(origins)}
-    places = [order.get(atom, len(order)) for atom in olympuspr.outvars]
-    return [entry for _, entry in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+    positions = [order.get(atom, len(order)) for atom in olympuspr.outvars]
+    return [
+        entry for _, entry in sorted(zip(positions, found, strict=True), key=lambda pair: pair[0])
+    ]
 
 
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

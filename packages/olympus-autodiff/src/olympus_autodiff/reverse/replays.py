@@ -171,14 +171,14 @@ class _Stack(NamedTuple):
     Attributes:
       top: the position of the last checkpoint.
       steps: the number of iterations before each checkpoint.
-      places: the slot of each checkpoint, and then the free slots. The last place is the spare
+      positions: the slot of each checkpoint, and then the free slots. The last place is the spare
         slot.
       slots: the states.
     """
 
     top: Any
     steps: Any
-    places: Any
+    positions: Any
     slots: list[Any]
 
     @staticmethod
@@ -187,29 +187,29 @@ class _Stack(NamedTuple):
         is_empty = lax.lt(steps, lax.full_like(steps, 0))
         last = lax.full_like(steps, np.iinfo(_INT).max)
         order = [lax.select(is_empty, last, steps), np.arange(count, dtype=_INT)]
-        steps, places = lax.sort(order, num_keys=1)
+        steps, positions = lax.sort(order, num_keys=1)
         number = lax.reduce_sum(lax.convert_element_type(lax.bitwise_not(is_empty), _INT), (0,))
         spare = varying_like(np.full(1, count, _INT), aval_of(steps))
         return _Stack(
             lax.sub(number, _int(1)),
             lax.concatenate([steps, spare], 0),
-            lax.concatenate([places, spare], 0),
+            lax.concatenate([positions, spare], 0),
             recording.slots,
         )
 
     def top_entry(self) -> tuple[Any, State]:
         """Returns the number of iterations before the last checkpoint, and its state."""
-        place = _taken(self.places, self.top)
-        return _taken(self.steps, self.top), [_taken(stack, place) for stack in self.slots]
+        position = _taken(self.positions, self.top)
+        return _taken(self.steps, self.top), [_taken(stack, position) for stack in self.slots]
 
     def popped(self) -> _Stack:
         return self._replace(top=lax.sub(self.top, _int(1)))
 
     def pushed(self, step: Any, state: State) -> _Stack:
         top = lax.add(self.top, _int(1))
-        place = _taken(self.places, top)
-        slots = [_stored(stack, value, place) for stack, value in zip(self.slots, state)]
-        return _Stack(top, _stored(self.steps, step, top), self.places, slots)
+        position = _taken(self.positions, top)
+        slots = [_stored(stack, value, position) for stack, value in zip(self.slots, state)]
+        return _Stack(top, _stored(self.steps, step, top), self.positions, slots)
 
     def filled(self, advance: Advance, end: Any, block: int) -> _Stack:
         """Adds checkpoints until the last checkpoint is at most a block before the end."""
@@ -220,7 +220,7 @@ class _Stack(NamedTuple):
         def with_another(stack: Any) -> Any:
             stack = _Stack(*stack)
             start, state = stack.top_entry()
-            free = lax.sub(_int(stack.places.shape[0] - 2), stack.top)
+            free = lax.sub(_int(stack.positions.shape[0] - 2), stack.top)
             stop = lax.add(start, _distance(lax.sub(end, start), free, block))
             _, state = lax.while_loop(
                 lambda carry: lax.lt(carry[0], stop),
@@ -333,9 +333,9 @@ def _stack_of(value: Any, count: int) -> Any:
     return lax.broadcast_in_dim(value, (count, *aval.shape), tuple(range(1, aval.ndim + 1)))
 
 
-def _taken(stack: Any, place: Any) -> Any:
-    return lax.dynamic_index_in_dim(stack, place, keepdims=False, allow_negative_indices=False)
+def _taken(stack: Any, position: Any) -> Any:
+    return lax.dynamic_index_in_dim(stack, position, keepdims=False, allow_negative_indices=False)
 
 
-def _stored(stack: Any, value: Any, place: Any) -> Any:
-    return lax.dynamic_update_index_in_dim(stack, value, place, 0, allow_negative_indices=False)
+def _stored(stack: Any, value: Any, position: Any) -> Any:
+    return lax.dynamic_update_index_in_dim(stack, value, position, 0, allow_negative_indices=False)

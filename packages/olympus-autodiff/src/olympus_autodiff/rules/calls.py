@@ -76,10 +76,10 @@ def jit_params(
             derived[f"out_{kind}"] = (None,) * len(results)
             continue
 
-        def source(place: int | None, ins: Any = of_operands, outs: Any = of_results) -> Any:
-            if place is None:
+        def source(position: int | None, ins: Any = of_operands, outs: Any = of_results) -> Any:
+            if position is None:
                 return None
-            return ins[place] if place >= 0 else outs[~place]
+            return ins[position] if position >= 0 else outs[~position]
 
         derived[f"in_{kind}"] = tuple(map(source, operands))
         derived[f"out_{kind}"] = tuple(map(source, results))
@@ -138,8 +138,8 @@ def _call_linearize(primitive: Primitive, key: str, make_params: MakeParams) -> 
         results = results[:count]
         if not any(linearized.nonzero_out):
             return results, [Zero.of(result) for result in results]
-        residuals = [found[place] for place in linearized.residuals]
-        sources = [place if place < num_inputs else None for place in linearized.residuals]
+        residuals = [found[position] for position in linearized.residuals]
+        sources = [position if position < num_inputs else None for position in linearized.residuals]
         linear_params = make_params(
             params,
             linearized.linear,
@@ -161,8 +161,10 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
         nonzero = tuple([ct.__class__ is not Zero for ct in cotangents])
         transposed, nonzero_out = transpose_olympuspr(program, linear_in, nonzero)
         known = [operand for operand in operands if not is_undefined_primal(operand)]
-        linear_places = positions(linear_in)
-        out_places = [place for place, flag in zip(linear_places, nonzero_out, strict=True) if flag]
+        linear_positions = positions(linear_in)
+        out_positions = [
+            position for position, flag in zip(linear_positions, nonzero_out, strict=True) if flag
+        ]
         new_params = make_params(
             params,
             transposed,
@@ -170,12 +172,12 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
                 *(position for position, linear in enumerate(linear_in) if not linear),
                 *(~i for i in positions(nonzero)),
             ],
-            out_places,
+            out_positions,
         )
         results = primitive.bind(*known, *moving(cotangents), **new_params)
         by_operand: list[Any] = [None] * len(operands)
-        for place, result in zip(out_places, results, strict=True):
-            by_operand[place] = result
+        for index, result in zip(out_positions, results, strict=True):
+            by_operand[index] = result
         return by_operand
 
     return transpose

@@ -111,13 +111,13 @@ def _cotangent_of_factor(
     # The dimensions of the result are batch, free and contracted. The contracted dimensions are in
     # the other factor's order.
     order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
-    places = (*batch, *free, *(contracting[position] for position in order))
+    positions = (*batch, *free, *(contracting[position] for position in order))
     asked = cotangent_sharding(cotangent, aval)
     if asked is None and aval_of(other).layout is not None:
         asked = whole(aval_of(other).layout, aval.ndim)
     if asked is not None:
         entries = asked.spec.partitions + (None,) * (aval.ndim - len(asked.spec))
-        in_order = tuple(entries[place] for place in places)
+        in_order = tuple(entries[position] for position in positions)
         asked = NamedSharding(asked.mesh, asked.spec.update(partitions=in_order))
     result = lax.dot_general_p.bind(
         cotangent,
@@ -127,7 +127,7 @@ def _cotangent_of_factor(
         preferred_element_type=preferred_element_type,
         out_sharding=asked,
     )
-    result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
+    result = lax.transpose(result, tuple(positions.index(axis) for axis in range(aval.ndim)))
     if aval_of(result).dtype != aval.dtype:
         result = convert_dtype(result, aval.dtype)
     return result

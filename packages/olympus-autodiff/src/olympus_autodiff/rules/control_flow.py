@@ -125,7 +125,7 @@ def _linearized_branches(
     linearized = [linearize_olympuspr(branch, nonzero_in, nonzero_out) for branch in branches]
     num_inputs, num_results = len(first.in_avals), len(first.out_avals)
     shared = sorted(
-        {place for split in linearized for place in split.residuals if place < num_inputs}
+        {position for split in linearized for position in split.residuals if position < num_inputs}
     )
     slots, assigned = _assign_slots(linearized, num_inputs)
     primal = [
@@ -190,7 +190,7 @@ def _linear_branch(
 ) -> ClosedOlympuspr:
     """Returns the branch that maps shared operands, slots and tangents to tangents."""
     in_avals = split.primal.in_avals
-    inputs = [Var(aval) for aval in (*(in_avals[place] for place in shared), *slots)]
+    inputs = [Var(aval) for aval in (*(in_avals[index] for index in shared), *slots)]
     olympuspr = split.linear.jaxpr
     for position, var in zip(split.residuals, olympuspr.invars, strict=False):
         slot = taken.get(position)
@@ -225,7 +225,7 @@ def _cond_linearize(
         [
             index,
             *plan.linear.consts,
-            *(operands[place] for place in plan.shared),
+            *(operands[position] for position in plan.shared),
             *slots,
             *moving(tangents[1:]),
         ],

@@ -165,7 +165,7 @@ def _gather_like(
     )
 
 
-def _places(params: dict[str, Any]) -> dict[str, Any]:
+def _scatter_params(params: dict[str, Any]) -> dict[str, Any]:
     """Returns those parameters of a scatter that determine which elements it writes."""
     return {
         name: value
@@ -194,8 +194,10 @@ def _additive_transpose(sign: Callable[[Any], Any]) -> Callable[..., Any]:
     def rule(cotangent: Any, operand: Any, indices: Any, updates: Any, **params: Any) -> list[Any]:
         by_updates = None
         if is_undefined_primal(updates):
-            places = _places(params)
-            by_updates = sign(_gather_like(cotangent, indices, _window_shape(updates), **places))
+            scatter_params = _scatter_params(params)
+            by_updates = sign(
+                _gather_like(cotangent, indices, _window_shape(updates), **scatter_params)
+            )
         return [cotangent if is_undefined_primal(operand) else None, None, by_updates]
 
     return rule
@@ -221,8 +223,10 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
             "the derivative of scatter_mul by the updates is defined only where no element is "
             "multiplied twice; promise it with unique_indices=True"
         )
-    places = _places(params)
-    spread = lax.scatter_add(zeros_like_aval(aval_of(operand)), indices, by_updates, **places)
+    scatter_params = _scatter_params(params)
+    spread = lax.scatter_add(
+        zeros_like_aval(aval_of(operand)), indices, by_updates, **scatter_params
+    )
     return result, add_tangents(first, product(operand, spread))
 
 
@@ -252,7 +256,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
         )
     # The order of updates of one element is undefined. Scattering the updates' indices shows which
     # update was written, so result and tangent agree.
-    places = _places(params)
+    scatter_params = _scatter_params(params)
     operand_shape, update_shape = _window_shape(operand), _window_shape(updates)
     count = math.prod(update_shape)
     index_dtype = np.dtype(np.uint32) if count < 2**32 else np.dtype(np.uint64)
@@ -260,7 +264,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
     numbers = lax.add(lax.reshape(lax.iota(index_dtype, count), update_shape), one)
     nothing = zeros_like_aval(ShapedArray(operand_shape, index_dtype))
     arrived = lax.scatter_p.bind(nothing, indices, numbers, **params)
-    wins = lax.eq(numbers, _gather_like(arrived, indices, update_shape, **places))
+    wins = lax.eq(numbers, _gather_like(arrived, indices, update_shape, **scatter_params))
     is_kept = lax.eq(arrived, scalar(0, index_dtype))
 
     def written(of_operand: Any, of_updates: Any) -> Any:
@@ -269,7 +273,7 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
         else:
             kept = lax.select_n(is_kept, _zeros_like(of_operand), of_operand)
         won = lax.select_n(wins, _zeros_like(of_updates), of_updates)
-        return lax.scatter_add(kept, indices, won, **places)
+        return lax.scatter_add(kept, indices, won, **scatter_params)
 
     return written(operand, updates), written(by_operand, by_updates)
 
@@ -287,8 +291,8 @@ def _scatter_transpose(
         aval = updates.aval if is_undefined_primal(updates) else aval_of(updates)
         by_operand = lax.scatter_p.bind(cotangent, indices, zeros_like_aval(aval), **params)
     if is_undefined_primal(updates):
-        places = _places(params)
-        by_updates = _gather_like(cotangent, indices, _window_shape(updates), **places)
+        scatter_params = _scatter_params(params)
+        by_updates = _gather_like(cotangent, indices, _window_shape(updates), **scatter_params)
     return [by_operand, None, by_updates]
 
 
@@ -303,21 +307,23 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         operand, indices, updates = primals
         by_operand, _, by_updates = tangents
         result = primitive.bind(operand, indices, updates, **params)
-        places = _places(params)
+        scatter_params = _scatter_params(params)
         dtype = aval_of(operand).dtype
         window = _window_shape(updates)
         kept = convert_dtype(lax.eq(operand, result), dtype)
         written = convert_dtype(
-            lax.eq(updates, _gather_like(result, indices, window, **places)), dtype
+            lax.eq(updates, _gather_like(result, indices, window, **scatter_params)), dtype
         )
-        count = lax.scatter_add(kept, indices, written, **places)
+        count = lax.scatter_add(kept, indices, written, **scatter_params)
         tangent: Any = Zero.of(result)
         if by_operand.__class__ is not Zero:
             tangent = product(by_operand, lax.div(kept, count))
         if by_updates.__class__ is not Zero:
-            shares = lax.div(written, _gather_like(count, indices, window, fill_value=1, **places))
+            shares = lax.div(
+                written, _gather_like(count, indices, window, fill_value=1, **scatter_params)
+            )
             base = instantiate(tangent)
-            tangent = lax.scatter_add(base, indices, product(by_updates, shares), **places)
+            tangent = lax.scatter_add(base, indices, product(by_updates, shares), **scatter_params)
         return result, tangent
 
     return rule

@@ -165,8 +165,8 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     if columns > rows:
         one = identity_like(upper)
         aval = aval_of(one)
-        places = lax.broadcasted_iota(np.int32, aval.shape, aval.ndim - 1)
-        beyond = lax.ge(places, lax.full(aval.shape, np.int32(rows)))
+        positions = lax.broadcasted_iota(np.int32, aval.shape, aval.ndim - 1)
+        beyond = lax.ge(positions, lax.full(aval.shape, np.int32(rows)))
         upper = lax.add(upper, lax.select(beyond, one, zeros(aval.shape, aval.dtype)))
     solved = linalg.triangular_solve(
         lower,
@@ -292,9 +292,9 @@ _by_expansion(linalg.tridiagonal_p, expansions.tridiagonal)
 @jvp_rules.define(linalg.geqp3_p)
 def _geqp3_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, use_magma: bool | None) -> Any:
     packed, order, taus = linalg.geqp3_p.bind(*primals, use_magma=use_magma)
-    places = lax.sub(order, np.int32(1))
+    positions = lax.sub(order, np.int32(1))
     exchanged = [
-        swap_last(permute_rows(swap_last(each), places)) for each in (primals[0], tangents[0])
+        swap_last(permute_rows(swap_last(each), positions)) for each in (primals[0], tangents[0])
     ]
     _, derivative = linearize(expansions.geqrf, exchanged[0])
     packed_change, taus_change = derivative(exchanged[1])
@@ -362,11 +362,13 @@ def _separated(values: Any) -> Any:
     nearest = lax.broadcast_in_dim(nearest, aval.shape, tuple(range(axis)))
     is_close = lax.lt(nearest, lax.mul(size, np.array(step / 2, aval.dtype)))
     ascending = lax.lt(_first(fixed, axis), _last(fixed, axis))
-    places = lax.broadcasted_iota(aval.dtype, aval.shape, axis)
-    places = lax.select(
-        lax.broadcast_in_dim(ascending, aval.shape, tuple(range(axis))), places, lax.neg(places)
+    positions = lax.broadcasted_iota(aval.dtype, aval.shape, axis)
+    positions = lax.select(
+        lax.broadcast_in_dim(ascending, aval.shape, tuple(range(axis))),
+        positions,
+        lax.neg(positions),
     )
-    moved = lax.add(values, lax.mul(places, lax.mul(size, np.array(step, aval.dtype))))
+    moved = lax.add(values, lax.mul(positions, lax.mul(size, np.array(step, aval.dtype))))
     # The square root is zero, but its infinite derivative makes second derivatives infinite.
     moved = lax.add(moved, lax.sqrt(lax.sub(values, fixed)))
     return lax.select(is_close, moved, values)

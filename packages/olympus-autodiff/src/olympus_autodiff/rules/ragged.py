@@ -97,8 +97,8 @@ def _cotangent_of_left(
         **params,
     )
     order = sorted(range(len(x_contracting)), key=y_contracting.__getitem__)
-    places = (*x_batch, *x_free, *(x_contracting[position] for position in order))
-    return _arranged(result, places, aval)
+    positions = (*x_batch, *x_free, *(x_contracting[position] for position in order))
+    return _arranged(result, positions, aval)
 
 
 def _cotangent_of_right(
@@ -122,17 +122,17 @@ def _cotangent_of_right(
     )
     # Dimensions of the result: groups, batch, contracted in the order of x, free in y.
     order = sorted(range(len(x_contracting)), key=x_contracting.__getitem__)
-    places = (group, *y_batch, *(y_contracting[position] for position in order), *y_free)
-    return _arranged(result, places, aval)
+    positions = (group, *y_batch, *(y_contracting[position] for position in order), *y_free)
+    return _arranged(result, positions, aval)
 
 
-def _arranged(result: Any, places: Sequence[int], aval: Any) -> Any:
+def _arranged(result: Any, positions: Sequence[int], aval: Any) -> Any:
     """Transposes a factor's cotangent to the order and dtype of the factor.
 
     Args:
       result: the cotangent, with dimensions in another order.
-      places: for each dimension of ``result``, the corresponding dimension of the factor.
+      positions: for each dimension of ``result``, the corresponding dimension of the factor.
       aval: the type of the factor.
     """
-    result = lax.transpose(result, tuple(places.index(axis) for axis in range(aval.ndim)))
+    result = lax.transpose(result, tuple(positions.index(axis) for axis in range(aval.ndim)))
     return result if aval_of(result).dtype == aval.dtype else convert_dtype(result, aval.dtype)

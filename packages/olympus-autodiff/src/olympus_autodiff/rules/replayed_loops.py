@@ -351,9 +351,9 @@ def _recorded_scan(
     return trace_to_closed(recorded, [*avals.consts, *avals.carry, *xs_avals])
 
 
-def _stored(stacks: Sequence[Any], values: Sequence[Any], place: Any) -> list[Any]:
+def _stored(stacks: Sequence[Any], values: Sequence[Any], position: Any) -> list[Any]:
     return [
-        lax.dynamic_update_index_in_dim(stack, value, place, 0, allow_negative_indices=False)
+        lax.dynamic_update_index_in_dim(stack, value, position, 0, allow_negative_indices=False)
         for stack, value in zip(stacks, values, strict=True)
     ]
 
@@ -509,7 +509,7 @@ class _Pull:
         slices = [loop.slice_of(x, step) for x in self.operands.xs]
         inputs = [*self.operands.consts, *state, *slices]
         pool = [*inputs, *_run(split.primal, inputs)]
-        residuals = [pool[place] for place in split.residuals]
+        residuals = [pool[position] for position in split.residuals]
         linear = split.linear
         num_linear = len(linear.in_avals) - len(residuals)
         results = transpose_program(

@@ -212,7 +212,9 @@ class _ScanSplitter:
 
     def plan(self, nonzero_carry: Sequence[bool], nonzero_ys: Sequence[bool]) -> _ScanPlan:
         split, olympuspr = self.split, self.olympuspr
-        residuals = [(*olympuspr.invars, *olympuspr.outvars)[place] for place in split.residuals]
+        residuals = [
+            (*olympuspr.invars, *olympuspr.outvars)[position] for position in split.residuals
+        ]
         inner, hoisted_equations, hoisted = self._hoist(residuals)
         # The pool has the constants of the original loop, the hoisted values, and the constants of
         # the programs.
@@ -255,16 +257,16 @@ class _ScanSplitter:
           The results, and the position of each residual among slices and stacked results.
         """
         outvars = list(self.olympuspr.outvars[: self.num_carry + self.num_ys])
-        places: dict[Any, int] = {var: position for position, var in enumerate(self.x_vars)}
+        positions: dict[Any, int] = {var: position for position, var in enumerate(self.x_vars)}
         num_xs = len(self.x_vars)
         for position, atom in enumerate(outvars[self.num_carry :]):
             if atom.__class__ is not Literal:
-                places.setdefault(atom, num_xs + position)
+                positions.setdefault(atom, num_xs + position)
         for atom in residuals:
-            if atom not in places:
-                places[atom] = num_xs + len(outvars) - self.num_carry
+            if atom not in positions:
+                positions[atom] = num_xs + len(outvars) - self.num_carry
                 outvars.append(atom)
-        return outvars, places
+        return outvars, positions
 
     def _moves(self, outvars: Sequence[Any]) -> dict[Any, Move]:
         """Returns the moves of stacked residuals to host memory."""
@@ -375,7 +377,7 @@ def _scan_linearize(
     with set_current_trace(trace.parent):
         hoisted = eval_olympuspr(plan.prelude, (), *primal.consts)
         pool = [*primal.consts, *hoisted, *plan.values]
-        operands = primal._replace(consts=[pool[place] for place in plan.body_consts])
+        operands = primal._replace(consts=[pool[position] for position in plan.body_consts])
         outs = lax.scan_p.bind(*operands.flat, jaxpr=plan.body, **operands.layout.params, **params)
     results = outs[: num_carry + len(plan.nonzero_ys)]
     nonzero_out = (*plan.nonzero_carry, *plan.nonzero_ys)
@@ -383,9 +385,9 @@ def _scan_linearize(
         return results, [Zero.of(result) for result in results]
     stacked = [*primal.xs, *layout.results(outs).ys]
     operands = ScanOperands(
-        consts=[*(pool[place] for place in plan.linear_consts), *moving(tangent.consts)],
+        consts=[*(pool[position] for position in plan.linear_consts), *moving(tangent.consts)],
         carry=instantiated(tangent.carry, plan.nonzero_carry),
-        xs=[*(stacked[place] for place in plan.linear_xs), *moving(tangent.xs)],
+        xs=[*(stacked[position] for position in plan.linear_xs), *moving(tangent.xs)],
     )
     tangents_out = trace.tangent_trace.record(
         lax.scan_p,

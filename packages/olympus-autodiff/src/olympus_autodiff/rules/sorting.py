@@ -24,9 +24,9 @@ def _sort_jvp(
     num_keys: int,
 ) -> Any:
     shape = aval_of(primals[0]).shape
-    places = lax.broadcasted_iota(np.uint32, shape, dimension)
+    positions = lax.broadcasted_iota(np.uint32, shape, dimension)
     *results, order = lax.sort_p.bind(
-        *primals, places, dimension=dimension, is_stable=is_stable, num_keys=num_keys
+        *primals, positions, dimension=dimension, is_stable=is_stable, num_keys=num_keys
     )
     order = lax.expand_dims(order, (len(shape),))
     return results, [
@@ -38,9 +38,9 @@ def _sort_jvp(
 @jvp_rules.define(lax.top_k_p)
 def _top_k_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int, axis: int) -> Any:
     (x,), (t,) = primals, tangents
-    values, places = lax.top_k_p.bind(x, k=k, axis=axis)
-    indices = lax.expand_dims(places, (aval_of(places).ndim,))
-    return [values, places], [take_along(t, indices, axis), Zero.of(places)]
+    values, positions = lax.top_k_p.bind(x, k=k, axis=axis)
+    indices = lax.expand_dims(positions, (aval_of(positions).ndim,))
+    return [values, positions], [take_along(t, indices, axis), Zero.of(positions)]
 
 
 @jvp_rules.define(lax.approx_top_k_p)
@@ -48,21 +48,23 @@ def _approx_top_k_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, reduction_dimension: int, **params: Any
 ) -> Any:
     (x,), (t,) = primals, tangents
-    values, places = lax.approx_top_k_p.bind(x, reduction_dimension=reduction_dimension, **params)
-    indices = lax.expand_dims(places, (aval_of(places).ndim,))
+    values, positions = lax.approx_top_k_p.bind(
+        x, reduction_dimension=reduction_dimension, **params
+    )
+    indices = lax.expand_dims(positions, (aval_of(positions).ndim,))
     axis = reduction_dimension % aval_of(x).ndim
-    return [values, places], [take_along(t, indices, axis), Zero.of(places)]
+    return [values, positions], [take_along(t, indices, axis), Zero.of(positions)]
 
 
 @jvp_rules.define(lax.order_statistics_p)
 def _order_statistics_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    (x, places), (t, _) = primals, tangents
-    shape, at_shape = aval_of(x).shape, aval_of(places).shape
+    (x, positions), (t, _) = primals, tangents
+    shape, at_shape = aval_of(x).shape, aval_of(positions).shape
     last = len(shape) - 1
     if len(at_shape) < len(shape):
-        places = lax.broadcast_in_dim(places, (*shape[:-1], at_shape[-1]), (last,))
+        positions = lax.broadcast_in_dim(positions, (*shape[:-1], at_shape[-1]), (last,))
     ordered, order = lax.sort((x, lax.broadcasted_iota(np.int32, shape, last)), dimension=last)
-    indices = lax.expand_dims(places, (len(shape),))
+    indices = lax.expand_dims(positions, (len(shape),))
     sources = lax.expand_dims(take_along(order, indices, last), (len(shape),))
     return take_along(ordered, indices, last), take_along(t, sources, last)
 

@@ -39,8 +39,8 @@ class _Side(NamedTuple):
 def _side(form: Form, contracted: Sequence[int], batch: Sequence[int]) -> _Side:
     return _Side(
         form,
-        tuple(form.axes[place] for place in contracted),
-        tuple(form.axes[place] for place in batch),
+        tuple(form.axes[position] for position in contracted),
+        tuple(form.axes[position] for position in batch),
         tuple(
             axis
             for position, axis in enumerate(form.axes)
@@ -111,7 +111,7 @@ def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
     operand, summed = coordinates.form.other
     of_matrix = coordinates.form.replace(other=None)
     rest = [position for position in range(aval_of(operand).ndim) if position != summed]
-    made = (_ROW, *((FREE, place) for place in rest))
+    made = (_ROW, *((FREE, position) for position in rest))
 
     def compute() -> Any:
         matrix = product_over_values(form, of_matrix)
@@ -128,17 +128,17 @@ def _coordinates(
 ) -> Form | None:
     """Returns the form of an operand's coordinates in a factor's basis; None for other products."""
     (left_sum, right_sum), (left_batch, _) = numbers
-    place = 0 if forms[1] is None else 1
-    form = forms[place]
+    position = 0 if forms[1] is None else 1
+    form = forms[position]
     if form is None or left_batch or form.source.batch or form.factor is None:
         return None
     if form.other is not None or len(left_sum) != 1:
         return None
-    own, others = (left_sum, right_sum) if place == 0 else (right_sum, left_sum)
+    own, others = (left_sum, right_sum) if position == 0 else (right_sum, left_sum)
     if form.axes[own[0]] != _ROW:
         return None
-    operand = trace.plain(args[1 - place])
+    operand = trace.plain(args[1 - position])
     free = tuple((FREE, axis) for axis in range(aval_of(operand).ndim) if axis != others[0])
     return form.replace(
-        axes=(_VALUE, *free) if place == 0 else (*free, _VALUE), other=(operand, others[0])
+        axes=(_VALUE, *free) if position == 0 else (*free, _VALUE), other=(operand, others[0])
     )

@@ -52,7 +52,9 @@ def divided_difference(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
 def _sorted(nodes: Sequence[Any]) -> list[Any]:
     stacked = lax.concatenate([lax.expand_dims(node, (0,)) for node in nodes], 0)
     ordered = lax.sort(stacked, dimension=0)
-    return [lax.index_in_dim(ordered, position, 0, keepdims=False) for position in range(len(nodes))]
+    return [
+        lax.index_in_dim(ordered, position, 0, keepdims=False) for position in range(len(nodes))
+    ]
 
 
 def _mean_derivative(g: Callable[[Any], Any], nodes: Sequence[Any]) -> Any:
@@ -82,10 +84,10 @@ def _simplex_rule(order: int) -> tuple[np.ndarray, np.ndarray]:
 
     A point has nested coordinates, 1 >= t1 >= t2 >= ...: each is a fraction of its predecessor.
     """
-    places, weights = np.polynomial.legendre.leggauss(_POINTS)
-    places, weights = (places + 1) / 2, weights / 2
+    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
+    nodes, weights = (nodes + 1) / 2, weights / 2
     chosen = np.array(list(itertools.product(range(_POINTS), repeat=order)))
-    points = np.cumprod(places[chosen], axis=1)
+    points = np.cumprod(nodes[chosen], axis=1)
     before = np.concatenate([np.ones((len(chosen), 1)), points[:, :-1]], axis=1)
     return points, np.prod(weights[chosen] * before, axis=1)
 

@@ -123,9 +123,9 @@ def _embedded(a: Any) -> Any:
 
 def _block(a: Any, rows: slice, columns: slice) -> Any:
     axis = aval_of(a).ndim - 2
-    for place, kept in ((axis, rows), (axis + 1, columns)):
-        start, stop, _ = kept.indices(aval_of(a).shape[place])
-        a = lax.slice_in_dim(a, start, stop, axis=place)
+    for position, kept in ((axis, rows), (axis + 1, columns)):
+        start, stop, _ = kept.indices(aval_of(a).shape[position])
+        a = lax.slice_in_dim(a, start, stop, axis=position)
     return a
 
 

@@ -29,15 +29,15 @@ def _reduce_sum(
         return None
     shape = aval_of(args[0]).shape
     rest = [position for position in range(len(shape)) if position != reduced]
-    places = [position for position, axis in enumerate(rest) if form.axes[axis][0] == BATCH]
-    order = [form.axes[rest[place]][1] for place in places]
+    positions = [position for position, axis in enumerate(rest) if form.axes[axis][0] == BATCH]
+    order = [form.axes[rest[position]][1] for position in positions]
     others = [position for position, axis in enumerate(rest) if axis in params["axes"]]
     if len(order) != form.source.batch:
         return None
 
     def compute() -> Any:
         total = lax.transpose(sum_over_values(form.source, form.function), order)
-        total = lax.broadcast_in_dim(total, [shape[axis] for axis in rest], places)
+        total = lax.broadcast_in_dim(total, [shape[axis] for axis in rest], positions)
         return lax.reduce_sum(total, others) if others else total
 
     return Solved(compute)

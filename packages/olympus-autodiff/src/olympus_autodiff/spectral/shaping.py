@@ -23,7 +23,7 @@ def _transpose(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, A
     form = trace.form_of(args[0])
     if form is None:
         return None
-    return form.replace(axes=tuple(form.axes[place] for place in params["permutation"]))
+    return form.replace(axes=tuple(form.axes[position] for position in params["permutation"]))
 
 
 @recognition_rules.define(lax.broadcast_in_dim_p)
@@ -33,17 +33,17 @@ def _broadcast(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, A
         return None
     axes = [_NEW] * len(params["shape"])
     sizes = aval_of(args[0]).shape
-    for place, size, label in zip(params["broadcast_dimensions"], sizes, form.axes, strict=True):
-        if label != _NEW and size != params["shape"][place]:
+    for position, size, label in zip(params["broadcast_dimensions"], sizes, form.axes, strict=True):
+        if label != _NEW and size != params["shape"][position]:
             return None
-        axes[place] = label
+        axes[position] = label
     return form.replace(axes=tuple(axes))
 
 
 @recognition_rules.define(lax.squeeze_p)
 def _squeeze(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]) -> Form | None:
     form = trace.form_of(args[0])
-    if form is None or any(form.axes[place] != _NEW for place in params["dimensions"]):
+    if form is None or any(form.axes[position] != _NEW for position in params["dimensions"]):
         return None
     removed = params["dimensions"]
     return form.replace(

@@ -32,7 +32,7 @@ def _layout_constraint(
 ) -> Any:
     """Batching rule of layout constraints, which puts the batch dimension outermost."""
     (x,), (dim,) = args, batch_dims
-    order = [place + (place >= dim) for place in layout.major_to_minor]
+    order = [position + (position >= dim) for position in layout.major_to_minor]
     batched = type(layout)((dim, *order), layout.tiling, layout.sub_byte_element_size_in_bits)
     return lax.layout_constraint_p.bind(x, layout=batched), dim
 

@@ -206,7 +206,7 @@ def _all_gather(
     (operand,), (dim,) = args, batch_dims
     position = axis_name.index(axis.name)
     before, after = axis_name[:position], axis_name[position + 1 :]
-    place = all_gather_dimension
+    dimension = all_gather_dimension
     # The last axis varies fastest, so it is gathered first. Later gathers extend the dimension.
     if after:
         operand = materialize(operand, axis.size, dim)
@@ -214,20 +214,20 @@ def _all_gather(
             axis.size,
             (operand,),
             (0,),
-            all_gather_dimension=place,
+            all_gather_dimension=dimension,
             axis_name=after,
             axis_size=lax.axis_size(after),
             tiled=tiled,
             **params,
         )
         tiled = True
-    out = materialize(operand, axis.size, dim, place)
+    out = materialize(operand, axis.size, dim, dimension)
     if tiled:
-        out = _merge(out, place)
+        out = _merge(out, dimension)
     if before:
         out = lax.all_gather_p.bind(
             out,
-            all_gather_dimension=place,
+            all_gather_dimension=dimension,
             axis_name=before,
             axis_size=lax.axis_size(before),
             tiled=True,
@@ -307,7 +307,7 @@ def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, pe
     if axis_name != (axis.name,):
         raise several_axes("ppermute", axis_name, axis)
     operand = materialize(args[0], axis.size, batch_dims[0])
-    if any(not 0 <= place < axis.size for pair in perm for place in pair):
+    if any(not 0 <= position < axis.size for pair in perm for position in pair):
         raise ValueError(
             f"ppermute over axis {axis.name!r} of size {axis.size}: the permutation {list(perm)} "
             "has places outside of the axis"

@@ -150,16 +150,16 @@ def _spread(of_examples: Any, like: Any) -> Any:
 
 
 def _has_refs(
-    operands: Sequence[Any], dims: Sequence[Any] | None = None, place: int | None = None
+    operands: Sequence[Any], dims: Sequence[Any] | None = None, index: int | None = None
 ) -> bool:
     """Returns whether an operand is a reference.
 
-    With ``dims`` and ``place``, counts only batched references whose batch dimension is not
-    ``place``.
+    With ``dims`` and ``index``, counts only batched references whose batch dimension is not
+    ``index``.
     """
     return any(
         getattr(type(operand), "is_ref", False)
-        and (dims is None or dims[position] not in (None, place))
+        and (dims is None or dims[position] not in (None, index))
         for position, operand in enumerate(operands)
     )
 

@@ -61,25 +61,25 @@ def _conv_general_dilated(
 
     groups = max(feature_group_count, batch_group_count)
     if lhs_dim is not None:
-        place = lhs_spec[0]
+        position = lhs_spec[0]
         if batch_group_count > 1:
-            lhs = merged_within_groups(lhs, lhs_dim, place, groups)
+            lhs = merged_within_groups(lhs, lhs_dim, position, groups)
         else:
-            lhs = merged(lhs, lhs_dim, place)
+            lhs = merged(lhs, lhs_dim, position)
         out = convolve(lhs, rhs, feature_group_count, batch_group_count)
         return split(out, out_spec[0], axis_size), out_spec[0]
 
     assert rhs_dim is not None, "one of the operands is batched"
-    place = rhs_spec[0]
+    position = rhs_spec[0]
     if groups == 1:
-        out = convolve(lhs, merged(rhs, rhs_dim, place), feature_group_count, batch_group_count)
+        out = convolve(lhs, merged(rhs, rhs_dim, position), feature_group_count, batch_group_count)
         return split(out, out_spec[1], axis_size), out_spec[1]
-    rhs = merged_within_groups(rhs, rhs_dim, place, groups)
+    rhs = merged_within_groups(rhs, rhs_dim, position, groups)
     out = convolve(lhs, rhs, feature_group_count, batch_group_count)
     # The result's features are [group, example, feature of the group].
-    place = out_spec[1]
-    out = split(split(out, place, groups), place + 1, axis_size)
-    return merged(out, place, place + 1), place
+    position = out_spec[1]
+    out = split(split(out, position, groups), position + 1, axis_size)
+    return merged(out, position, position + 1), position
 
 
 def _no_examples(args: Any, batch_dims: Any, params: dict[str, Any]) -> Any:
@@ -117,9 +117,9 @@ def split(x: Any, dimension: int, count: int) -> Any:
 
 def merged_within_groups(x: Any, source: int, target: int, groups: int) -> Any:
     """Merges dimension ``source`` into dimension ``target``, within each of the target's groups."""
-    place = target + (target >= source)
-    x = split(x, place, groups)
-    source += source > place
+    position = target + (target >= source)
+    x = split(x, position, groups)
+    source += source > position
     # The target is ordered [group, element]: move the source between the two, and merge all three.
     x = merged(x, source, target + 1)
     first, second = shape_of(x)[target : target + 2]

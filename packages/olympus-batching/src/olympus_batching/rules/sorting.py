@@ -32,19 +32,19 @@ def _approx_top_k(
 
 @batching_rules.define(lax.order_statistics_p)
 def _order_statistics(axis_size: int, args: Any, batch_dims: Any) -> Any:
-    (operand, places), (dim, places_dim) = args, batch_dims
-    if batch_dims[1] is None and places.ndim == 1:
-        return lax.order_statistics_p.bind(to_front(operand, dim), places), 0
+    (operand, positions), (dim, positions_dim) = args, batch_dims
+    if batch_dims[1] is None and positions.ndim == 1:
+        return lax.order_statistics_p.bind(to_front(operand, dim), positions), 0
     if dim is not None:
-        operand, places = all_at(args, axis_size, batch_dims, 0)
-        if places.ndim < operand.ndim:
-            shape = (*operand.shape[:-1], places.shape[-1])
-            places = lax.broadcast_in_dim(places, shape, (0, operand.ndim - 1))
-        return lax.order_statistics_p.bind(operand, places), 0
+        operand, positions = all_at(args, axis_size, batch_dims, 0)
+        if positions.ndim < operand.ndim:
+            shape = (*operand.shape[:-1], positions.shape[-1])
+            positions = lax.broadcast_in_dim(positions, shape, (0, operand.ndim - 1))
+        return lax.order_statistics_p.bind(operand, positions), 0
     # The examples share the operand, so each line is sorted once for the positions of all examples.
-    places = move_dim(places, places_dim, places.ndim - 2)
-    *lines, _, count = places.shape
-    places = lax.reshape(places, (*lines, axis_size * count))
-    selected = lax.order_statistics_p.bind(operand, places)
+    positions = move_dim(positions, positions_dim, positions.ndim - 2)
+    *lines, _, count = positions.shape
+    positions = lax.reshape(positions, (*lines, axis_size * count))
+    selected = lax.order_statistics_p.bind(operand, positions)
     last = operand.ndim - 1
     return lax.reshape(selected, (*operand.shape[:-1], axis_size, count)), last

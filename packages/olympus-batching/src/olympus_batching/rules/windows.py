@@ -75,10 +75,12 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
         same = [position for position, flag in enumerate(batched) if not flag]
         chosen = [not flag for flag in batched]
         program, _ = dce_closed(params["jaxpr"], chosen, instantiate=[*chosen, *chosen])
-        operands = [args[place] for place in (*same, *(count + place for place in same))]
+        operands = [
+            args[position] for position in (*same, *(count + position for position in same))
+        ]
         outs = windows.reduce_window_p.bind(*operands, **{**params, "jaxpr": program})
-        for place, out in zip(same, outs, strict=True):
-            results[place] = out
+        for index, out in zip(same, outs, strict=True):
+            results[index] = out
     return results, [0 if flag else None for flag in batched]
 
 
@@ -86,7 +88,8 @@ def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
     """Returns a flag for each result: true if the result depends on batched operands."""
     count = len(batched)
     used = [
-        dce_closed(jaxpr, [position == result for position in range(count)])[1] for result in range(count)
+        dce_closed(jaxpr, [position == result for position in range(count)])[1]
+        for result in range(count)
     ]
     while True:
         reached = [

@@ -94,7 +94,9 @@ def _run_rule(
     error, arrays = run(trace_to_closed(arrays_only, ()), enabled, error, ())
     given = iter(arrays)
     count = len(arrays) + len(others)
-    return error, [others[position] if position in others else next(given) for position in range(count)]
+    return error, [
+        others[position] if position in others else next(given) for position in range(count)
+    ]
 
 
 @error_rules.define(calls.custom_jvp_call_p)

@@ -67,9 +67,11 @@ def may_leave_bounds(equation: Equation) -> bool:
 def out_of_bounds(equation: Equation, operands: Sequence[Any]) -> Any:
     """Returns whether an index of an equation is out of bounds, a scalar of dtype bool."""
     shape = equation.invars[0].aval.shape
-    axes, sizes, places = _windows_of(equation)
+    axes, sizes, start_operands = _windows_of(equation)
     limits = _limits(shape, axes, sizes)
-    starts = [lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[places]]
+    starts = [
+        lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[start_operands]
+    ]
     if not np.ndim(starts[0]):
         limits = list(limits)
     else:
@@ -90,11 +92,13 @@ def _check_bounds(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Error:
     """Adds a check that windows are inside the operand."""
-    axes, sizes, places = _windows_of(equation)
+    axes, sizes, start_operands = _windows_of(equation)
     if OOBError not in enabled or not axes:
         return error
     shape = equation.invars[0].aval.shape
-    words = [lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[places]]
+    words = [
+        lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[start_operands]
+    ]
     flat = [lax.reshape(word, (get_aval(word).size,)) for word in words]
     starts = flat[0] if len(flat) == 1 else lax.concatenate(flat, 0)
     starts = lax.reshape(starts, (starts.size // len(axes), len(axes)))

@@ -178,8 +178,8 @@ def _convolution(equation: Equation, bounds_checked: bool) -> Sequence[Carried |
         # The position of each tap of the kernel in the dilated image, for each element of the
         # result.
         taps = np.arange(kernel) * kernel_dilation - pads[0]
-        place = np.arange(result)[:, None] * stride + taps
-        met = (place >= 0) & (place % dilation == 0) & (place // dilation < image)
+        position = np.arange(result)[:, None] * stride + taps
+        met = (position >= 0) & (position % dilation == 0) & (position // dilation < image)
         kernel_in_use &= bool(met.any(0).all())
-        image_in_use &= len(np.unique(place[met] // dilation)) == image
+        image_in_use &= len(np.unique(position[met] // dilation)) == image
     return [_ALL if image_in_use else None, _ALL if kernel_in_use else None]

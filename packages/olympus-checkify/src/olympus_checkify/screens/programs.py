@@ -93,13 +93,13 @@ class Screen:
             detected.add(step, step.ways(noticed))
         return [self._is_noticed(var, None, 0, detected) for var in program.invars]
 
-    def _is_noticed(self, var: Var, step: Step | None, place: int, detected: Detected) -> bool:
+    def _is_noticed(self, var: Var, step: Step | None, position: int, detected: Detected) -> bool:
         """Returns whether a value's bad elements are detected, after adding a check if necessary.
 
         Args:
           var: the value.
           step: the step that computes the value; None for an operand of the program.
-          place: the position of the value in the results of the step.
+          position: the position of the value in the results of the step.
           detected: the values whose bad elements later steps detect.
         """
         if var in detected.values:
@@ -111,7 +111,7 @@ class Screen:
             user.guarded.append(operand)
             return True
         if step is not None and (step.makes or self._is_last(var, step.equation)):
-            step.checked.append(place)
+            step.checked.append(position)
             return True
         return False
 
@@ -144,10 +144,10 @@ class Screen:
             step = next(steps)
             found, results = step.run(values)
             flags.extend(found)
-            for place in step.checked:
+            for position in step.checked:
                 if self.stores:
-                    results[place] = stored_p.bind(results[place])
-                checked.append(Checked(results[place], step.facts[place]))
+                    results[position] = stored_p.bind(results[position])
+                checked.append(Checked(results[position], step.facts[position]))
             return results
 
         results = _evaluated(self.program, operands, apply)

@@ -146,7 +146,7 @@ class Operation(Step):
 
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
         entries = enumerate(self._entries)
-        return [self._way(place, entry, shown) for place, entry in entries]
+        return [self._way(position, entry, shown) for position, entry in entries]
 
     @property
     def is_elementwise(self) -> bool:
@@ -156,12 +156,12 @@ class Operation(Step):
         entry = self._entries[operand]
         return None if entry is None else entry.part
 
-    def _way(self, place: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
+    def _way(self, position: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
         if entry is not None and all(shown[result] for result in entry.results):
-            fact, results = self.operands[place], [self.facts[each] for each in entry.results]
+            fact, results = self.operands[position], [self.facts[each] for each in entry.results]
             itself = all(_shows(fact, result, entry.infinities) for result in results)
             return Way.ITSELF if itself else Way.GUARDED
-        aval = self.equation.invars[place].aval
+        aval = self.equation.invars[position].aval
         single = len(self.facts) == 1 and shown[0]
         if single and is_inexact(aval) and aval.shape == self.equation.outvars[0].aval.shape:
             return Way.GUARDED
@@ -205,13 +205,13 @@ class Operation(Step):
         """
         operands, hidden = list(operands), []
         entries = self._entries if self.guarded else ()
-        for place in self.guarded:
-            bad = bad_elements(operands[place], self.operands[place])
-            entry = entries[place]
+        for position in self.guarded:
+            bad = bad_elements(operands[position], self.operands[position])
+            entry = entries[position]
             if entry is None or entry.part is not None:
                 hidden.append(bad)
             else:
-                operands[place] = _with_nans(operands[place], bad)
+                operands[position] = _with_nans(operands[position], bad)
         return operands, hidden
 
     def _made(self, operands: Sequence[Any], result: Any) -> Any:

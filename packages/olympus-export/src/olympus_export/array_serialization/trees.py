@@ -89,10 +89,10 @@ def _write_vector(buffer: bytearray, values: list[Any]) -> int:
     _align(buffer)
     position = len(buffer)
     buffer += struct.pack("<I", len(values)) + bytes(4 * len(values))
-    for place, value in enumerate(values):
+    for offset, value in enumerate(values):
         is_key = isinstance(value, str)
         end = _write_bytes(buffer, value.encode()) if is_key else _write_node(buffer, value)
-        _refer(buffer, position + 4 + 4 * place, end)
+        _refer(buffer, position + 4 + 4 * offset, end)
     return position
 
 
@@ -122,21 +122,21 @@ class _Reader:
             offset = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
             return position + offset if offset else None
 
-        def followed(place: int) -> int:
-            return place + struct.unpack_from("<I", data, place)[0]
+        def followed(offset: int) -> int:
+            return offset + struct.unpack_from("<I", data, offset)[0]
 
         def contents(field: int) -> bytes:
-            place = slot(field)
-            if place is None:
+            offset = slot(field)
+            if offset is None:
                 return b""
-            start = followed(place)
+            start = followed(offset)
             return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]]
 
         def elements(field: int) -> list[int]:
-            place = slot(field)
-            if place is None:
+            offset = slot(field)
+            if offset is None:
                 return []
-            start = followed(place)
+            start = followed(offset)
             count = struct.unpack_from("<I", data, start)[0]
             return [followed(start + 4 + 4 * number) for number in range(count)]
 

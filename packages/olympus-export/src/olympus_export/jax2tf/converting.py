@@ -167,7 +167,7 @@ def _tensor_dtype(dtype: Any) -> Any:
 def _run(exported: Exported, tensors: Sequence[Any]) -> list[Any]:
     """Calls an exported function as one TensorFlow operation."""
     results = xla_operations().call_module(
-        [tensors[place] for place in exported.module_kept_var_idx],
+        [tensors[position] for position in exported.module_kept_var_idx],
         version=exported.calling_convention_version,
         module=exported.mlir_module_serialized,
         Tout=[_tensor_dtype(aval.dtype) for aval in exported.out_avals],

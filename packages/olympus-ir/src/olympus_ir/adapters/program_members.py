@@ -20,8 +20,8 @@ __all__: list[str] = []
 
 def _func_filename(self: DebugInfo) -> str | None:
     """The file that defines the function."""
-    place = self.func_src_info.partition(" at ")[2]
-    return place.rpartition(":")[0] or None
+    location = self.func_src_info.partition(" at ")[2]
+    return location.rpartition(":")[0] or None
 
 
 def _func_lineno(self: DebugInfo) -> int | None:
@@ -76,8 +76,8 @@ def _filter_result_paths(self: DebugInfo, keep: Sequence[bool]) -> tuple[str, ..
 
 def _replace_func_name(self: DebugInfo, name: str) -> DebugInfo:
     """Returns the information with another name of the function, at the same line."""
-    _, at, place = self.func_src_info.partition(" at ")
-    return DebugInfo(self.traced_for, f"{name}{at}{place}", self._arg_names, self._result_paths)
+    _, at, location = self.func_src_info.partition(" at ")
+    return DebugInfo(self.traced_for, f"{name}{at}{location}", self._arg_names, self._result_paths)
 
 
 def _set_result_paths(self: DebugInfo, ans: Any) -> DebugInfo:

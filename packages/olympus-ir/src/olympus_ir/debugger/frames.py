@@ -49,16 +49,16 @@ class DebuggerFrame:
     @property
     def line(self) -> str:
         """The current line, without indentation."""
-        place = self.lineno - self.first_line
-        return self.source[place].strip() if 0 <= place < len(self.source) else ""
+        index = self.lineno - self.first_line
+        return self.source[index].strip() if 0 <= index < len(self.source) else ""
 
     def listing(self) -> list[str]:
         """The lines around the current line, which an arrow marks."""
-        place = self.lineno - self.first_line
-        start = max(0, place - LINES_BEFORE)
-        shown = (*self.source, "")[start : place + LINES_AFTER + 1]
+        index = self.lineno - self.first_line
+        start = max(0, index - LINES_BEFORE)
+        shown = (*self.source, "")[start : index + LINES_AFTER + 1]
         return [
-            ("->  " if start + offset == place else "    ") + line
+            ("->  " if start + offset == index else "    ") + line
             for offset, line in enumerate(shown)
         ]
 
@@ -144,10 +144,10 @@ def _is_operand(leaf: Any) -> bool:
 def _without_arrays(value: Any, arrays: list[Any]) -> Any:
     try:
         leaves, tree = pytrees.tree_flatten(value)
-        places = [leaf for leaf in leaves if _is_operand(leaf)]
+        operands = [leaf for leaf in leaves if _is_operand(leaf)]
     except Exception:  # `value` may be an unfinished instance, which lacks attributes
         return value
-    if not places:
+    if not operands:
         return value
     kept = []
     for leaf in leaves:

@@ -48,8 +48,8 @@ def _as_update(statement: str) -> str:
             update = _UPDATES[type(op)]
         case _:
             return "array = array.at[index].set(value)"
-    place = ast.Subscript(ast.Attribute(element.value, "at"), element.slice)
-    array, updated = ast.unparse(element.value), f"{ast.unparse(place)}.{update}"
+    target = ast.Subscript(ast.Attribute(element.value, "at"), element.slice)
+    array, updated = ast.unparse(element.value), f"{ast.unparse(target)}.{update}"
     return f"{array} = {updated}({ast.unparse(value)})"
 
 

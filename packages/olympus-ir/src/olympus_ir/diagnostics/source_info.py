@@ -158,12 +158,12 @@ class FunctionOrigin:
         """Returns the name of the parameter that takes the positional argument at ``position``."""
         code = self.code
         if code is not None:
-            place = position + self.num_bound
-            if place < code.co_argcount:
-                return code.co_varnames[place]
+            index = position + self.num_bound
+            if index < code.co_argcount:
+                return code.co_varnames[index]
             if code.co_flags & _TAKES_POSITIONALS:
                 name = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
-                return f"{name}[{place - max(code.co_argcount, self.num_bound)}]"
+                return f"{name}[{index - max(code.co_argcount, self.num_bound)}]"
         return f"args[{position}]"
 
     def keyword_name(self, name: str) -> str:

@@ -25,8 +25,8 @@ def traced_at(name: str, source: SourceInfo) -> str:
       >>> traced_at("while", unknown_source)
       ''
     """
-    place = place_of(source)
-    return f"`{name}` {_MARK}{place}" if place else ""
+    location = place_of(source)
+    return f"`{name}` {_MARK}{location}" if location else ""
 
 
 def place_of(source: SourceInfo) -> str:
@@ -34,9 +34,9 @@ def place_of(source: SourceInfo) -> str:
     frame = user_frame(source)
     if frame is None:
         return ""
-    place = f"{frame.file_name}:{frame.start_line} ({frame.function_name})"
+    location = f"{frame.file_name}:{frame.start_line} ({frame.function_name})"
     line = line_of(source)
-    return place + (f":\n    {line}" if line else "")
+    return location + (f":\n    {line}" if line else "")
 
 
 def line_of(source: SourceInfo) -> str:
@@ -59,6 +59,6 @@ def add_line(error: Exception, name: str, source: SourceInfo) -> None:
         return
     if filter_traceback(error.__traceback__, is_below=True) is not None:
         return
-    place = traced_at(name, source)
-    if place:
-        error.args = (f"{error.args[0]}\n{place}",)
+    location = traced_at(name, source)
+    if location:
+        error.args = (f"{error.args[0]}\n{location}",)

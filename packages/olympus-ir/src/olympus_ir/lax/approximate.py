@@ -107,11 +107,11 @@ def _exact_top_k(operand: Any, *, reduction_dimension: int, is_max_k: bool, **pa
         {"reduction_dimension": reduction_dimension, "is_max_k": is_max_k, **params},
     )
     count = values.shape[axis]  # type: ignore[attr-defined]
-    places = broadcasted_iota(np.int32, operand.shape, axis)
+    positions = broadcasted_iota(np.int32, operand.shape, axis)
     keys = neg(operand) if is_max_k else operand
-    keys, places = sort((keys, places), dimension=axis, num_keys=1)
-    keys, places = (slice_in_dim(each, 0, count, axis=axis) for each in (keys, places))
-    return [neg(keys) if is_max_k else keys, places]
+    keys, positions = sort((keys, positions), dimension=axis, num_keys=1)
+    keys, positions = (slice_in_dim(each, 0, count, axis=axis) for each in (keys, positions))
+    return [neg(keys) if is_max_k else keys, positions]
 
 
 def _approx_top_k(

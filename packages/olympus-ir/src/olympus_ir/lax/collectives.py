@@ -360,13 +360,13 @@ def all_gather(
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
-        place = _checked_axis(axis, ndim)
+        dimension = _checked_axis(axis, ndim)
         if to == "reduced":
             gather = partial_sums.operation("all_gather")
-            return gather(_varying(leaf, names), names, place, size, bool(tiled))
+            return gather(_varying(leaf, names), names, dimension, size, bool(tiled))
         return all_gather_p.bind(
             _varying(leaf, names),
-            all_gather_dimension=place,
+            all_gather_dimension=dimension,
             axis_index_groups=groups,
             axis_name=names,
             axis_size=size,
@@ -382,7 +382,7 @@ def _all_gather_invariant(
     """Gathers by a sum, whose result is known to be equal on all instances."""
     if groups is not None:
         raise ValueError("all_gather(to='invarying') does not take axis_index_groups.")
-    place = axis_index(names)
+    own = axis_index(names)
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
@@ -390,7 +390,7 @@ def _all_gather_invariant(
         part = leaf if tiled else expand_dims(leaf, (where,))
         shape = list(get_aval(part).shape)
         count, shape[where] = shape[where], shape[where] * size
-        start = mul(place, np.int32(count))
+        start = mul(own, np.int32(count))
         dtype = get_aval(part).dtype
         whole = full(tuple(shape), 0, dtype)
         summed = psum(dynamic_update_slice_in_dim(whole, part, start, where), names)
@@ -523,14 +523,14 @@ def psum_scatter(
     size = group_size(groups, names)
 
     def of_leaf(leaf: Any) -> Any:
-        place = _checked_axis(scatter_dimension, get_aval(leaf).ndim)
+        dimension = _checked_axis(scatter_dimension, get_aval(leaf).ndim)
         if partial_sums.is_unreduced(leaf, names):
             scatter = partial_sums.operation("psum_scatter")
-            return scatter(leaf, names, place, size, bool(tiled))
+            return scatter(leaf, names, dimension, size, bool(tiled))
         return reduce_scatter_p.bind(
             _varying(leaf, names),
             axis_name=names,
-            scatter_dimension=place,
+            scatter_dimension=dimension,
             axis_index_groups=groups,
             axis_size=size,
             tiled=bool(tiled),
@@ -703,8 +703,8 @@ def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) ->
     axis_size(names)
     pairs = tuple((int(source), int(destination)) for source, destination in perm)
     for column, role in enumerate(("source", "destination")):
-        places = [pair[column] for pair in pairs]
-        if len({*places}) < len(places):
+        devices = [pair[column] for pair in pairs]
+        if len({*devices}) < len(devices):
             raise ValueError(
                 f"ppermute sources and destinations must be unique, got a repeated {role} in "
                 f"perm={list(pairs)}."

@@ -79,8 +79,8 @@ def conv_dimension_numbers(
             f"{ndim} and {len(rhs_shape)} (shapes {tuple(lhs_shape)} and {tuple(rhs_shape)})."
         )
     if dimension_numbers is None:
-        places = tuple(range(ndim))
-        return ConvDimensionNumbers(places, places, places)
+        positions = tuple(range(ndim))
+        return ConvDimensionNumbers(positions, positions, positions)
     if not isinstance(dimension_numbers, list | tuple):
         raise TypeError(
             "convolution dimension_numbers must be tuple/list or None, got "
@@ -294,12 +294,12 @@ def transposed_padding(window: int, stride: int, padding: str) -> tuple[int, int
 
 def permuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
     """Returns the sizes of batch, feature and spatial dimensions, in this order."""
-    return tuple([shape[place] for place in spec])
+    return tuple([shape[position] for position in spec])
 
 
 def unpermuted(shape: Sequence[int], spec: Sequence[int]) -> tuple[int, ...]:
     """Inverts `permuted`."""
     result = [0] * len(shape)
-    for place, size in zip(spec, shape, strict=True):
-        result[place] = size
+    for position, size in zip(spec, shape, strict=True):
+        result[position] = size
     return tuple(result)

@@ -172,14 +172,14 @@ def conv_general_dilated_patches(
     unit = convert_dtype(eq(rows, columns), dtype_of(lhs))
     kernels = broadcast_in_dim(unit, (features, size, size), (1, 2))
     kernels = reshape(kernels, (features * size, 1, *filter_shape))
-    places = tuple(numbers.rhs_spec.index(position) for position in range(len(shape)))
+    positions = tuple(numbers.rhs_spec.index(position) for position in range(len(shape)))
     exactness: Any = canonicalize_precision(precision)
     if exactness.__class__ is tuple:
         # the kernel of zeros and ones is exact in any precision
         exactness = (exactness[0], Precision.DEFAULT)
     return conv_general_dilated(
         lhs,
-        transpose(kernels, places),
+        transpose(kernels, positions),
         window_strides,
         padding,
         lhs_dilation,
@@ -249,6 +249,6 @@ def conv_general_dilated_local(
     )
     # The dimensions of the product have the order: spatial dimensions, batch, features.
     order = [0] * len(out_spec)
-    for source, place in enumerate((*out_spec[2:], *out_spec[:2])):
-        order[place] = source
+    for source, position in enumerate((*out_spec[2:], *out_spec[:2])):
+        order[position] = source
     return transpose(product, order)

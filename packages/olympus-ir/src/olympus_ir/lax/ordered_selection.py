@@ -56,29 +56,29 @@ def order_statistics(operand: ArrayLike, places: ArrayLike) -> Array:
 
 
 @order_statistics_p.def_abstract_eval
-def _shape(operand: ShapedArray, places: ShapedArray) -> ShapedArray:
+def _shape(operand: ShapedArray, positions: ShapedArray) -> ShapedArray:
     lines = operand.shape[:-1]
-    if not operand.ndim or not places.ndim or places.shape[:-1] not in ((), lines):
+    if not operand.ndim or not positions.ndim or positions.shape[:-1] not in ((), lines):
         raise ShapeError(
             "order_statistics needs an operand of shape [*lines, length], and places of shape "
-            f"[count] or [*lines, count]; got {operand.str_short()} and {places.str_short()}"
+            f"[count] or [*lines, count]; got {operand.str_short()} and {positions.str_short()}"
         )
-    if places.dtype != np.int32:
+    if positions.dtype != np.int32:
         raise TypeError(
-            f"order_statistics needs places of dtype int32, got {dtypes.name_of(places.dtype)}"
+            f"order_statistics needs places of dtype int32, got {dtypes.name_of(positions.dtype)}"
         )
-    shape = (*lines, places.shape[-1])
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | places.vma)
+    shape = (*lines, positions.shape[-1])
+    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | positions.vma)
 
 
 @expansion_rules.define(order_statistics_p)
-def _by_sorting(operand: Any, places: Any) -> Any:
+def _by_sorting(operand: Any, positions: Any) -> Any:
     last = operand.ndim - 1
     lines = tuple(range(last))
     ordered = sort(operand, dimension=last)
     mode = GatherScatterMode.PROMISE_IN_BOUNDS
-    indices = expand_dims(places, (places.ndim,))
-    if places.ndim == 1:
+    indices = expand_dims(positions, (positions.ndim,))
+    if positions.ndim == 1:
         numbers = GatherDimensionNumbers(lines, (last,), (last,))
         return gather(ordered, indices, numbers, (*operand.shape[:-1], 1), mode=mode)
     numbers = GatherDimensionNumbers((), (last,), (last,), lines, lines)

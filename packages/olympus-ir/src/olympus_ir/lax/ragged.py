@@ -263,15 +263,15 @@ def _only_own_rows(lhs: Any, group_sizes: Any, numbers: RaggedDotDimensionNumber
     ends = cumsum(group_sizes, len(sizes_shape) - 1)
     starts = sub(ends, group_sizes)
     prefix = prefix_dimensions(numbers) if len(sizes_shape) > 1 else []
-    places = (*(dim + 1 for dim in prefix), 0)
+    positions = (*(dim + 1 for dim in prefix), 0)
     # Sort the dimensions, because broadcast_in_dim takes them in increasing order.
-    order = sorted(range(len(places)), key=places.__getitem__)
+    order = sorted(range(len(positions)), key=positions.__getitem__)
     rows = broadcasted_iota(np.int32, shape, ragged + 1)
     inside = bitwise_and(
         *(
             compare(
                 rows,
-                broadcast_in_dim(transpose(bounds, order), shape, sorted(places)),
+                broadcast_in_dim(transpose(bounds, order), shape, sorted(positions)),
             )
             for compare, bounds in ((ge, starts), (lt, ends))
         )

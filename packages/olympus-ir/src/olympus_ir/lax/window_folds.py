@@ -129,7 +129,7 @@ class Windows:
         shape = shape_of(inner)
         return slice(inner, (0,) * len(shape), shape, self.base_dilation)
 
-    def padded_places(self, padded_shape: Sequence[int]) -> np.ndarray:
+    def padded_positions(self, padded_shape: Sequence[int]) -> np.ndarray:
         """Returns flat indices of the windows' elements in the padded array.
 
         The result has one row for each position within a window.
@@ -185,7 +185,7 @@ def fold_windows(
             return [select_n(inside, *pair) for pair in zip(state, new, strict=True)], None
 
         inside = np.stack([windows.places(offset) >= 0 for offset in windows.offsets()])
-        positions = windows.padded_places(shape_of(padded[0])), inside.reshape(-1, size)
+        positions = windows.padded_positions(shape_of(padded[0])), inside.reshape(-1, size)
         state, _ = scan(step, state, positions)
     else:
         for offset in windows.offsets():

@@ -165,12 +165,12 @@ def _count(site: Site, mask: Any, *, size: Any) -> Any:
     lengths.variables[name] = total
     # The k-th true element, counted from zero, writes its position to element k of the result.
     capacity = lengths.capacity(size)
-    places = lax.sub(lax.cumsum(lax.convert_element_type(mask, np.int32)), np.int32(1))
-    places = lax.select(mask, places, lax.full_like(places, capacity))
+    positions = lax.sub(lax.cumsum(lax.convert_element_type(mask, np.int32)), np.int32(1))
+    positions = lax.select(mask, positions, lax.full_like(positions, capacity))
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     return lax.scatter(
         lax.full((capacity,), 0, np.int32),
-        lax.expand_dims(places, (1,)),
+        lax.expand_dims(positions, (1,)),
         lax.iota(np.int32, mask.shape[0]),
         numbers,
         mode="drop",

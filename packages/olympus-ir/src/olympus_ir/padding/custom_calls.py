@@ -63,13 +63,13 @@ class PaddedFunction:
 
         def flat(*given: Any) -> list[Any]:
             values = list(fixed)
-            for place, value in zip(arrays, given, strict=True):
-                values[place] = value
+            for position, value in zip(arrays, given, strict=True):
+                values[position] = value
             returned[:] = self.fun(*values)
             return [each for each in returned if _is_array(each)]
 
-        closed = trace_to_closed(flat, [avals[place] for place in arrays])
-        padded = evaluate_padded(closed, lengths, [operands[place] for place in arrays])
+        closed = trace_to_closed(flat, [avals[position] for position in arrays])
+        padded = evaluate_padded(closed, lengths, [operands[position] for position in arrays])
         results = iter(zip(padded, closed.out_avals, strict=True))
         outs, out_avals = [], []
         for each in returned:

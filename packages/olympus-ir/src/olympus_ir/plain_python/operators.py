@@ -88,9 +88,9 @@ def for_(
     if isinstance(items, TracedRange):
         return _traced_for(items, body, values, names, line, targets, exits)
     remaining = items if isinstance(items, range) else list(items) if exits else items
-    places = [names.index(flag) for flag in exits]
+    positions = [names.index(flag) for flag in exits]
     for position, item in enumerate(remaining):
-        gone = _any_of([values[place] for place in places])
+        gone = _any_of([values[index] for index in positions])
         truth = known_truth(gone)
         if truth:
             return values
@@ -122,10 +122,10 @@ def _traced_for(
     targets: tuple[str, ...],
     exits: tuple[str, ...],
 ) -> Sequence[Any]:
-    places = [names.index(flag) for flag in exits]
+    positions = [names.index(flag) for flag in exits]
 
     def goes_on(index: Any, *values: Any) -> Any:
-        gone = _any_of([values[place] for place in places])
+        gone = _any_of([values[position] for position in positions])
         return and_(not_(gone), lambda: items.has(index))
 
     def advance(index: Any, *values: Any) -> tuple:

@@ -73,7 +73,9 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
     for kind, variables in (("constant", olympuspr.constvars), ("input", olympuspr.invars)):
         for position, var in enumerate(variables):
             if not isinstance(var, Var):
-                raise OlympusprTypeError(f"{kind} {position} is no variable: {var!r}{_in(olympuspr)}")
+                raise OlympusprTypeError(
+                    f"{kind} {position} is no variable: {var!r}{_in(olympuspr)}"
+                )
             if var in bound:
                 raise OlympusprTypeError(f"{kind} {position} is bound twice{_in(olympuspr)}")
             bound.add(var)
@@ -85,7 +87,9 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
     effects = joined_effects(olympuspr.eqns, (*olympuspr.constvars, *olympuspr.invars))
     for position, atom in enumerate(olympuspr.outvars):
         if isinstance(atom, Var) and atom not in bound:
-            raise OlympusprTypeError(f"result {position} is a variable without value{_in(olympuspr)}")
+            raise OlympusprTypeError(
+                f"result {position} is a variable without value{_in(olympuspr)}"
+            )
     if not effects <= olympuspr.effects:
         missing = sorted(map(str, effects - olympuspr.effects))
         raise OlympusprTypeError(
@@ -145,20 +149,22 @@ def _closed_programs(params: dict[str, Any]) -> list[ClosedOlympuspr]:
     ]
 
 
-def _check_literal(literal: Literal, place: int) -> None:
+def _check_literal(literal: Literal, position: int) -> None:
     try:
         aval = get_aval(literal.val)
     except TypeError:
-        raise Misfit(f"operand {place} is a literal that is no array: {literal.val!r}") from None
+        raise Misfit(f"operand {position} is a literal that is no array: {literal.val!r}") from None
     if aval.shape or not typematch(aval, literal.aval):
         raise Misfit(
-            f"operand {place} is a literal of type {short_type(aval)} that is said to have type "
+            f"operand {position} is a literal of type {short_type(aval)} that is said to have type "
             f"{short_type(literal.aval)}"
         )
 
 
 def _check_constants(closed: ClosedOlympuspr) -> None:
-    for position, (var, value) in enumerate(zip(closed.jaxpr.constvars, closed.consts, strict=True)):
+    for position, (var, value) in enumerate(
+        zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    ):
         if not typematch(var.aval, get_aval(value)):
             raise OlympusprTypeError(
                 f"constant {position} has type {short_type(var.aval)}, but its value has type "
@@ -178,7 +184,8 @@ def check_types(
     for position, (aval, wanted) in enumerate(zip(given, expected, strict=True)):
         if not typematch(aval, wanted):
             raise Misfit(
-                f"{what}, number {position}: {short_type(aval)} given, {short_type(wanted)} expected"
+                f"{what}, number {position}: {short_type(aval)} given, "
+                f"{short_type(wanted)} expected"
             )
 
 

@@ -297,8 +297,8 @@ class StagingTrace(Trace):
         path = result_paths(out_tree)[position] if out_tree is not None else "result"
         where = f" at output tree path {path}" if path != "result" else ""
         if atom in self.invars:
-            names, place = info.arg_names or (), self.invars.index(atom)
-            name = names[place] if place < len(names) else f"number {place}"
+            names, index = info.arg_names or (), self.invars.index(atom)
+            name = names[index] if index < len(names) else f"number {index}"
             origin = f"passed in as the argument {name}"
         elif atom in self.constvars:
             origin = "closed over"

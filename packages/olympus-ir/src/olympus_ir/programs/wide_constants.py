@@ -68,8 +68,8 @@ def wide_constant_aval(
     programs = list(olympusprs_in_params(params))
     if programs:
         # Loops and branches may have operands before the operands of their programs.
-        place = position - len(operands)
-        found = [each.invars[place].aval.dtype for each in programs if -place <= len(each.invars)]
+        index = position - len(operands)
+        found = [each.invars[index].aval.dtype for each in programs if -index <= len(each.invars)]
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
         found = [getattr(array, "dtype", None) for array in arrays]

@@ -53,9 +53,9 @@ def typed(value: Any, aval: Any) -> Any:
 def cond(
     index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any
 ) -> list[Any]:
-    place, last = int(index), len(branches) - 1
+    position, last = int(index), len(branches) - 1
     # XLA takes the last branch for indices that are out of range.
-    return run(branches[place if 0 <= place <= last else last], operands)
+    return run(branches[position if 0 <= position <= last else last], operands)
 
 
 @reference_rules.define(while_p)
@@ -94,8 +94,8 @@ def scan(
     arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
     stacks: list[list[Any]] = [[] for _ in avals.ys]
     written: list[list[Any]] = [[] for _ in xs]
-    for place in reversed(range(length)) if reverse else range(length):
-        slices = [index_in_dim(array, place, keepdims=False) for array in arrays]
+    for position in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(array, position, keepdims=False) for array in arrays]
         inputs = _with_references(slices, refs) if any(refs) else slices
         carry, ys = layout.results(run(jaxpr, [*consts, *carry, *inputs]))
         for stack, y in zip(stacks, ys, strict=True):

@@ -77,10 +77,10 @@ def dilated_and_padded(
         low + size + max(high, 0) for low, size, (_, high) in zip(lows, sizes, padding, strict=True)
     ]
     full = np.full(shape, fill, x.dtype)
-    places = [
+    positions = [
         slice(low, low + size, step) for low, size, step in zip(lows, sizes, dilation, strict=True)
     ]
-    full[tuple(places)] = x
+    full[tuple(positions)] = x
     kept = [
         slice(max(-low, 0), max(size - max(-high, 0), 0))
         for size, (low, high) in zip(shape, padding, strict=True)

@@ -65,23 +65,23 @@ def _windows(
     A window is an index into the operand, or None if the window extends beyond the operand and is
     not clamped.
     """
-    for place in np.ndindex(*indices.shape[:-1]):
+    for position in np.ndindex(*indices.shape[:-1]):
         starts = [0] * len(shape)
         for component, dimension in enumerate(index_map):
-            starts[dimension] = int(indices[(*place, component)])
+            starts[dimension] = int(indices[(*position, component)])
         for dimension, indices_dimension in zip(
             operand_batching_dims, indices_batching_dims, strict=True
         ):
-            starts[dimension] = place[indices_dimension]
+            starts[dimension] = position[indices_dimension]
         fitting = _fitting_starts(starts, window_sizes, shape)
         if clamps:
             starts = fitting
-        yield place, (_window(starts, window_sizes) if starts == fitting else None)
+        yield position, (_window(starts, window_sizes) if starts == fitting else None)
 
 
-def _batch_place(place: tuple[int, ...], window_dims: Sequence[int], ndim: int) -> tuple:
+def _batch_position(position: tuple[int, ...], window_dims: Sequence[int], ndim: int) -> tuple:
     """Returns the index of one window in an array with batch and window dimensions."""
-    batch = iter(place)
+    batch = iter(position)
     return tuple(
         slice(None) if dimension in window_dims else next(batch) for dimension in range(ndim)
     )
@@ -106,7 +106,7 @@ def _gather(
     sizes, batch = iter(window_shape), iter(indices.shape[:-1])
     shape = [next(sizes) if axis in numbers.offset_dims else next(batch) for axis in range(ndim)]
     result = np.empty(shape, x.dtype)
-    for place, window in _windows(
+    for position, window in _windows(
         indices,
         numbers.start_index_map,
         numbers.operand_batching_dims,
@@ -117,7 +117,7 @@ def _gather(
         # to be in bounds.
         mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     ):
-        target = _batch_place(place, numbers.offset_dims, ndim)
+        target = _batch_position(position, numbers.offset_dims, ndim)
         if window is None:
             result[target] = _fill(fill_value, x.dtype)
         else:
@@ -159,7 +159,7 @@ def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarra
             window_sizes[axis] = updates.shape[update_axis]
         function = combine or _combination(update_jaxpr, update_consts)
         result = x.copy()
-        for place, window in _windows(
+        for position, window in _windows(
             indices,
             numbers.scatter_dims_to_operand_dims,
             numbers.operand_batching_dims,
@@ -169,7 +169,7 @@ def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarra
             mode is GatherScatterMode.CLIP,
         ):
             if window is not None:
-                source = _batch_place(place, numbers.update_window_dims, updates.ndim)
+                source = _batch_position(position, numbers.update_window_dims, updates.ndim)
                 update = updates[source].reshape(window_sizes)
                 result[window] = function(result[window], update)
         return result
@@ -183,10 +183,10 @@ def _combination(update_jaxpr: Any, update_consts: tuple) -> Callable[..., np.nd
 
     def combine(old: np.ndarray, update: np.ndarray) -> np.ndarray:
         result = np.empty_like(old)
-        for place in np.ndindex(*old.shape):
-            elements = (np.asarray(old[place]), np.asarray(update[place]))
+        for position in np.ndindex(*old.shape):
+            elements = (np.asarray(old[position]), np.asarray(update[position]))
             (value,) = eval_olympuspr(update_jaxpr, update_consts, *elements)
-            result[place] = np.asarray(value)
+            result[position] = np.asarray(value)
         return result
 
     return combine

@@ -71,5 +71,5 @@ def _in_group(
         starts, ends = np.transpose(starts, order), np.transpose(ends, order)
         for dimension in prefix:
             shape[dimension] = lhs.shape[dimension]
-    places = np.indices(lhs.shape)[ragged]
-    return (places >= starts.reshape(shape)) & (places < ends.reshape(shape))
+    positions = np.indices(lhs.shape)[ragged]
+    return (positions >= starts.reshape(shape)) & (positions < ends.reshape(shape))

@@ -85,16 +85,16 @@ def _reduce(
     # [*kept, reduced]
     rows = [np.transpose(x, (*kept, *dimensions)).reshape(*shape, -1) for x in operands]
     results = [np.broadcast_to(init, shape).copy() for init in inits]
-    for place in np.ndindex(*shape):
+    for index in np.ndindex(*shape):
         state: Sequence[Any] = inits
         for position in range(rows[0].shape[-1]):
-            elements = [np.asarray(row[(*place, position)]) for row in rows]
+            elements = [np.asarray(row[(*index, position)]) for row in rows]
             state = [
                 np.asarray(value)
                 for value in eval_olympuspr(jaxpr.jaxpr, jaxpr.consts, *state, *elements)
             ]
         for result, value in zip(results, state, strict=True):
-            result[place] = value
+            result[index] = value
     return results
 
 

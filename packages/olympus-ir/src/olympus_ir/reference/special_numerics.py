@@ -81,8 +81,8 @@ def _upper_near_zero(a: float, x: float) -> float:
     """Computes 1 - P for small a, from expm1 of the logarithm of ``x^a / gamma(1 + a)``."""
     # log(gamma(1 + a)) as an integral of digamma, accurate for small a.
     nodes, weights = np.polynomial.legendre.leggauss(20)
-    places = 1 + a * (nodes + 1) / 2
-    log_gamma = float(a / 2 * np.sum(weights * numerics.digamma(places)))
+    points = 1 + a * (nodes + 1) / 2
+    log_gamma = float(a / 2 * np.sum(weights * numerics.digamma(points)))
     power = a * math.log(x) - log_gamma
     total, factorial = 0.0, 1.0
     for n in range(1, 25):
@@ -204,13 +204,13 @@ def zeta(s: float, q: float) -> float:
     count = _DIRECT_TERMS + max(0, math.ceil(-q))
     for n in range(count):
         total += _power(q + n, -s)
-    place = q + count
-    last = _power(place, -s)
-    total += last * place / (s - 1) + 0.5 * last
-    factor = s * last / place
+    point = q + count
+    last = _power(point, -s)
+    total += last * point / (s - 1) + 0.5 * last
+    factor = s * last / point
     for k, coefficient in enumerate(_EULER_MACLAURIN):
         total += coefficient * factor
-        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (place * place)
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (point * point)
     return total
 
 

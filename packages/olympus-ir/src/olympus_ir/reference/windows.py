@@ -69,15 +69,15 @@ def _reduce_window(
     ]
     inside = [geometry.places(offset) >= 0 for offset in geometry.offsets()]
     results = [np.empty(geometry.counts, init.dtype) for init in inits]
-    for place in np.ndindex(*geometry.counts):
+    for index in np.ndindex(*geometry.counts):
         state: Any = inits
         for position in range(stacked[0].shape[0]):
-            if not inside[position][place]:
+            if not inside[position][index]:
                 continue
-            elements = [np.asarray(x[(position, *place)]) for x in stacked]
+            elements = [np.asarray(x[(position, *index)]) for x in stacked]
             state = _scalars(jaxpr, *state, *elements)
         for result, value in zip(results, state, strict=True):
-            result[place] = value
+            result[index] = value
     return results
 
 
@@ -112,8 +112,8 @@ def _select_and_scatter_add(
 ) -> np.ndarray:
     result = np.zeros(operand.size, widen(source).dtype)
     prefer = _selection(select_prim)
-    for place, element in _selected(operand, source, prefer, window):
-        result[place] += element
+    for position, element in _selected(operand, source, prefer, window):
+        result[position] += element
     return result.reshape(operand.shape).astype(operand.dtype)
 
 
@@ -134,9 +134,9 @@ def _select_and_scatter(
     def prefer(best: Any, element: Any) -> bool:
         return bool(_scalars(select_jaxpr, np.asarray(best), np.asarray(element))[0])
 
-    for place, element in _selected(operand, source, prefer, window):
-        present = np.asarray(result[place])
-        result[place] = _scalars(scatter_jaxpr, present, np.asarray(element))[0]
+    for position, element in _selected(operand, source, prefer, window):
+        present = np.asarray(result[position])
+        result[position] = _scalars(scatter_jaxpr, present, np.asarray(element))[0]
     return result.reshape(operand.shape)
 
 
@@ -145,14 +145,14 @@ def _selected(
 ) -> list[tuple[int, Any]]:
     """Returns, for each window, the flat index of its selected element and the source's element."""
     geometry = Windows(operand.shape, **window)
-    places = np.stack([geometry.places(offset) for offset in geometry.offsets()])
+    positions = np.stack([geometry.places(offset) for offset in geometry.offsets()])
     flat = operand.reshape(-1)
     found = []
-    for window_place in np.ndindex(*geometry.counts):
+    for window_position in np.ndindex(*geometry.counts):
         selected = -1
-        for place in places[(slice(None), *window_place)]:
-            if place >= 0 and (selected < 0 or not prefer(flat[selected], flat[place])):
-                selected = int(place)
+        for position in positions[(slice(None), *window_position)]:
+            if position >= 0 and (selected < 0 or not prefer(flat[selected], flat[position])):
+                selected = int(position)
         if selected >= 0:
-            found.append((selected, source[window_place]))
+            found.append((selected, source[window_position]))
     return found

@@ -66,9 +66,9 @@ class Discharged:
         last = olympuspr.outvars[len(olympuspr.outvars) - len(refs) :]
         self.written = tuple(
             [
-                place
-                for place, atom in zip(refs, last, strict=True)
-                if atom is not _input(self, place)
+                position
+                for position, atom in zip(refs, last, strict=True)
+                if atom is not _input(self, position)
             ]
         )
 

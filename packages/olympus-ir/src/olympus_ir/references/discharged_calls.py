@@ -34,7 +34,8 @@ def discharged_program(
     The inputs of the program are the equation's operands from position ``first`` on.
     """
     flags = [
-        is_discharged(equation, operands, first + position) for position in range(len(program.in_avals))
+        is_discharged(equation, operands, first + position)
+        for position in range(len(program.in_avals))
     ]
     return discharge_closed(program, tuple(flags))
 
@@ -44,7 +45,7 @@ def with_written_only(discharged: Discharged) -> ClosedOlympuspr:
     if len(discharged.written) == len(discharged.refs):
         return discharged.closed
     results = discharged.closed.jaxpr.outvars[: discharged.num_results]
-    outvars = [*results, *[discharged.last_value(place) for place in discharged.written]]
+    outvars = [*results, *[discharged.last_value(position) for position in discharged.written]]
     return replaced(discharged.closed, outvars=outvars)
 
 
@@ -59,8 +60,8 @@ def replaced(closed: ClosedOlympuspr, **changes: Any) -> ClosedOlympuspr:
 def changes_of_call(equation: Equation, discharged: Discharged, outs: Sequence[Any]) -> Changes:
     """Returns the new values of a call's operands, and its results."""
     values = unchanged(equation)
-    for place, value in zip(discharged.written, outs[discharged.num_results :], strict=True):
-        values[place] = value
+    for position, value in zip(discharged.written, outs[discharged.num_results :], strict=True):
+        values[position] = value
     return values, outs[: discharged.num_results]
 
 

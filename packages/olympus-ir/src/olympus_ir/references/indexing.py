@@ -218,9 +218,9 @@ class NDIndexer:
                         f"stride={index.stride}, dim={size}."
                     )
             else:
-                place = known_integer(index)
-                if place is not None and not -size <= place < size:
-                    raise ValueError(f"Out of bound indexer: idx={place}, dim={size}.")
+                position = known_integer(index)
+                if position is not None and not -size <= position < size:
+                    raise ValueError(f"Out of bound indexer: idx={position}, dim={size}.")
 
     # ---- the selected part ----
 
@@ -327,17 +327,17 @@ def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
                 f"an index of a reference cannot add dimensions, got None among {indices}; add "
                 "them to what was read."
             )
-    places = [position for position, index in enumerate(indices) if index is Ellipsis]
-    if len(places) > 1:
+    positions = [position for position, index in enumerate(indices) if index is Ellipsis]
+    if len(positions) > 1:
         raise ValueError("Only one ellipsis is supported.")
-    if len(indices) - len(places) > len(shape):
+    if len(indices) - len(positions) > len(shape):
         raise ValueError(
             f"`indices` must not be longer than `shape`: indices={indices}, shape={shape}"
         )
-    missing = (slice(None),) * (len(shape) - len(indices) + len(places))
-    if not places:
+    missing = (slice(None),) * (len(shape) - len(indices) + len(positions))
+    if not positions:
         return (*indices, *missing)
-    return (*indices[: places[0]], *missing, *indices[places[0] + 1 :])
+    return (*indices[: positions[0]], *missing, *indices[positions[0] + 1 :])
 
 
 def _normal_index(index: Any, size: int) -> Any:

@@ -52,19 +52,19 @@ class ProgramWithReferences(TracedProgram):
         """Returns the operands with each reference replaced by its array."""
         discharged = self._pure().discharged
         arrays = list(operands)
-        for place in discharged.refs:
-            ref = operands[place]
-            arrays[place] = ref._array
-            if place in discharged.written and not ref._owned:
-                arrays[place] = copy_p.bind(ref._array)
+        for position in discharged.refs:
+            ref = operands[position]
+            arrays[position] = ref._array
+            if position in discharged.written and not ref._owned:
+                arrays[position] = copy_p.bind(ref._array)
         return arrays
 
     def results_of_arrays(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
         """Returns the results, and puts the written arrays into the references."""
         discharged = self._pure().discharged
         count = discharged.num_results
-        for place, array in zip(discharged.written, results[count:], strict=True):
-            operands[place]._replace(array)
+        for position, array in zip(discharged.written, results[count:], strict=True):
+            operands[position]._replace(array)
         return list(results[:count])
 
     def _pure(self) -> _PureProgram:
@@ -88,11 +88,11 @@ class _PureProgram:
         discharged = discharge_closed(program.closed)
         olympuspr = discharged.closed.jaxpr
         results = olympuspr.outvars[: discharged.num_results]
-        outvars = [*results, *[discharged.last_value(place) for place in discharged.written]]
+        outvars = [*results, *[discharged.last_value(position) for position in discharged.written]]
         closed = discharged.closed.replace(jaxpr=olympuspr.replace(outvars=outvars))
         donated = list(program.params["donated_invars"])
-        for place in discharged.written:
-            donated[place] = True
+        for position in discharged.written:
+            donated[position] = True
         params = {**program.params, "jaxpr": closed, "donated_invars": tuple(donated)}
         out_tree = tree_structure([0] * len(outvars))
         self.discharged: Discharged = discharged

@@ -112,7 +112,7 @@ class TransposeTransform(_StaticTransform):
                 f"{self.permutation} is not a permutation of the dimensions of a reference of "
                 f"shape {aval.shape}"
             )
-        return aval.update(shape=tuple([aval.shape[place] for place in self.permutation]))
+        return aval.update(shape=tuple([aval.shape[position] for position in self.permutation]))
 
     def read(self, array: Any) -> Any:
         return transpose(array, self.permutation)

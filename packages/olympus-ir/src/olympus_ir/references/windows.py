@@ -37,8 +37,8 @@ def spread(index: Any, shape: tuple[int, ...]) -> Any:
     offset = len(shape) - len(own)
     kept = [position for position, size in enumerate(own) if size == shape[offset + position]]
     if len(kept) < len(own):
-        index = reshape(index, tuple([own[place] for place in kept]))
-    return broadcast_in_dim(index, shape, tuple([offset + place for place in kept]))
+        index = reshape(index, tuple([own[position] for position in kept]))
+    return broadcast_in_dim(index, shape, tuple([offset + position for position in kept]))
 
 
 def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
@@ -56,10 +56,10 @@ def layout(indexer: NDIndexer) -> list[tuple[Any, int]]:
     if not common:
         return slices
     arrays = [(("array", position), size) for position, size in enumerate(common)]
-    places = [position for position, index in enumerate(indexer.indices) if not _is_slice(index)]
-    if places != list(range(places[0], places[-1] + 1)):
+    positions = [position for position, index in enumerate(indexer.indices) if not _is_slice(index)]
+    if positions != list(range(positions[0], positions[-1] + 1)):
         return [*arrays, *slices]
-    before = [pair for pair in slices if pair[0] < places[0]]
+    before = [pair for pair in slices if pair[0] < positions[0]]
     return [*before, *arrays, *slices[len(before) :]]
 
 

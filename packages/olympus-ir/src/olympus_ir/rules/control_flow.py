@@ -46,8 +46,8 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
     for position, aval in enumerate(given.carry):
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
-                f"part {position} of the carry has type {short_type(aval)}, but the condition gives "
-                f"{short_type(goes_on)}, whose dimensions must lead in all values carried"
+                f"part {position} of the carry has type {short_type(aval)}, but the condition "
+                f"gives {short_type(goes_on)}, whose dimensions must lead in all values carried"
             )
     check_types("results of `body_jaxpr`", body.out_avals, given.carry)
 

@@ -48,17 +48,17 @@ def _print_get(equation: Equation, printer: Printer) -> Document:
 def _print_swap(equation: Equation, printer: Printer) -> Document:
     ref, value, *leaves = equation.invars
     (previous,) = equation.outvars
-    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
+    element = _shown_ref(printer, ref, leaves, equation.params["tree"])
     arrow = Text(" <- ", annotations=printer.annotations(equation))
     if printer.is_hidden(previous):
-        return Concatenation([place, arrow, printer.atom(value)])
-    results = [Nest(2, printer.binders([previous])), Text(", "), place]
-    return Concatenation([*results, arrow, place, Text(", "), printer.atom(value)])
+        return Concatenation([element, arrow, printer.atom(value)])
+    results = [Nest(2, printer.binders([previous])), Text(", "), element]
+    return Concatenation([*results, arrow, element, Text(", "), printer.atom(value)])
 
 
 @printing_rules.define(references.addupdate_p)
 def _print_addupdate(equation: Equation, printer: Printer) -> Document:
     ref, value, *leaves = equation.invars
-    place = _shown_ref(printer, ref, leaves, equation.params["tree"])
+    element = _shown_ref(printer, ref, leaves, equation.params["tree"])
     sign = Text(" += ", annotations=printer.annotations(equation))
-    return Concatenation([place, sign, printer.atom(value)])
+    return Concatenation([element, sign, printer.atom(value)])

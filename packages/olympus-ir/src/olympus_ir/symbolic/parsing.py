@@ -78,10 +78,10 @@ class _Parser:
         return f"'{self.token}'" if self.token else "the end"
 
     def error(self, detail: str) -> ValueError:
-        place = self.tokens[self.position][1]
+        column = self.tokens[self.position][1]
         return ValueError(
             f"syntax error in symbolic shape {self.shown!r} in dimension {len(self.dimensions)}: "
-            f"{detail}. Parsed '{self.text[:place]}', remaining '{self.text[place:]}'."
+            f"{detail}. Parsed '{self.text[:column]}', remaining '{self.text[column:]}'."
         )
 
     # ---- the grammar ----

@@ -128,10 +128,10 @@ class _SignedOrigin(FunctionOrigin):
         self._parameters = list(signature.parameters.values())
 
     def positional_name(self, position: int) -> str:
-        for place, parameter in enumerate(self._parameters):
+        for index, parameter in enumerate(self._parameters):
             if parameter.kind is parameter.VAR_POSITIONAL:
-                return f"{parameter.name}[{position - place}]"
-            if place == position:
+                return f"{parameter.name}[{position - index}]"
+            if index == position:
                 return parameter.name
         return f"args[{position}]"
 

@@ -124,4 +124,6 @@ def _keys_of_registered(data: Any, count: int) -> list[Any]:
         keys = [key for key, _ in flat[0]] if flat is not None else []
     except Exception:  # a user's constructor may raise anything
         keys = []
-    return keys if len(keys) == count else [FlattenedIndexKey(position) for position in range(count)]
+    return (
+        keys if len(keys) == count else [FlattenedIndexKey(position) for position in range(count)]
+    )

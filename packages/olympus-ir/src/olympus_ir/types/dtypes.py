@@ -232,17 +232,17 @@ def check_and_canonicalize_user_dtype(
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
     if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "__array__"):
-        place = f" of {function_name}" if function_name else ""
+        caller = f" of {function_name}" if function_name else ""
         raise ValueError(
-            f"the argument dtype{place} is an array, of dtype {name_of(dtype.dtype)}; "
+            f"the argument dtype{caller} is an array, of dtype {name_of(dtype.dtype)}; "
             "use dtype=arr.dtype instead of dtype=arr."
         )
     dtype = np.dtype(dtype)
     dtype = representative.get(dtype, dtype)
-    place = f" in {function_name}" if function_name else ""
+    caller = f" in {function_name}" if function_name else ""
     if not is_valid_dtype(dtype):
         raise TypeError(
-            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {given}{place}."
+            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {given}{caller}."
         )
     if dtype not in half_width or enable_x64.value:
         return dtype
@@ -255,12 +255,12 @@ def check_and_canonicalize_user_dtype(
     )
     if mode is ExplicitX64Mode.ERROR:
         raise ValueError(
-            f"The dtype {dtype.name} requested{place} is not available. {repair} Setting "
+            f"The dtype {dtype.name} requested{caller} is not available. {repair} Setting "
             "olympus_explicit_x64_dtypes to 'allow' accepts such requests one by one."
         )
     narrow = half_width[dtype]
     warn_user(
-        f"Explicitly requested dtype {dtype.name}{place} is not available and is "
+        f"Explicitly requested dtype {dtype.name}{caller} is not available and is "
         f"replaced by {narrow.name}. {repair}",
         UserWarning,
     )

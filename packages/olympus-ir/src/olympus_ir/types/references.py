@@ -190,12 +190,12 @@ def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequenc
     Raises:
       ValueError: a reference occurs twice; the message names the arguments.
     """
-    places: dict[int, int] = {}
+    positions: dict[int, int] = {}
     for position, value in enumerate((*closed_over, *operands)):
         aval = get_aval(value)
         if not aval.is_ref:
             continue
-        first = places.setdefault(id(referent(value)), position)
+        first = positions.setdefault(id(referent(value)), position)
         if first != position:
             _raise_alias(info, aval, first - len(closed_over), position - len(closed_over))
 
@@ -203,8 +203,8 @@ def check_aliases(info: DebugInfo, closed_over: Sequence[Any], operands: Sequenc
 def _raise_alias(info: DebugInfo, aval: Any, first: int, second: int) -> None:
     names = info.arg_names or ()
 
-    def name(place: int) -> str:
-        return names[place] if place < len(names) else f"argument {place}"
+    def name(position: int) -> str:
+        return names[position] if position < len(names) else f"argument {position}"
 
     if first < 0:
         raise ValueError(

@@ -172,9 +172,9 @@ class _Attention:
         part = ref[...] if start is None else ref[ds(start, size), :]
         if length % size == 0 and self.width == self.depth:
             return part  # without a mask, a product can read the loaded block in place
-        places = lax.broadcasted_iota(np.int32, (size, self.width), 0)
+        positions = lax.broadcasted_iota(np.int32, (size, self.width), 0)
         first = program_id(0) * size if start is None else start
-        inside = (places + first < length) & (
+        inside = (positions + first < length) & (
             lax.broadcasted_iota(np.int32, (size, self.width), 1) < self.depth
         )
         return jnp.where(inside, part, jnp.zeros((), part.dtype))

@@ -45,8 +45,8 @@ class _Decoding:
         start, end = span_ref[0], span_ref[1]
 
         def step(number: Any, sums: Sums) -> Sums:
-            places = ds(number * self.block_k, self.block_k)
-            k, v = k_ref[places, :], v_ref[places, :]
+            positions = ds(number * self.block_k, self.block_k)
+            k, v = k_ref[positions, :], v_ref[positions, :]
             scores = lax.dot_general(
                 *(q, k, (((1,), (1,)), ((), ()))), preferred_element_type=np.float32
             )

@@ -437,11 +437,11 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     message = "Error arose in the `filt` argument of trim_zeros()"
     known = concrete_or_error(np.asarray, filt, message)
     window = [slice(None)] * known.ndim
-    places = np.argwhere(known)
+    positions = np.argwhere(known)
     for dim in canonical_axes(axis, known.ndim):
-        if not len(places):
+        if not len(positions):
             window[dim] = slice(0, 0)
             continue
-        first, last = int(places[:, dim].min()), int(places[:, dim].max())
+        first, last = int(positions[:, dim].min()), int(positions[:, dim].max())
         window[dim] = slice(first if "f" in ends else 0, last + 1 if "b" in ends else None)
     return filt[tuple(window)]

@@ -451,16 +451,16 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, tuple | list) or (is_constant_dim(value) and np.ndim(value) > 0)
 
 
-def _sizes_between(name: str, places: Any, size: int) -> tuple[int, ...]:
+def _sizes_between(name: str, positions: Any, size: int) -> tuple[int, ...]:
     """Returns the sizes of the slices between indices; negative indices count from the end."""
-    if isinstance(places, Tracer) and places.size:
-        places = concrete_or_error(np.asarray, places, f"in olympus.numpy.{name} argument 1")
+    if isinstance(positions, Tracer) and positions.size:
+        positions = concrete_or_error(np.asarray, positions, f"in olympus.numpy.{name} argument 1")
     cuts = [0]
-    for place in places:
-        if isinstance(place, Tracer):
-            place = concrete_or_error(int, place, f"in olympus.numpy.{name} argument 1")
-        place = as_size(place)
-        cuts.append(min_dim(max_dim(place + size if place < 0 else place, 0), size))
+    for position in positions:
+        if isinstance(position, Tracer):
+            position = concrete_or_error(int, position, f"in olympus.numpy.{name} argument 1")
+        position = as_size(position)
+        cuts.append(min_dim(max_dim(position + size if position < 0 else position, 0), size))
     cuts.append(size)
     return tuple(max_dim(end - start, 0) for start, end in pairwise(cuts))
 

@@ -80,7 +80,7 @@ def nonzero(
             "The size argument of olympus.numpy.nonzero must be statically specified to use "
             f"olympus.numpy.nonzero within {naming.library} transformations.",
         )
-        return tuple(asarray(places.astype(index_dtype)) for places in np.nonzero(known))
+        return tuple(asarray(positions.astype(index_dtype)) for positions in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
     fills = tuple(0 if fill is None else fill for fill in given)
     return tuple(_nonzero(a, fills, size))
@@ -98,12 +98,12 @@ def _counted(a: Any) -> tuple[Array, ...]:
     if mask.dtype != np.bool_:
         mask = lax.ne(mask, np.zeros((), mask.dtype))
     number = convert(counting.positions_of_true(mask), index_dtype)
-    places: list[Array] = []
+    positions: list[Array] = []
     for size in reversed(a.shape[1:]):
         divisor = lax.broadcast(lax.size_array(size, index_dtype), number.shape)
-        places.insert(0, lax.rem(number, divisor))
+        positions.insert(0, lax.rem(number, divisor))
         number = lax.div(number, divisor)
-    return (number, *places)
+    return (number, *positions)
 
 
 def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
@@ -128,7 +128,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
         .at[counts]
         .add(np.ones((), index_dtype), mode="drop")
     )
-    places = lax.cumsum(steps, 0)
+    positions = lax.cumsum(steps, 0)
     total = lax.index_in_dim(counts, mask.shape[0] - 1, 0, keepdims=False)
     found = lax.lt(lax.iota(index_dtype, size), total)
     results = []
@@ -136,7 +136,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     for length, fill in zip(shape, fills, strict=True):
         stride //= length
         index = lax.rem(
-            lax.div(places, lax.size_array(stride, index_dtype)),
+            lax.div(positions, lax.size_array(stride, index_dtype)),
             lax.size_array(length, index_dtype),
         )
         fill = convert(ensure_array(fill), index_dtype)
@@ -198,6 +198,6 @@ def argwhere(
     """
     check_arraylike("argwhere", a)
     a = ensure_array(a)
-    places = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
-    stacked = lax.concatenate([lax.expand_dims(place, (1,)) for place in places], 1)
+    positions = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
+    stacked = lax.concatenate([lax.expand_dims(position, (1,)) for position in positions], 1)
     return lax.slice_in_dim(stacked, 0, 0, axis=1) if a.ndim == 0 else stacked

@@ -132,8 +132,8 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
             f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements "
             f"along axis {axis}, got shape {repeats.shape}"
         )
-    places = np.repeat(np.arange(a.shape[axis]), repeats)
-    return as_array(a)[(slice(None),) * axis + (places,)]
+    positions = np.repeat(np.arange(a.shape[axis]), repeats)
+    return as_array(a)[(slice(None),) * axis + (positions,)]
 
 
 def _check_counts(repeats: Any) -> None:
@@ -168,8 +168,8 @@ def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     # result's length are dropped.
     starts = lax.slice_in_dim(ends, 0, size - 1, axis=0)
     counts = lax.full((length,), np.int32(0)).at[starts].add(np.int32(1))
-    places = lax.cumsum(counts, 0)
-    return a.at[(slice(None),) * axis + (places,)].get(mode="clip")
+    positions = lax.cumsum(counts, 0)
+    return a.at[(slice(None),) * axis + (positions,)].get(mode="clip")
 
 
 _repeat_to_size = compiled(_repeats_to_size, ("axis", "length"), inline=True, name="_repeat")

@@ -398,8 +398,8 @@ def _moved(a: Any, source: tuple[int, ...], destination: tuple[int, ...]) -> Any
     source = unique_axes(source, a.ndim)
     destination = unique_axes(destination, a.ndim)
     order = [axis for axis in range(a.ndim) if axis not in source]
-    for place, axis in sorted(zip(destination, source, strict=True)):
-        order.insert(place, axis)
+    for position, axis in sorted(zip(destination, source, strict=True)):
+        order.insert(position, axis)
     return as_array(lax.transpose(a, tuple(order)))
 
 

@@ -28,8 +28,8 @@ def _bit_weights(bitorder: str) -> np.ndarray:
     """Returns the weights of the eight bits of a byte."""
     if bitorder not in ("little", "big"):
         raise ValueError("'order' must be either 'little' or 'big'")
-    places = np.arange(8, dtype=np.uint8)
-    return places if bitorder == "little" else places[::-1].copy()
+    shifts = np.arange(8, dtype=np.uint8)
+    return shifts if bitorder == "little" else shifts[::-1].copy()
 
 
 def _packed(a: Any, axis: int | None, bitorder: str) -> Any:

@@ -472,8 +472,8 @@ class ufunc(Generic[P]):
             first = lax.dynamic_index_in_dim(a, start, 0, keepdims=False)
 
             def step(i: Any, carry: Any) -> Any:
-                place = convert(i, start.dtype)
-                inside = lax.bitwise_and(lax.gt(place, start), lax.lt(place, end))
+                position = convert(i, start.dtype)
+                inside = lax.bitwise_and(lax.gt(position, start), lax.lt(position, end))
                 combined = self._function(carry, lax.dynamic_index_in_dim(a, i, 0, keepdims=False))
                 return lax.select_n(inside, carry, convert(combined, a.dtype))
 

@@ -143,20 +143,20 @@ def vectorize(
                 f"{len(positions) + len(names)} {context}"
             )
         # Arguments that are None are passed on unchanged.
-        absent = {k for k, place in enumerate(positions) if args[place] is None}
+        absent = {k for k, position in enumerate(positions) if args[position] is None}
         if any(inputs[k] for k in absent):
             raise ValueError(f"Cannot pass None at locations {absent} {context}")
         inputs = [names for k, names in enumerate(inputs) if k not in absent]
-        positions = [place for place in positions if args[place] is not None]
+        positions = [position for position in positions if args[position] is not None]
 
         def call(*values: Any) -> Any:
             full = list(args)
-            for place, value in zip(positions, values, strict=False):
-                full[place] = value
+            for position, value in zip(positions, values, strict=False):
+                full[position] = value
             named = dict(zip(names, values[len(positions) :], strict=True))
             return pyfunc(*full, **{**kwargs, **named})
 
-        arrays = [args[place] for place in positions] + [kwargs[name] for name in names]
+        arrays = [args[position] for position in positions] + [kwargs[name] for name in names]
         return _apply(call, list(map(asarray, arrays)), inputs, outputs, context)
 
     return vectorized

@@ -98,9 +98,9 @@ def is_staging() -> bool:
     return False
 
 
-def _element_at(x: Any, place: Any) -> Any:
+def _element_at(x: Any, position: Any) -> Any:
     """Returns the slice at one index of the first dimension."""
-    return take_at(x, ((PLACE,), *((SLICE, 0, size, 1) for size in x.shape[1:])), [place])
+    return take_at(x, ((PLACE,), *((SLICE, 0, size, 1) for size in x.shape[1:])), [position])
 
 
 _element = compiled(_element_at, inline=True, name="getitem")
@@ -445,11 +445,11 @@ class _Planner:
         self.sizes.append(1)
         dimension = ("stride", count, backwards, axis)
         if isinstance(start, np.ndarray) and is_constant_dim(count) and is_constant_dim(stride):
-            places: Any = start + stride * np.arange(count, dtype=self.dtype)
+            positions: Any = start + stride * np.arange(count, dtype=self.dtype)
         else:
             steps = lax.mul(lax.size_array(stride, self.dtype), lax.iota(self.dtype, count))
-            places = lax.add(start, steps)
-        self.components.append((axis, places, dimension))
+            positions = lax.add(start, steps)
+        self.components.append((axis, positions, dimension))
         self.dimensions.append(dimension)
 
     def plan(self) -> GatherPlan:

@@ -80,24 +80,26 @@ def delete(
         )
     if obj.ndim == 0 or assume_unique_indices:
         return _delete_traced(arr, wrapped(convert(ravel(obj), _int32), size), axis)
-    places = concrete_or_error(
+    positions = concrete_or_error(
         np.asarray,
         obj,
         "'obj' array argument of olympus.numpy.delete(). Consider passing "
         "assume_unique_indices=True.",
     )
-    kept = np.delete(np.arange(size), places.astype(np.int64) if not places.size else places)
+    kept = np.delete(
+        np.arange(size), positions.astype(np.int64) if not positions.size else positions
+    )
     return arr[(slice(None),) * axis + (kept,)]
 
 
-def _delete_traced(arr: Any, places: Any, axis: int) -> Any:
+def _delete_traced(arr: Any, positions: Any, axis: int) -> Any:
     """Deletes slices at traced positions.
 
     Each kept slice moves down by the number of slices deleted before it.
     """
-    size, count = arr.shape[axis], places.shape[0]
-    places = lax.sort(clip(places, 0, size))
-    before = lax.sub(places, lax.iota(_int32, count))
+    size, count = arr.shape[axis], positions.shape[0]
+    positions = lax.sort(clip(positions, 0, size))
+    before = lax.sub(positions, lax.iota(_int32, count))
     remaining = lax.iota(_int32, size - count)
     passed = lax.ge(lax.expand_dims(remaining, (1,)), lax.expand_dims(before, (0,)))
     source = lax.add(remaining, lax.reduce_sum(convert(passed, _int32), (1,)))
@@ -134,27 +136,27 @@ def insert(arr: ArrayLike, obj: ArrayLike, values: ArrayLike, axis: int | None =
     values = convert(ensure_array(values), arr.dtype)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(size))
-    places = ensure_array(obj)
-    if not dtypes.issubdtype(places.dtype, np.integer) and places.size:
-        raise ValueError(f"insert(): obj must be integers, got dtype {places.dtype}.")
-    if places.ndim > 1:
+    positions = ensure_array(obj)
+    if not dtypes.issubdtype(positions.dtype, np.integer) and positions.size:
+        raise ValueError(f"insert(): obj must be integers, got dtype {positions.dtype}.")
+    if positions.ndim > 1:
         raise ValueError("insert(): obj must be a slice, a one-dimensional array, or a scalar.")
     if values.ndim == 0:
         values = lax.expand_dims(values, tuple(range(arr.ndim)))
     values = lax.expand_dims(values, tuple(range(arr.ndim - values.ndim)))
-    if places.ndim == 0:
+    if positions.ndim == 0:
         # The first dimension of the values is the inserted dimension.
         order = list(range(1, arr.ndim))
         order.insert(axis, 0)
         values = lax.transpose(values, tuple(order))
-    places = wrapped(convert(ravel(places), _int32), size)
-    count = max(places.shape[0], values.shape[axis])
+    positions = wrapped(convert(ravel(positions), _int32), size)
+    count = max(positions.shape[0], values.shape[axis])
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     values = spread(values, broadcast_shapes(values.shape, shape))
-    places = clip(spread(places, (count,)), 0, size)
-    order = lax.sort((places, lax.iota(_int32, count)), num_keys=1)[1]
+    positions = clip(spread(positions, (count,)), 0, size)
+    order = lax.sort((positions, lax.iota(_int32, count)), num_keys=1)[1]
     # Each inserted slice moves up by the number of slices inserted before it.
-    targets = lax.add(places, _rank_of(order, count))
+    targets = lax.add(positions, _rank_of(order, count))
     total = (*arr.shape[:axis], size + count, *arr.shape[axis + 1 :])
     mask = lax.full((size + count,), np.array(False)).at[targets].set(True)
     old = lax.sub(lax.cumsum(convert(lax.bitwise_not(mask), _int32), 0), np.int32(1))

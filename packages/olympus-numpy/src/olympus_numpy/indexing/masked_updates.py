@@ -124,12 +124,12 @@ def masked_part(shape: tuple[int, ...], index: Any) -> MaskedPart | None:
       IndexError: if the mask does not have the shape of the dimensions that it indexes.
     """
     parts = index if index.__class__ is tuple else (index,)
-    places = [position for position, part in enumerate(parts) if _is_traced_mask(part)]
-    if len(places) != 1:
+    positions = [position for position, part in enumerate(parts) if _is_traced_mask(part)]
+    if len(positions) != 1:
         return None
-    (place,) = places
-    mask = parts[place]
-    before, after = parts[:place], parts[place + 1 :]
+    (position,) = positions
+    mask = parts[position]
+    before, after = parts[:position], parts[position + 1 :]
     if not all(part is Ellipsis or _is_full_slice(part) for part in (*before, *after)):
         return None
     axis = len(before)
@@ -138,7 +138,7 @@ def masked_part(shape: tuple[int, ...], index: Any) -> MaskedPart | None:
     trailing = len(shape) - axis - mask.ndim
     if trailing < 0 or mask.shape != shape[axis : axis + mask.ndim]:
         raise IndexError(
-            f"boolean index did not match shape of indexed array in index {place}: got "
+            f"boolean index did not match shape of indexed array in index {position}: got "
             f"{mask.shape}, expected {list(shape[axis : axis + mask.ndim])}"
         )
     return MaskedPart(mask, axis, trailing)

@@ -378,7 +378,7 @@ def _add_mask(
         layout += [_ARRAY_ENTRY] * mask.ndim
         operands += nonzero(mask)
         return end
-    for places in mask.nonzero():
+    for positions in mask.nonzero():
         layout.append(_ARRAY_ENTRY)
-        operands.append(places.astype(np.int32) if max(mask.shape) < 2**31 else places)
+        operands.append(positions.astype(np.int32) if max(mask.shape) < 2**31 else positions)
     return end

@@ -95,13 +95,13 @@ def _put_at(arr: Any, indices: Any, values: Any, axis: int | None, mode: Any = N
     if arr.ndim != indices.ndim:
         raise ValueError("put_along_axis arguments 'arr' and 'indices' must have same ndim")
     axis = canonical_axis(axis, arr.ndim)
-    places = tuple(
+    positions = tuple(
         indices
         if dim == axis
         else np.arange(size, dtype=_int32).reshape((-1,) + (1,) * (arr.ndim - dim - 1))
         for dim, size in enumerate(arr.shape)
     )
-    return lax.reshape(as_array(arr).at[places].set(values, mode=mode), shape)
+    return lax.reshape(as_array(arr).at[positions].set(values, mode=mode), shape)
 
 
 _put_along_axis = compiled(_put_at, ("axis", "mode"), name="put_along_axis")

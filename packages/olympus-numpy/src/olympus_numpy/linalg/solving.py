@@ -66,8 +66,8 @@ def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
         options = {"transpose_a": True, "conjugate_a": trans == 2}
         x = solve_with(x, lower=False, **options)
         x = solve_with(x, lower=True, unit_diagonal=True, **options)
-        places = lax.iota(np.int32, permutation.shape[0])
-        inverse = lax.sort((permutation, places), 0, num_keys=1)[1]
+        positions = lax.iota(np.int32, permutation.shape[0])
+        inverse = lax.sort((permutation, positions), 0, num_keys=1)[1]
         x = permute_rows(x, inverse)
     return x[:, 0] if vector else x
 

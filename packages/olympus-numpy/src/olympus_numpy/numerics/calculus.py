@@ -381,9 +381,9 @@ def _interpolated(
         xp = concatenate([xp[-1:] - period, xp, xp[:1] + period])
         fp = concatenate([fp[-1:], fp, fp[:1]])
     count = xp.shape[0]
-    places = clip(searchsorted(xp, x, side="right"), 1, count - 1)
-    x0, x1 = xp[places - 1], xp[places]
-    f0, f1 = fp[places - 1], fp[places]
+    positions = clip(searchsorted(xp, x, side="right"), 1, count - 1)
+    x0, x1 = xp[positions - 1], xp[positions]
+    f0, f1 = fp[positions - 1], fp[positions]
     width = x1 - x0
     tiny = np.array(np.spacing(dtypes.finfo(xp.dtype).eps), xp.dtype)
     empty = abs(width) <= tiny

@@ -43,8 +43,8 @@ def _roots_with_zeros(p: Any) -> Any:
     # The leading zeros are now the last coefficients, and add roots that are zero. The roots that
     # are zero are moved to the end, and as many of them as there were leading zeros become NaN.
     _, found = lax.sort((found == 0, found), num_keys=1)
-    places = lax.iota(np.int32, found.size)
-    return selection.where(places < found.size - count, found, np.array(complex(np.nan, np.nan)))
+    positions = lax.iota(np.int32, found.size)
+    return selection.where(positions < found.size - count, found, np.array(complex(np.nan, np.nan)))
 
 
 _without_zeros = compiled(_roots_without_zeros, name="_roots_no_zeros")

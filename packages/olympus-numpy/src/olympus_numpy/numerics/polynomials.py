@@ -233,8 +233,8 @@ def _without_leading_zeros(name: str, p: Any, tolerance: float = 0.0) -> Any:
     known = concrete_or_error(
         np.asarray, p, f"Error arose in the coefficients that {name} trims: trim_leading_zeros"
     )
-    places = np.flatnonzero(~(np.abs(known) <= tolerance))  # NaN is not zero
-    return p[places[0] :] if places.size else p[:0]
+    positions = np.flatnonzero(~(np.abs(known) <= tolerance))  # NaN is not zero
+    return p[positions[0] :] if positions.size else p[:0]
 
 
 def _or_zero(p: Any) -> Array:

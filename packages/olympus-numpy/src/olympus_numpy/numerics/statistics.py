@@ -232,12 +232,12 @@ def histogram(
         a, weights = promote_dtypes_inexact(ensure_array(a), ensure_array(weights))
     edges = histogram_bin_edges(a, bins, range, weights)
     if np.ndim(bins) == 0 and _is_large(a, edges):
-        places = _places_in_even(edges, a)
+        positions = _bins_in_even(edges, a)
     else:
-        places = searchsorted(edges, a, side="right")
+        positions = searchsorted(edges, a, side="right")
     last = edges.shape[0] - 1
-    places = where(lax.eq(a, edges[-1]), last, places)
-    counts = lax.full((last + 1,), np.zeros((), weights.dtype)).at[places].add(weights)[1:]
+    positions = where(lax.eq(a, edges[-1]), last, positions)
+    counts = lax.full((last + 1,), np.zeros((), weights.dtype)).at[positions].add(weights)[1:]
     if density:
         widths = lax.sub(edges[1:], edges[:-1])
         counts = lax.div(
@@ -247,7 +247,7 @@ def histogram(
     return counts, edges
 
 
-# Heuristic: `_places_in_even` saves time for arrays of this size or larger, and this many edges or
+# Heuristic: `_bins_in_even` saves time for arrays of this size or larger, and this many edges or
 # fewer.
 _SMALLEST_SIZE = 4096
 _MOST_EDGES = 1 << 20
@@ -263,7 +263,7 @@ def _is_large(values: Any, edges: Any) -> bool:
 
 
 @outlined()
-def _places_in_even(edges: Any, values: Any) -> Any:
+def _bins_in_even(edges: Any, values: Any) -> Any:
     """Counts, for each value, the edges that are at most the value; NaN is above all edges.
 
     Arithmetic guesses the bin of a value, and the edges of this bin correct the guess. Guesses do
@@ -285,9 +285,9 @@ def _places_in_even(edges: Any, values: Any) -> Any:
         guess = convert(guessed(values), np.dtype(np.int32))
         left = edges.at[guess].get(mode="clip")
         right = edges.at[lax.add(guess, np.int32(1))].get(mode="clip")
-        place = lax.add(guess, convert(lax.ge(values, left), guess.dtype))
-        place = lax.add(place, convert(lax.ge(values, right), guess.dtype))
-        return where(lax.ne(values, values), np.int32(last + 1), place)
+        position = lax.add(guess, convert(lax.ge(values, left), guess.dtype))
+        position = lax.add(position, convert(lax.ge(values, right), guess.dtype))
+        return where(lax.ne(values, values), np.int32(last + 1), position)
 
     numbers = lax.iota(edges.dtype, last + 1)
     ahead = lax.sub(numbers, guessed(edges))
@@ -352,18 +352,20 @@ def histogramdd(
         of_axes = [bins] * dimensions
     elif len(of_axes) != dimensions:
         raise ValueError("should be a bin for each dimension.")
-    edges, widths, counts, places = [], [], [], []
+    edges, widths, counts, positions = [], [], [], []
     for axis in map(int, np.arange(dimensions)):  # `range` is a parameter
         column = sample[:, axis]
         limits = None if range is None else range[axis]
         edge = histogram_bin_edges(column, of_axes[axis], range=limits)
-        place = searchsorted(edge, column, side="right")
-        place = where(lax.eq(column, edge[-1]), lax.sub(place, np.ones((), place.dtype)), place)
-        places.append(place)
+        position = searchsorted(edge, column, side="right")
+        position = where(
+            lax.eq(column, edge[-1]), lax.sub(position, np.ones((), position.dtype)), position
+        )
+        positions.append(position)
         edges.append(edge)
         widths.append(lax.sub(edge[1:], edge[:-1]))
         counts.append(edge.shape[0] + 1)
-    flat = ravel_multi_index(tuple(places), tuple(counts), mode="clip")
+    flat = ravel_multi_index(tuple(positions), tuple(counts), mode="clip")
     total = bincount(flat, weights, length=int(np.prod(counts)))
     total = lax.reshape(total, tuple(counts))[(slice(1, -1),) * dimensions]
     if density:

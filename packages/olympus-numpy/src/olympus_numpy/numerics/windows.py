@@ -175,6 +175,6 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
         return lax.full((M,), np.ones((), dtype))
     beta = convert(beta, dtype)
     middle = np.asarray(0.5 * (M - 1), dtype)
-    place = lax.div(lax.sub(lax.iota(dtype, M), middle), middle)
-    inside = lax.sqrt(lax.sub(np.ones((), dtype), lax.integer_pow(place, 2)))
+    position = lax.div(lax.sub(lax.iota(dtype, M), middle), middle)
+    inside = lax.sqrt(lax.sub(np.ones((), dtype), lax.integer_pow(position, 2)))
     return lax.div(i0(lax.mul(beta, inside)), i0(beta))

@@ -107,11 +107,11 @@ def _quantile_of(
         # One NaN makes the quantiles of the whole line NaN.
         counts = lax.size_array(length, a.dtype)
         undefined = any_along(is_nan, last, False, None)
-    result = where(undefined, np.nan, _between_places(lines, q, counts, method))
+    result = where(undefined, np.nan, _between_positions(lines, q, counts, method))
     return lax.reshape(result, (*q.shape, *kept))
 
 
-def _between_places(lines: Any, q: Any, counts: Any, method: str) -> Any:
+def _between_positions(lines: Any, q: Any, counts: Any, method: str) -> Any:
     """Interpolates sorted lines [..., n] at fractional positions [q]; returns [q, ...]."""
     dtype = lines.dtype
     rest = lines.shape[:-1]
@@ -120,15 +120,15 @@ def _between_places(lines: Any, q: Any, counts: Any, method: str) -> Any:
     if np.ndim(last):  # the lines have different numbers of NaN
         last = spread(last, (*q.shape, *rest))
         q = lax.broadcast_in_dim(q, (*q.shape, *rest), tuple(range(q.ndim)))
-    place = lax.mul(q, last)
-    low, high = lax.floor(place), lax.ceil(place)
-    weight = lax.sub(place, low)
+    position = lax.mul(q, last)
+    low, high = lax.floor(position), lax.ceil(position)
+    weight = lax.sub(position, low)
     low, high = (convert(_clamped(each, last), _int32) for each in (low, high))
     by_line = bool(np.ndim(last))
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
-        (chosen,) = _at_places(lines, by_line, _chosen(method, place, low, high, last))
+        (chosen,) = _at_positions(lines, by_line, _chosen(method, position, low, high, last))
         return convert(chosen, dtype)
-    low_value, high_value = _at_places(lines, by_line, low, high)
+    low_value, high_value = _at_positions(lines, by_line, low, high)
     if method == "midpoint":
         return lax.mul(lax.add(low_value, high_value), np.array(0.5, dtype))
     weight = lax.broadcast_in_dim(weight, low_value.shape, tuple(range(weight.ndim)))
@@ -142,25 +142,25 @@ def _clamped(x: Any, last: Any) -> Any:
     return lax.max(lax.min(x, last), lax.full_like(x, 0))
 
 
-def _chosen(method: str, place: Any, low: Any, high: Any, last: Any) -> Any:
+def _chosen(method: str, position: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "lower":
         return low
     if method == "higher":
         return high
     if method == "nearest":
-        nearest = lax.round(place, lax.RoundingMethod.TO_NEAREST_EVEN)
+        nearest = lax.round(position, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
     # "inverted_cdf" gives the smallest element x such that at least the requested fraction of the
     # elements is <= x.
-    one = np.ones((), place.dtype)
+    one = np.ones((), position.dtype)
     count = lax.add(last, one)
-    fraction = lax.div(place, lax.max(last, lax.full_like(last, 1)))
+    fraction = lax.div(position, lax.max(last, lax.full_like(last, 1)))
     rank = lax.sub(lax.ceil(lax.mul(fraction, count)), one)
     rank = lax.min(lax.max(rank, lax.full_like(rank, 0)), spread(last, np.shape(rank)))
     return convert(rank, _int32)
 
 
-def _at_places(lines: Any, by_line: bool, *places: Any) -> list[Any]:
+def _at_positions(lines: Any, by_line: bool, *positions: Any) -> list[Any]:
     """Returns, for each array of positions, the elements of sorted lines at these positions.
 
     Args:
@@ -174,16 +174,16 @@ def _at_places(lines: Any, by_line: bool, *places: Any) -> list[Any]:
     rest = lines.shape[:-1]
     dims = tuple(range(1, 1 + len(rest)))
     own = rest if by_line else ()
-    q_shape = places[0].shape[: places[0].ndim - len(own)]
+    q_shape = positions[0].shape[: positions[0].ndim - len(own)]
     count = math.prod(q_shape)
-    columns = [lax.reshape(each, (count, *own)) for each in places]
+    columns = [lax.reshape(each, (count, *own)) for each in positions]
     if by_line:
         columns = [lax.transpose(each, (*dims, 0)) for each in columns]
     selected = lax.order_statistics(lines, lax.concatenate(columns, len(own)))
     selected = lax.transpose(selected, (len(rest), *range(len(rest))))
     return [
         lax.reshape(lax.slice_in_dim(selected, i * count, (i + 1) * count), (*q_shape, *rest))
-        for i in range(len(places))
+        for i in range(len(positions))
     ]
 
 
@@ -206,11 +206,11 @@ def _weighted_quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, w
     shares = lax.div(sums, spread(total, sums.shape))
     wanted = lax.broadcast_in_dim(q, (*q.shape, *(1,) * lines.ndim), tuple(range(q.ndim)))
     below = lax.lt(lax.expand_dims(shares, (0,)) if q.ndim else shares, wanted)
-    places = lax.reduce_sum(convert(below, _int32), (q.ndim + last,))
-    places = lax.min(places, lax.full_like(places, ordered.shape[last] - 1))
-    places = lax.reshape(places, (math.prod(q.shape), *lines.shape[:-1]))
-    places = lax.transpose(places, (*range(1, 1 + last), 0))
-    result = take_along_axis(ordered, places, last, mode="promise_in_bounds")
+    positions = lax.reduce_sum(convert(below, _int32), (q.ndim + last,))
+    positions = lax.min(positions, lax.full_like(positions, ordered.shape[last] - 1))
+    positions = lax.reshape(positions, (math.prod(q.shape), *lines.shape[:-1]))
+    positions = lax.transpose(positions, (*range(1, 1 + last), 0))
+    result = take_along_axis(ordered, positions, last, mode="promise_in_bounds")
     result = lax.transpose(result, (last, *range(last)))
     return lax.reshape(result, (*q.shape, *kept))
 

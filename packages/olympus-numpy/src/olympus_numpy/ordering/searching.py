@@ -85,10 +85,12 @@ def _place_by_sorting(a: Any, v: Any, side: str, index_dtype: Any) -> Any:
 
 
 def _ranks(x: Any, index_dtype: Any) -> Any:
-    places = lax.iota(index_dtype, x.shape[0])
-    order = lax.sort((x, places), num_keys=1)[1]
+    positions = lax.iota(index_dtype, x.shape[0])
+    order = lax.sort((x, positions), num_keys=1)[1]
     return (
-        lax.full(places.shape, np.zeros((), index_dtype)).at[order].set(places, unique_indices=True)
+        lax.full(positions.shape, np.zeros((), index_dtype))
+        .at[order]
+        .set(positions, unique_indices=True)
     )
 
 

@@ -94,13 +94,13 @@ def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
     if dtypes.issubdtype(rows.dtype, np.complexfloating):
         # A complex number with a NaN in either part is NaN, and sorted last.
         rows = where(lax.ne(rows, rows), np.array(np.nan, rows.dtype), rows)
-    places = lax.iota(_int32, count)
+    positions = lax.iota(_int32, count)
     if rows.shape[1] == 0:
-        return places, lax.eq(places, np.int32(0)), rows
+        return positions, lax.eq(positions, np.int32(0)), rows
     if rows.shape[1] == 1 and not with_order:
         order, ordered = None, lax.sort(rows, dimension=0)
     else:
-        *keys, order = lax.sort((*_sort_keys(rows), places), dimension=0, num_keys=rows.shape[1])
+        *keys, order = lax.sort((*_sort_keys(rows), positions), dimension=0, num_keys=rows.shape[1])
         ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
     before, after = ordered[:-1], ordered[1:]
     differs = lax.ne(before, after)
@@ -443,8 +443,8 @@ def _is_member(element: Any, test_elements: Any, invert: bool, method: str) -> A
         found = lax.reduce_or(pairs, (1,))
     else:
         others = lax.sort(others)
-        places = searchsorted(others, element, method="sort" if method == "sort" else "scan")
-        found = lax.eq(others.at[places].get(mode="clip"), element)
+        positions = searchsorted(others, element, method="sort" if method == "sort" else "scan")
+        found = lax.eq(others.at[positions].get(mode="clip"), element)
     found = lax.reshape(convert(found, np.dtype(bool)), shape)
     return lax.bitwise_not(found) if invert else found
 
@@ -486,12 +486,12 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
     """
     if size is None:
         return values[keep]
-    (places,) = nonzero(keep, size=size, fill_value=values.shape[0])
-    found = lax.lt(places, lax.size_array(values.shape[0], places.dtype))
+    (positions,) = nonzero(keep, size=size, fill_value=values.shape[0])
+    found = lax.lt(positions, lax.size_array(values.shape[0], positions.dtype))
     fill = constant(0 if fill_value is None else fill_value, values)
     if not values.shape[0]:
         return spread(ensure_array(fill), (size,))
-    return where(found, values.at[places].get(mode="clip"), fill)
+    return where(found, values.at[positions].get(mode="clip"), fill)
 
 
 def setdiff1d(
@@ -575,34 +575,38 @@ def intersect1d(
     order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True, True)
     ordered = ordered[:, 0]
     keep = lax.bitwise_and(is_first, isin(ordered, second))
-    places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(places, lax.size_array(ordered.shape[0], places.dtype))
-    values = _at_places(ordered, places, found, size, fill_value)
+    positions = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
+    found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
+    values = _at_positions(ordered, positions, found, size, fill_value)
     if not return_indices:
         return values
-    first_places = _filled(_clip_take(order, places), found, None if size is None else len(first))
+    first_positions = _filled(
+        _clip_take(order, positions), found, None if size is None else len(first)
+    )
     by_value, _, second_ordered = _sort_rows(lax.expand_dims(second, (1,)), True, True)
     in_second = searchsorted(second_ordered[:, 0], values)
-    second_places = _filled(
+    second_positions = _filled(
         _clip_take(by_value, in_second), found, None if size is None else len(second)
     )
     index_dtype = dtypes.default_int_dtype()
-    return values, convert(first_places, index_dtype), convert(second_places, index_dtype)
+    return values, convert(first_positions, index_dtype), convert(second_positions, index_dtype)
 
 
-def _clip_take(x: Any, places: Any) -> Any:
-    return x.at[places].get(mode="clip") if x.shape[0] else places
+def _clip_take(x: Any, positions: Any) -> Any:
+    return x.at[positions].get(mode="clip") if x.shape[0] else positions
 
 
-def _at_places(values: Any, places: Any, found: Any, size: int | None, fill_value: Any) -> Any:
+def _at_positions(
+    values: Any, positions: Any, found: Any, size: int | None, fill_value: Any
+) -> Any:
     if size is None:
-        return values[places]
+        return values[positions]
     values = convert(values, values.dtype)
     zero = np.zeros((), values.dtype)
     if values.shape[0] == 0:
         fill = zero if fill_value is None else convert(fill_value, values.dtype)
-        return spread(ensure_array(fill), places.shape)
-    taken = values.at[places].get(mode="clip")
+        return spread(ensure_array(fill), positions.shape)
+    taken = values.at[positions].get(mode="clip")
     if fill_value is None:  # The default is the smallest element, or zero if the array is empty.
         fill_value = where(found[:1], taken[:1], zero) if size else zero
     return where(found, taken, fill_value)
@@ -649,6 +653,6 @@ def setxor1d(
         kept.append((ordered, lax.bitwise_and(is_first, isin(ordered, other, invert=True))))
     ordered, keep = (concatenate(parts) for parts in zip(*kept, strict=True))
     ordered, keep = lax.sort((ordered, keep), num_keys=1)
-    places = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(places, lax.size_array(ordered.shape[0], places.dtype))
-    return _at_places(ordered, places, found, size, fill_value)
+    positions = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
+    found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
+    return _at_positions(ordered, positions, found, size, fill_value)

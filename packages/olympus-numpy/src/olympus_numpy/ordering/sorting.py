@@ -86,13 +86,13 @@ def _argsorted(a: Any, axis: int | None, stable: bool, descending: bool, dtype: 
     a, axis = _flat_or_axis("argsort", a, axis)
     index_dtype = dtypes.default_int_dtype() if dtype is None else dtype
     layout = layout_like(a, a.shape)
-    places = lax.broadcasted_iota(index_dtype, a.shape, axis, out_sharding=layout)
+    positions = lax.broadcasted_iota(index_dtype, a.shape, axis, out_sharding=layout)
     # For a descending order, the result of an ascending sort is reversed. The input is reversed,
     # too, so that equal elements keep their order.
     if descending:
-        a, places = lax.rev(a, (axis,)), lax.rev(places, (axis,))
-    _, places = lax.sort((a, places), dimension=axis, is_stable=stable, num_keys=1)
-    return lax.rev(places, (axis,)) if descending else places
+        a, positions = lax.rev(a, (axis,)), lax.rev(positions, (axis,))
+    _, positions = lax.sort((a, positions), dimension=axis, is_stable=stable, num_keys=1)
+    return lax.rev(positions, (axis,)) if descending else positions
 
 
 _argsort = compiled(_argsorted, ("axis", "stable", "descending", "dtype"), name="argsort")
@@ -141,8 +141,8 @@ def _lexsorted(keys: Any, axis: int) -> Any:
     axis = canonical_axis(axis, arrays[0].ndim)
     shape = arrays[0].shape
     layout = layout_like(arrays[0], shape)
-    places = lax.broadcasted_iota(dtypes.default_int_dtype(), shape, axis, out_sharding=layout)
-    return lax.sort((*reversed(arrays), places), dimension=axis, num_keys=len(arrays))[-1]
+    positions = lax.broadcasted_iota(dtypes.default_int_dtype(), shape, axis, out_sharding=layout)
+    return lax.sort((*reversed(arrays), positions), dimension=axis, num_keys=len(arrays))[-1]
 
 
 _lexsort = compiled(_lexsorted, ("axis",), name="lexsort")

@@ -247,8 +247,8 @@ def _diagonal_of(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any
     below, above = min_dim(offset, 0), max_dim(offset, 0)
     length = max_dim(0, min_dim(rows + below, columns - above))
     if all(map(is_constant_dim, (length, below, above))):
-        places = np.arange(length, dtype=_int32)
-        return a[..., places - below, places + above]
+        positions = np.arange(length, dtype=_int32)
+        return a[..., positions - below, positions + above]
     row, column = (
         lax.add(lax.iota(_int32, length), lax.size_array(first, _int32))
         for first in (-below, above)
@@ -435,8 +435,8 @@ def fill_diagonal(
         val = ravel(val)
         repeats = -(-length // val.shape[0])
         val = lax.slice_in_dim(lax.tile(val, (repeats,)), 0, length, axis=0)
-    places = np.arange(length, dtype=_int32)
-    return a.at[(places,) * a.ndim].set(val, unique_indices=True, indices_are_sorted=True)
+    positions = np.arange(length, dtype=_int32)
+    return a.at[(positions,) * a.ndim].set(val, unique_indices=True, indices_are_sorted=True)
 
 
 @outlined("N", "increasing")

@@ -117,9 +117,9 @@ def _derivative(
     tangent_of = [aval.to_tangent_aval() for aval, flag in zip(avals, moving, strict=True) if flag]
     # The results are the values of the references that the kernel writes, and their tangents.
     changed = set(discharged.written)
-    tangent_places = [position for position, flag in enumerate(moving) if flag]
-    wanted = [place in changed for place in discharged.refs]
-    wanted += [place in changed for place in tangent_places]
+    tangent_positions = [position for position, flag in enumerate(moving) if flag]
+    wanted = [position in changed for position in discharged.refs]
+    wanted += [position in changed for position in tangent_positions]
     program, used = dce_closed(pushed, wanted)
     count_in, count_out = sum(in_moving), sum(out_moving)
 
@@ -141,7 +141,7 @@ def _derivative(
         refs = [ref for _, ref in sorted(zip(positions, given, strict=True), key=lambda p: p[0])]
         values = [references.get(ref) for ref, flag in zip(refs, used, strict=True) if flag]
         results = eval_olympuspr(program.jaxpr, program.consts, *values)
-        targets = [refs[place] for place in discharged.refs]
+        targets = [refs[position] for position in discharged.refs]
         targets += refs[len(avals) :]
         targets = [ref for ref, flag in zip(targets, wanted, strict=True) if flag]
         for ref, result in zip(targets, results, strict=True):

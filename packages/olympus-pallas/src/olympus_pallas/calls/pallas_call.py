@@ -340,13 +340,13 @@ class _Call:
         names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
         for source, target in aliases:
             mapping = f"input_output_aliases contains the mapping '{source}:{target}'"
-            for kind, place, count in (
+            for kind, position, count in (
                 ("input", source, len(self.in_avals)),
                 ("output", target, len(out_avals)),
             ):
-                if not 0 <= place < count:
+                if not 0 <= position < count:
                     raise ValueError(
-                        f"{mapping} with {kind} index {place} outside the range [0, {count})"
+                        f"{mapping} with {kind} index {position} outside the range [0, {count})"
                     )
             if target in taken:
                 raise ValueError(f"{mapping}, and output {target} is the target of another input")

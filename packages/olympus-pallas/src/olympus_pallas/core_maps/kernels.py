@@ -351,16 +351,16 @@ def _with_arrays(
 ) -> Any:
     """Calls a kernel on arrays; the references that it uses become outputs that alias inputs."""
     programs = (programs,) if isinstance(programs, Olympuspr) else programs
-    places = [position for position, atom in enumerate(equation.invars) if atom.aval.is_ref]
+    positions = [position for position, atom in enumerate(equation.invars) if atom.aval.is_ref]
     count, first = len(operands), len(params["out_avals"])
     spaces = [mesh.default_memory_space for mesh in params["meshes"]]
     aliases = {**params.pop("input_output_aliases", {})}
-    aliases.update({place: first + number for number, place in enumerate(places)})
+    aliases.update({position: first + number for number, position in enumerate(positions)})
     discharged = tuple(
-        _with_outputs(program, places, count, first, space)
+        _with_outputs(program, positions, count, first, space)
         for program, space in zip(programs, spaces, strict=True)
     )
-    avals = [equation.invars[place].aval.inner_aval for place in places]
+    avals = [equation.invars[position].aval.inner_aval for position in positions]
     results = mpmd_map_p.bind(
         *operands,
         jaxprs=discharged,
@@ -368,21 +368,21 @@ def _with_arrays(
         **{**params, "out_avals": (*params["out_avals"], *map(_plain, avals))},
     )
     changes: list[Any] = [None] * count
-    for place, value in zip(places, results[first:], strict=True):
-        changes[place] = value
+    for index, value in zip(positions, results[first:], strict=True):
+        changes[index] = value
     return changes, results[:first]
 
 
 def _with_outputs(
-    program: Olympuspr, places: Sequence[int], num_inputs: int, num_outputs: int, space: Any
+    program: Olympuspr, positions: Sequence[int], num_inputs: int, num_outputs: int, space: Any
 ) -> Olympuspr:
-    """Returns the program with the references at ``places`` as outputs instead of inputs.
+    """Returns the program with the references at ``positions`` as outputs instead of inputs.
 
     New, unused references in memory ``space`` take their places among the inputs.
     """
     invars = list(program.invars)
-    outputs = [invars[place] for place in places]
-    for place in places:
-        invars[place] = Var(AbstractRef(_plain(invars[place].aval.inner_aval), space))
+    outputs = [invars[position] for position in positions]
+    for position in positions:
+        invars[position] = Var(AbstractRef(_plain(invars[position].aval.inner_aval), space))
     end = num_inputs + num_outputs
     return program.replace(invars=[*invars[:end], *outputs, *invars[end:]])

@@ -53,14 +53,14 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
     axes = context.module.axis_context
     names = () if axes is None else axes.axis_names
     mesh_axes = () if axes is None else tuple(zip(names, axes.axis_sizes, strict=True))
-    places = [axis_index(context, name) for name in names]
+    positions = [axis_index(context, name) for name in names]
     key = Meeting()
 
     def call(*views: Any) -> tuple[np.ndarray, ...]:
         views = tuple(np.asarray(view) for view in views if view is not None)
         device = 0
-        for place, (_, size) in zip(views, mesh_axes, strict=False):
-            device = device * size + int(place)
+        for position, (_, size) in zip(views, mesh_axes, strict=False):
+            device = device * size + int(position)
         results = run(key, device, mesh_axes, *views[len(mesh_axes) :])
         return tuple(
             np.ascontiguousarray(result, aval.dtype).reshape(aval.shape)
@@ -69,11 +69,11 @@ def emit_simulation(context: Any, operands: Sequence[Any], run: Callable[..., An
 
     avals_out = context.avals_out
     index = np.dtype(np.int32)
-    index_avals = [ShapedArray((), index)] * len(places)
+    index_avals = [ShapedArray((), index)] * len(positions)
     return emit_callback(
         context,
         call,
-        [*places, *operands],
+        [*positions, *operands],
         [*index_avals, *context.avals_in],
         avals_out,
         has_side_effect=True,
@@ -271,14 +271,16 @@ class _Kernel:
         share = max(-(-len(free) // core.settings.num_cores_or_threads), 1)
         bodies = []
         for number, start in enumerate(range(0, len(free), share)):
-            places = []
+            positions = []
             for outer in itertools.product(*(range(self.grid[dim]) for dim in added)):
                 for chosen in free[start : start + share]:
                     for inner in itertools.product(*(range(self.grid[dim]) for dim in rest)):
-                        place = dict(zip([*added, *shared, *rest], [*outer, *chosen, *inner]))
-                        places.append(tuple(place[dim] for dim in range(len(self.grid))))
+                        position = dict(zip([*added, *shared, *rest], [*outer, *chosen, *inner]))
+                        positions.append(tuple(position[dim] for dim in range(len(self.grid))))
             part = core.split(number) if share < len(free) else core
-            bodies.append((part, lambda part, places=places: self.run_places(part, places)))
+            bodies.append(
+                (part, lambda part, positions=positions: self.run_places(part, positions))
+            )
         if len(bodies) == 1:
             ((part, body),) = bodies
             body(part)
@@ -302,14 +304,14 @@ class _Kernel:
         ]
         names = mapping.grid_names or ()
         recorder = core.settings.grid_point_recorder
-        for place in places:
-            core.place = tuple(place[dim] for dim in own)
+        for position in places:
+            core.place = tuple(position[dim] for dim in own)
             for name, index, size in zip(names, core.place, core.grid, strict=False):
                 core.places[name], core.sizes[name] = index, size
             if recorder is not None:
-                recorder(core, tuple(map(np.int32, place)), np.int32(core.number))
+                recorder(core, tuple(map(np.int32, position)), np.int32(core.number))
             for block in blocks:
-                block.enter(core, place, self.prefetched)
+                block.enter(core, position, self.prefetched)
             seen = [block.seen for block in blocks]
             core.evaluate_with(self.jaxpr, [*self.prefetched, *seen, *scratch], {})
         for block in blocks:

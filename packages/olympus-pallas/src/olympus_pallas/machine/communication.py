@@ -40,7 +40,7 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
     on_core: Any = None
     if kind is DeviceIdType.LOGICAL and not isinstance(device_id, Mapping | tuple):
         return int(device_id), None
-    place = {name: core.places[name] for name in sizes}
+    position = {name: core.places[name] for name in sizes}
     if isinstance(device_id, Mapping):
         for name, index in device_id.items():
             names = name if isinstance(name, tuple) else (name,)
@@ -48,7 +48,7 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
             for each in reversed(names):
                 size = core.sizes[each]
                 if each in sizes:
-                    place[each] = index % size
+                    position[each] = index % size
                 else:
                     on_core = index % size if on_core is None else on_core
                 index //= size
@@ -59,10 +59,10 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
                 f"a device is named by its place along the axes {tuple(sizes)} of the mesh, got "
                 f"{len(given)} numbers"
             )
-        place = dict(zip(sizes, map(int, given), strict=True))
+        position = dict(zip(sizes, map(int, given), strict=True))
     number = 0
     for name, size in sizes.items():
-        number = number * size + place[name]
+        number = number * size + position[name]
     return number, on_core
 
 

@@ -90,8 +90,8 @@ class Core:
         core = type(self)(self.run, self.device, number, self.settings, self.mesh_axes)
         core.places.update(self.places)
         core.sizes.update(self.sizes)
-        for name, (place, size) in (axes or {}).items():
-            core.places[name], core.sizes[name] = place, size
+        for name, (position, size) in (axes or {}).items():
+            core.places[name], core.sizes[name] = position, size
         core.grid, core.place = self.grid, self.place
         return core
 
@@ -247,11 +247,11 @@ def _scan(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     consts, carry, xs = layout.operands(operands)
     stacks = layout.results(equation.outvars).ys
     ys = [np.empty(var.aval.shape, var.aval.dtype) for var in stacks]
-    for place in reversed(range(length)) if params["reverse"] else range(length):
-        results = core.evaluate(params["jaxpr"], [*consts, *carry, *(x[place] for x in xs)])
+    for position in reversed(range(length)) if params["reverse"] else range(length):
+        results = core.evaluate(params["jaxpr"], [*consts, *carry, *(x[position] for x in xs)])
         carry, slices = layout.results(results)
         for stack, result in zip(ys, slices, strict=True):
-            stack[place] = result
+            stack[position] = result
     return [*carry, *ys]
 
 

@@ -25,8 +25,8 @@ def _mesh(core: Core, operation: str) -> VectorSubcoreMesh:
 @machine_rules.define(subcore_barrier_p)
 def _subcore_barrier(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     mesh = _mesh(core, "subcore_barrier")
-    place = core.places[mesh.core_axis_name]
-    name = ("subcores", core.device, place)
+    position = core.places[mesh.core_axis_name]
+    name = ("subcores", core.device, position)
     core.run.rendezvous(core, name, mesh.num_subcores)
     return []
 

@@ -333,13 +333,13 @@ def _print_swap(equation: Equation, printer: Any) -> Document:
         equation.params["args_tree"], equation.invars
     )
     (previous,) = equation.outvars
-    place = shown_view(printer, ref, transforms)
+    position = shown_view(printer, ref, transforms)
     shown_mask = [] if mask is None else [Text(" mask="), printer.atom(mask)]
     binders = Text("_") if printer.is_hidden(previous) else printer.binders([previous])
     arrow = Text(" <- ", annotations=printer.annotations(equation))
     return Concatenation(
         [
-            *[Nest(2, binders), Text(", "), place, arrow, place, Text(", ")],
+            *[Nest(2, binders), Text(", "), position, arrow, position, Text(", ")],
             *[printer.atom(value), *shown_mask],
         ]
     )

@@ -109,8 +109,8 @@ def unraveled(number: Any, sizes: Sequence[int]) -> tuple[Any, ...]:
     Returns:
       One int32 scalar for each dimension.
     """
-    place: list[Any] = []
+    position: list[Any] = []
     for size in reversed(sizes[1:]):
-        place.append(lax.rem(number, np.int32(size)))
+        position.append(lax.rem(number, np.int32(size)))
         number = lax.div(number, np.int32(size))
-    return (number, *reversed(place)) if sizes else ()
+    return (number, *reversed(position)) if sizes else ()

@@ -168,17 +168,17 @@ def _discharge(equation: Any, operands: Sequence[Any]) -> Any:
     closed = discharged.closed
     results = eval_olympuspr(closed.jaxpr, closed.consts, *operands, *buffers)
     changes: list[Any] = [None] * len(operands)
-    for place, value in zip(discharged.refs, results[discharged.num_results :], strict=True):
-        if place in discharged.written and place < len(operands):
-            changes[place] = value
+    for index, value in zip(discharged.refs, results[discharged.num_results :], strict=True):
+        if index in discharged.written and index < len(operands):
+            changes[index] = value
     return changes, results[: discharged.num_results]
 
 
-def _placed(places: Sequence[Any], operands: Sequence[Any], *, jaxpr: Any, **params: Any) -> Any:
+def _placed(positions: Sequence[Any], operands: Sequence[Any], *, jaxpr: Any, **params: Any) -> Any:
     whole = close_olympuspr(constants_as_inputs(jaxpr))
-    placed: ClosedOlympuspr = with_places_as_inputs(whole, len(places) // 2)
-    program = inputs_as_constants(placed.jaxpr, len(places) + len(operands))
-    return run_scoped_p.bind(*places, *operands, jaxpr=program, **params)
+    placed: ClosedOlympuspr = with_places_as_inputs(whole, len(positions) // 2)
+    program = inputs_as_constants(placed.jaxpr, len(positions) + len(operands))
+    return run_scoped_p.bind(*positions, *operands, jaxpr=program, **params)
 
 
 define_place_rule(run_scoped_p, _placed)

@@ -56,7 +56,7 @@ def _print_start(equation: Equation, printer: Any) -> Any:
     params = equation.params
     if is_remote(equation):
         return _remote_params(equation)
-    source, source_view, target, target_view, semaphore, place = pytrees.tree_unflatten(
+    source, source_view, target, target_view, semaphore, position = pytrees.tree_unflatten(
         params["tree"], equation.invars
     )
     mark = " +=" if params["add"] else " ->"
@@ -67,7 +67,7 @@ def _print_start(equation: Equation, printer: Any) -> Any:
             Text(f"{mark} "),
             shown_view(printer, target, target_view),
             Text(" "),
-            shown_view(printer, semaphore, place),
+            shown_view(printer, semaphore, position),
         ]
     )
 
@@ -80,7 +80,7 @@ def _remote_params(equation: Equation) -> list[tuple[str, Any]]:
 
 
 def _print_wait(equation: Equation, printer: Any) -> Document:
-    _, _, target, target_view, semaphore, place, *_ = pytrees.tree_unflatten(
+    _, _, target, target_view, semaphore, position, *_ = pytrees.tree_unflatten(
         equation.params["tree"], equation.invars
     )
     return Concatenation(
@@ -88,7 +88,7 @@ def _print_wait(equation: Equation, printer: Any) -> Document:
             Text("dma_wait ", annotations=printer.annotations(equation)),
             shown_view(printer, target, target_view),
             Text(" "),
-            shown_view(printer, semaphore, place),
+            shown_view(printer, semaphore, position),
         ]
     )
 

@@ -134,7 +134,7 @@ def _read_types(*flat: Any, args_tree: Any) -> Any:
 
 def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
     parts = pytrees.tree_unflatten(tree, flat)
-    source, source_view, target, target_view, semaphore, place = parts[:6]
+    source, source_view, target, target_view, semaphore, position = parts[:6]
     given = transformed_aval(source.inner_aval, source_view)
     wanted = transformed_aval(target.inner_aval, target_view)
     if given.shape != wanted.shape or given.dtype != wanted.dtype:
@@ -142,7 +142,7 @@ def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
             f"a copy is between references of one shape and dtype, got {given.str_short()} and "
             f"{wanted.str_short()}"
         )
-    _check_one("make_async_copy", semaphore, place)
+    _check_one("make_async_copy", semaphore, position)
     if len(parts) > 6:
         _check_one("make_async_remote_copy", parts[6], parts[7])
     return (), _EFFECTS

@@ -106,7 +106,7 @@ class BufferedRefBase:
         """The function from a grid index to a block index."""
         index_map = self.spec.index_map
         rank = len(self.block_shape or ())
-        return (lambda *place: (0,) * rank) if index_map is None else index_map
+        return (lambda *position: (0,) * rank) if index_map is None else index_map
 
     @property
     def has_indirect(self) -> bool:

@@ -312,14 +312,15 @@ def _check_tiles(
 ) -> None:
     """Checks that dimensions within tiles are split between tiles only."""
     for side in (left, right):
-        for place, tile in ((-1, 128), (-2, 8 * max(32 // bits, 1))):
-            if len(side) < -place or len(side[place]) == 1:
+        for position, tile in ((-1, 128), (-2, 8 * max(32 // bits, 1))):
+            if len(side) < -position or len(side[position]) == 1:
                 continue
-            inner = sizes[side[place][-1]]
+            inner = sizes[side[position][-1]]
             if inner % tile:
                 raise ValueError(
-                    f"the equation {equation!r} does not keep tiles together: dimension {place} of "
-                    f"{side} is cut into parts of {inner}, which is no multiple of {tile}"
+                    f"the equation {equation!r} does not keep tiles together: dimension "
+                    f"{position} of {side} is cut into parts of {inner}, which is no multiple of "
+                    f"{tile}"
                 )
 
 

@@ -51,7 +51,7 @@ class _Operand:
                     f"the blocks of a pipeline must cover {origin} evenly, got blocks of shape "
                     f"{self.sizes} of an array of shape {ref.shape}; pad the array."
                 )
-        self.index_map = spec.index_map or (lambda *place: (0,) * len(shape))
+        self.index_map = spec.index_map or (lambda *position: (0,) * len(shape))
 
     def allocation(self, kind: BufferType) -> BufferedRef:
         """Returns the description of two buffers with their semaphores."""
@@ -158,9 +158,9 @@ class _InputWindow(_Window):
         self._fetch_next(visit)
         self._await(visit)
 
-    def _copy(self, slot: Any, place: Sequence[Any]) -> AsyncCopy:
+    def _copy(self, slot: Any, position: Sequence[Any]) -> AsyncCopy:
         return make_async_copy(
-            self.operand.block_ref(place), self.buffers.at[slot], self.semaphores.at[slot]
+            self.operand.block_ref(position), self.buffers.at[slot], self.semaphores.at[slot]
         )
 
     def _fetch_next(self, visit: _Visit) -> None:
@@ -201,9 +201,9 @@ class _OutputWindow(_Window):
             sent = lax.ge(count, np.int32(back))
             when(sent)(lambda slot=slot: self._copy(slot, place).wait())
 
-    def _copy(self, slot: Any, place: Sequence[Any]) -> AsyncCopy:
+    def _copy(self, slot: Any, position: Sequence[Any]) -> AsyncCopy:
         return make_async_copy(
-            self.buffers.at[slot], self.operand.block_ref(place), self.semaphores.at[slot]
+            self.buffers.at[slot], self.operand.block_ref(position), self.semaphores.at[slot]
         )
 
 
@@ -288,18 +288,18 @@ class _Pipeline:
 
     def _run(self, body: Callable[..., None], windows: Sequence[_Window]) -> None:
         """Runs all steps. The carry counts the blocks of each operand that are finished."""
-        first_place = self._place(np.int32(0))
+        first_position = self._place(np.int32(0))
         for window in windows:
-            window.start(first_place)
+            window.start(first_position)
 
         def step(index: Any, counts: Sequence[Any]) -> list[Any]:
             return self._run_step(self._step(index), counts, body, windows)
 
         start = [np.int32(0)] * len(windows)
         counts = lax.fori_loop(np.int32(0), np.int32(self.num_steps), step, start)
-        last_place = self._place(np.int32(self.num_steps - 1))
+        last_position = self._place(np.int32(self.num_steps - 1))
         for window, count in zip(windows, counts, strict=True):
-            window.drain(count, last_place)
+            window.drain(count, last_position)
 
     def _run_step(
         self,

@@ -205,18 +205,20 @@ def sample_block(
     for dim in reversed(range(len(counts) - 1)):
         strides[dim] = strides[dim + 1] * (total_size[dim + 1] // tile_size[dim + 1])
     tiles = {}
-    for place in itertools.product(*map(range, counts)):
+    for position in itertools.product(*map(range, counts)):
         number: Any = 0
-        for index, count, inside, stride in zip(block_index, counts, place, strides, strict=True):
+        for index, count, inside, stride in zip(
+            block_index, counts, position, strides, strict=True
+        ):
             number = number + (index * count + inside) * stride
         key = olympus_random.fold_in(global_key, number)
-        tiles[place] = sampler_fn(key, tile_size, **kwargs)
+        tiles[position] = sampler_fn(key, tile_size, **kwargs)
 
-    def joined(place: tuple[int, ...]) -> Any:
-        dim = len(place)
+    def joined(position: tuple[int, ...]) -> Any:
+        dim = len(position)
         if dim == len(counts):
-            return tiles[place]
-        parts = [joined((*place, index)) for index in range(counts[dim])]
+            return tiles[position]
+        parts = [joined((*position, index)) for index in range(counts[dim])]
         return parts[0] if len(parts) == 1 else lax.concatenate(parts, dim)
 
     return joined(())

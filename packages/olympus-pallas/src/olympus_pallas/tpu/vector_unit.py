@@ -74,8 +74,8 @@ def _roll_type(x: ShapedArray, shift: ShapedArray, **params: Any) -> ShapedArray
 @expansion_rules.define(roll_p)
 def _roll(x: Any, shift: Any, *, axis: int, stride: int | None, stride_axis: int | None) -> Any:
     size = x.shape[axis]
-    places = lax.broadcasted_iota(np.int32, x.shape, axis)
-    moved = lax.sub(places, lax.convert_element_type(shift, np.int32))
+    positions = lax.broadcasted_iota(np.int32, x.shape, axis)
+    moved = lax.sub(positions, lax.convert_element_type(shift, np.int32))
     if stride is not None and stride_axis is not None:
         rows = lax.broadcasted_iota(np.int32, x.shape, stride_axis)
         moved = lax.sub(moved, lax.mul(rows, np.int32(stride)))

@@ -92,8 +92,8 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
       Array([1, 1, 1], dtype=int32)
     """
     size = x.shape[0]
-    places = lax.select_n(x, lax.full((size,), size, np.int32), lax.iota(np.int32, size))
-    return _reduced(x, reduce, jnp.min(places))
+    positions = lax.select_n(x, lax.full((size,), size, np.int32), lax.iota(np.int32, size))
+    return _reduced(x, reduce, jnp.min(positions))
 
 
 def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:

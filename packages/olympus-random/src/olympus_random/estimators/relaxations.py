@@ -71,8 +71,8 @@ def gumbel_softmax(
     if not hard:
         return soft
     winner = lax.expand_dims(lax.argmax(soft, axis, np.int32), (axis,))
-    places = lax.broadcasted_iota(np.int32, shape, axis)
-    chosen = lax.eq(places, lax.broadcast_in_dim(winner, shape, tuple(range(len(shape)))))
+    positions = lax.broadcasted_iota(np.int32, shape, axis)
+    chosen = lax.eq(positions, lax.broadcast_in_dim(winner, shape, tuple(range(len(shape)))))
     return straight_through(chosen, soft)
 
 

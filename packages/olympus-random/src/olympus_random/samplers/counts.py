@@ -344,8 +344,8 @@ def _stirling_difference(k: Any, table: Any) -> Any:
 
 def _taken(table: Any, index: Any) -> Any:
     numbers = lax.GatherDimensionNumbers((), (0,), (0,))
-    places = lax.expand_dims(index, (np.ndim(index),))
-    return lax.gather(table, places, numbers, (1,), mode="promise_in_bounds")
+    positions = lax.expand_dims(index, (np.ndim(index),))
+    return lax.gather(table, positions, numbers, (1,), mode="promise_in_bounds")
 
 
 def _binomial_rejection(key: Any, n: Any, p: Any) -> Any:

@@ -76,7 +76,8 @@ def keys_of(key: Any, count: int) -> tuple[Any, ...]:
     """Splits a key into several keys, while a sampler is being traced."""
     keys = random_split_p.bind(key, shape=(count,))
     return tuple(
-        lax.squeeze(lax.slice(keys, (position,), (position + 1,), (1,)), (0,)) for position in range(count)
+        lax.squeeze(lax.slice(keys, (position,), (position + 1,), (1,)), (0,))
+        for position in range(count)
     )
 
 

@@ -300,10 +300,10 @@ def _logm_of(a: Any) -> Any:
 
     count, root = lax.while_loop(is_far, halved, (np.int32(0), t))
     # log(1 + x) is the integral of x / (1 + s x) over s from 0 to 1.
-    places, weights = np.polynomial.legendre.leggauss(10)
+    nodes, weights = np.polynomial.legendre.leggauss(10)
     step = root - identity
     total = jnp.zeros_like(step)
-    for place, weight in zip((places + 1) / 2, weights / 2, strict=True):
+    for place, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
         solved = jnp.linalg.solve(identity + place.astype(t.real.dtype) * step, step)
         total = total + weight.astype(t.real.dtype) * solved
     scale = jnp.exp2(count.astype(t.real.dtype))
@@ -346,14 +346,14 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
     start = jnp.diag(func(diagonal).astype(t.dtype))
     distances = jnp.abs(diagonal[:, None] - diagonal[None, :])
     smallest = jnp.min(distances[np.triu_indices(size, 1)], initial=1)
-    places = jnp.arange(size)
+    positions = jnp.arange(size)
 
     def superdiagonal(offset: Any, f: Any) -> Any:
         """Computes the next superdiagonal from the diagonals below it, by Parlett's recurrence."""
 
         def entry(i: Any, f: Any) -> Any:
             j = i + offset
-            between = (places > i) & (places < j)
+            between = (positions > i) & (positions < j)
             products = jnp.where(between, t[i] * f[:, j] - f[i] * t[:, j], 0).sum()
             value = t[i, j] * (f[j, j] - f[i, i]) + products
             difference = t[j, j] - t[i, i]

@@ -203,9 +203,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     first, last = starts[mode]
     i, j = _indices(rows, n)
-    places = (i - j)[first : rows - last]
-    inside = (places >= 0) & (places < size)
-    return jnp.where(inside, a[..., np.clip(places, 0, size - 1)], 0)
+    indices = (i - j)[first : rows - last]
+    inside = (indices >= 0) & (indices < size)
+    return jnp.where(inside, a[..., np.clip(indices, 0, size - 1)], 0)
 
 
 def _of_leading_one(function: str, a: Any) -> Array:
@@ -287,15 +287,15 @@ def fiedler_companion(a: ArrayLike) -> Array:
     if size < 2:
         return a.reshape(*a.shape[:-1], size, size)
     # The index of the coefficient at each position, counted from 1; -1 stands for the constant 1.
-    places = np.zeros((size, size), int)
-    places[0, 0] = 1
-    places[1, 0] = -1
-    places[range(2, size, 2), range(1, size - 1, 2)] = range(3, size + 1, 2)
-    places[range(0, size - 1, 2), range(1, size, 2)] = range(2, size + 1, 2)
-    places[range(3, size, 2), range(1, size - 2, 2)] = -1
-    places[range(0, size - 2, 2), range(2, size, 2)] = -1
-    values = a[..., np.maximum(places - 1, 0)]
-    return jnp.where(places > 0, values, (places < 0).astype(values.dtype))
+    indices = np.zeros((size, size), int)
+    indices[0, 0] = 1
+    indices[1, 0] = -1
+    indices[range(2, size, 2), range(1, size - 1, 2)] = range(3, size + 1, 2)
+    indices[range(0, size - 1, 2), range(1, size, 2)] = range(2, size + 1, 2)
+    indices[range(3, size, 2), range(1, size - 2, 2)] = -1
+    indices[range(0, size - 2, 2), range(2, size, 2)] = -1
+    values = a[..., np.maximum(indices - 1, 0)]
+    return jnp.where(indices > 0, values, (indices < 0).astype(values.dtype))
 
 
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:

@@ -196,24 +196,24 @@ def _adjoint(
         by_y, by_time, *by_args = pull_back(y_bar)
         return -slope, by_y, by_time, tuple(by_args)
 
-    def to_earlier(carry: Any, place: Any) -> Any:
+    def to_earlier(carry: Any, position: Any) -> Any:
         y_bar, start_bar, args_bar = carry
         # The derivative of a state with respect to its time is the value of `func`. So the
         # cotangent of the time is the product of this value with the cotangent of the state.
-        moved = onp.dot(func(states[place], times[place], *args), cotangent[place])
+        moved = onp.dot(func(states[position], times[position], *args), cotangent[position])
         time_bar = onp.real(moved).astype(times.dtype)
-        augmented = (states[place], y_bar, start_bar - time_bar, args_bar)
-        ends = onp.stack([-times[place], -times[place - 1]])
+        augmented = (states[position], y_bar, start_bar - time_bar, args_bar)
+        ends = onp.stack([-times[position], -times[position - 1]])
         rtol, atol, mxstep, hmax = options
         solved = odeint(
             backwards, augmented, ends, *args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax
         )
         _, y_bar, start_bar, args_bar = pytrees.tree_map(lambda each: each[1], solved)
-        return (y_bar + cotangent[place - 1], start_bar, args_bar), time_bar
+        return (y_bar + cotangent[position - 1], start_bar, args_bar), time_bar
 
     zeros = pytrees.tree_map(onp.zeros_like, args)
     start = (cotangent[-1], onp.zeros((), times.dtype), zeros)
-    places = onp.arange(len(times) - 1, 0, -1)
-    (y_bar, start_bar, args_bar), time_bars = lax.scan(to_earlier, start, places)
+    positions = onp.arange(len(times) - 1, 0, -1)
+    (y_bar, start_bar, args_bar), time_bars = lax.scan(to_earlier, start, positions)
     times_bar = onp.concatenate([start_bar[None], time_bars[::-1]])
     return y_bar, times_bar, args_bar

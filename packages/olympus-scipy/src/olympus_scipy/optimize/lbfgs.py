@@ -159,14 +159,14 @@ def _product(state: _State, count: int) -> Any:
 
     def forget(k: Any, carry: Any) -> Any:
         vector, factors = carry
-        place = count - 1 - k
-        factor = state.weights[place] * inner_product(state.steps[place], vector)
-        return vector - factor * state.changes[place], factors.at[place].set(factor)
+        position = count - 1 - k
+        factor = state.weights[position] * inner_product(state.steps[position], vector)
+        return vector - factor * state.changes[position], factors.at[position].set(factor)
 
     vector, factors = lax.fori_loop(0, count, forget, (vector, onp.zeros_like(state.weights)))
 
-    def remember(place: Any, vector: Any) -> Any:
-        factor = state.weights[place] * inner_product(state.changes[place], vector)
-        return vector + state.steps[place] * (factors[place] - factor)
+    def remember(position: Any, vector: Any) -> Any:
+        factor = state.weights[position] * inner_product(state.changes[position], vector)
+        return vector + state.steps[position] * (factors[position] - factor)
 
     return lax.fori_loop(0, count, remember, state.gamma * vector)

@@ -88,8 +88,8 @@ def _extended(x: Any, count: int, boundary: str) -> Any:
 def _segments(x: Any, nperseg: int, step: int) -> Any:
     """Splits samples into segments: [..., n] -> [..., number of segments, nperseg]."""
     count = (x.shape[-1] - nperseg) // step + 1
-    places = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
-    return x[..., places]
+    positions = np.arange(count)[:, None] * step + np.arange(nperseg)[None, :]
+    return x[..., positions]
 
 
 def _without_trend(segments: Any, detrend: Any) -> Any:
@@ -308,10 +308,10 @@ def istft(
     parts = parts * lax.broadcast_to_rank(weights, parts.ndim)
     step = segment - noverlap
     total = segment + (count - 1) * step
-    places = np.arange(count)[:, None] * step + np.arange(segment)[None, :]
-    signal = onp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., places].add(parts)
+    positions = np.arange(count)[:, None] * step + np.arange(segment)[None, :]
+    signal = onp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., positions].add(parts)
     norm = np.zeros(total)
-    np.add.at(norm, places, np.broadcast_to(values**2, places.shape))
+    np.add.at(norm, positions, np.broadcast_to(values**2, positions.shape))
     if boundary:
         signal = signal[..., segment // 2 : total - segment // 2]
         norm = norm[segment // 2 : total - segment // 2]

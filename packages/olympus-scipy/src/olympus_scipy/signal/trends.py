@@ -95,10 +95,10 @@ def _detrend(data: Any, axis: int, type: str, bounds: tuple[int, ...]) -> Any:
 def _without_line(data: Any) -> Any:
     """Fits a line by least squares, in an orthogonal basis; returns the residuals."""
     size = data.shape[-1]
-    place = np.arange(size) - (size - 1) / 2
+    position = np.arange(size) - (size - 1) / 2
     centered = data - onp.mean(data, axis=-1, keepdims=True)
     if size < 2:
         return centered
-    basis = (place / np.sqrt(np.sum(place * place))).astype(data.dtype)
+    basis = (position / np.sqrt(np.sum(position * position))).astype(data.dtype)
     basis = lax.broadcast_to_rank(basis, data.ndim)
     return centered - onp.sum(centered * basis, axis=-1, keepdims=True) * basis

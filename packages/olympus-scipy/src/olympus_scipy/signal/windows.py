@@ -170,9 +170,9 @@ def _dpss(size: int, bandwidth: float) -> np.ndarray:
     It is the eigenvector of the largest eigenvalue of a tridiagonal matrix. Its maximum is one for
     odd sizes, and approximately one for even sizes.
     """
-    places = np.arange(size, dtype=float)
-    diagonal = ((size - 1 - 2 * places) / 2) ** 2 * np.cos(2 * np.pi * bandwidth / size)
-    beside = places[1:] * (size - places[1:]) / 2
+    positions = np.arange(size, dtype=float)
+    diagonal = ((size - 1 - 2 * positions) / 2) ** 2 * np.cos(2 * np.pi * bandwidth / size)
+    beside = positions[1:] * (size - positions[1:]) / 2
     matrix = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
     window = np.linalg.eigh(matrix)[1][:, -1]
     window = window * np.sign(np.sum(window)) / np.max(np.abs(window))

@@ -42,8 +42,8 @@ def product(p: Any, q: Any) -> Any:
 def canonical(q: Any) -> Any:
     """Returns q or -q, whichever has a positive first nonzero part (real part first)."""
     sign = onp.zeros_like(q[..., 3:])
-    for place in (3, 0, 1, 2):
-        part = q[..., place : place + 1]
+    for position in (3, 0, 1, 2):
+        part = q[..., position : position + 1]
         sign = onp.where(sign == 0, onp.sign(part), sign)
     return q * onp.where(sign == 0, 1.0, sign).astype(q.dtype)
 

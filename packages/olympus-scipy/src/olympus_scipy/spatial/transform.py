@@ -363,7 +363,7 @@ class Slerp(NamedTuple):
         if times.ndim > 1:
             raise ValueError(f"`times` must be at most 1-dimensional, got the shape {times.shape}.")
         last = self.times.shape[0] - 2
-        place = onp.clip(onp.searchsorted(self.times, times, side="right") - 1, 0, last)
-        share = (times - self.times[place]) / self.timedelta[place]
-        turn = Rotation.from_rotvec(self.rotvecs[place] * share[..., None])
-        return self.rotations[place] * turn
+        position = onp.clip(onp.searchsorted(self.times, times, side="right") - 1, 0, last)
+        share = (times - self.times[position]) / self.timedelta[position]
+        turn = Rotation.from_rotvec(self.rotvecs[position] * share[..., None])
+        return self.rotations[position] * turn

@@ -176,8 +176,8 @@ def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
         order = n_iter - count  # the order of `current`
         below = (2.0 * order.astype(x.dtype)) / x * current - above
         total = total + onp.where(order % 2 == 1, 0.0, 2.0 * current)
-        place = onp.minimum(order, v + 1)
-        kept = lax.dynamic_update_index_in_dim(kept, current, place, 0)
+        position = onp.minimum(order, v + 1)
+        kept = lax.dynamic_update_index_in_dim(kept, current, position, 0)
         scale = onp.where(lax.abs(below) > largest, 1.0 / largest, 1.0)
         return current * scale, below * scale, total * scale, kept * scale[None]
 

@@ -60,8 +60,8 @@ def _upper_half_plane(z: Any) -> Any:
 
 def _by_nodes(x: Any, y: Any) -> Any:
     z = lax.complex(x, y)
-    place = x / _STEP
-    fraction = place - lax.floor(place)
+    position = x / _STEP
+    fraction = position - lax.floor(position)
     # The nodes are at (k + 1/2) h. If z lies near one of them, the nodes at k h are used.
     midpoints = (fraction < 0.25) | (fraction > 0.75) | (y >= x)
     square = z * z

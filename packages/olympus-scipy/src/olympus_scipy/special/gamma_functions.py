@@ -259,8 +259,8 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     """
     d = concrete_or_error(int, d, "d argument of multigammaln")
     (a,) = reals("multigammaln", a)
-    places = (np.arange(d) * 0.5).astype(a.dtype)
-    terms = lax.lgamma(onp.expand_dims(a, -1) - lax.broadcast_to_rank(places, a.ndim + 1))
+    offsets = (np.arange(d) * 0.5).astype(a.dtype)
+    terms = lax.lgamma(onp.expand_dims(a, -1) - lax.broadcast_to_rank(offsets, a.ndim + 1))
     return onp.sum(terms, axis=-1) + 0.25 * d * (d - 1) * math.log(math.pi)
 
 

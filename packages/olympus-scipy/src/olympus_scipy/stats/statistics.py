@@ -103,9 +103,9 @@ def _is_new(ordered: Any) -> Any:
 
 def _run_lengths(ordered: Any) -> Any:
     """Counts, for each element of sorted rows, the equal elements up to its position."""
-    place = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
-    start = lax.cummax(onp.where(_is_new(ordered), place, 0), ordered.ndim - 1)
-    return place - start + 1
+    position = lax.broadcasted_iota(np.dtype(np.int32), ordered.shape, ordered.ndim - 1)
+    start = lax.cummax(onp.where(_is_new(ordered), position, 0), ordered.ndim - 1)
+    return position - start + 1
 
 
 def rankdata(
@@ -148,14 +148,14 @@ def _rankdata(a: Any, method: str, axis: int | None) -> Any:
     order = onp.argsort(a, axis=-1, stable=True)
     ordered = onp.take_along_axis(a, order, axis=-1)
     size, last = a.shape[-1], a.ndim - 1
-    place = lax.broadcasted_iota(np.dtype(np.int32), a.shape, last)
+    position = lax.broadcasted_iota(np.dtype(np.int32), a.shape, last)
     is_new = _is_new(ordered)
-    start = lax.cummax(onp.where(is_new, place, 0), last)
+    start = lax.cummax(onp.where(is_new, position, 0), last)
     is_end = onp.concatenate([is_new[..., 1:], onp.ones((*a.shape[:-1], 1), bool)], axis=-1)
     is_end = is_end[..., :size]
-    end = lax.cummin(onp.where(is_end, place, size), last, reverse=True)
+    end = lax.cummin(onp.where(is_end, position, size), last, reverse=True)
     ranks = {
-        "ordinal": lambda: place + 1,
+        "ordinal": lambda: position + 1,
         "min": lambda: start + 1,
         "max": lambda: end + 1,
         "dense": lambda: lax.cumsum(is_new.astype(np.int32), last),

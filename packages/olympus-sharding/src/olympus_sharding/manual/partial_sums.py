@@ -210,12 +210,12 @@ def _batch_all_gather(
 ) -> Any:
     (operand,), (dim,) = args, dims
     if params["tiled"]:
-        place, out_dim = shifted(all_gather_dimension, dim), dim
+        position, out_dim = shifted(all_gather_dimension, dim), dim
     else:
         # The gathered dimension comes before or after the batch dimension.
-        place = all_gather_dimension + (all_gather_dimension > dim)
+        position = all_gather_dimension + (all_gather_dimension > dim)
         out_dim = dim + (all_gather_dimension <= dim)
-    return all_gather_reduced_p.bind(operand, all_gather_dimension=place, **params), out_dim
+    return all_gather_reduced_p.bind(operand, all_gather_dimension=position, **params), out_dim
 
 
 @batching_rules.define(unreduced_reduce_scatter_p)
@@ -223,9 +223,9 @@ def _batch_reduce_scatter(
     axis_size: int, args: Any, dims: Any, *, scatter_dimension: int, **params: Any
 ) -> Any:
     (operand,), (dim,) = args, dims
-    place = shifted(scatter_dimension, dim)
-    out_dim = dim if params["tiled"] else dim - (place < dim)
-    return unreduced_reduce_scatter_p.bind(operand, scatter_dimension=place, **params), out_dim
+    position = shifted(scatter_dimension, dim)
+    out_dim = dim if params["tiled"] else dim - (position < dim)
+    return unreduced_reduce_scatter_p.bind(operand, scatter_dimension=position, **params), out_dim
 
 
 # ---- casts and collectives of `lax` on partial sums ----

@@ -22,8 +22,8 @@ def _shard_map(equation: Equation, operands: Sequence[Any]) -> tuple[list[Any], 
         discharged = discharge_closed(params["jaxpr"], flags)
     olympuspr = discharged.closed.jaxpr
     results = olympuspr.outvars[: discharged.num_results]
-    last = [discharged.last_value(place) for place in discharged.written]
-    specs = [params["in_specs"][place] for place in discharged.written]
+    last = [discharged.last_value(position) for position in discharged.written]
+    specs = [params["in_specs"][position] for position in discharged.written]
     if params["check_vma"]:
         for atom, spec in zip(last, specs, strict=True):
             extra = atom.aval.vma.difference(mentioned_axes(spec))
@@ -38,6 +38,6 @@ def _shard_map(equation: Equation, operands: Sequence[Any]) -> tuple[list[Any], 
     changed = {**params, "jaxpr": closed, "out_specs": (*params["out_specs"], *specs)}
     outs = current.trace.process_primitive(shard_map_p, operands, changed)
     values: list[Any] = [None] * len(operands)
-    for place, value in zip(discharged.written, outs[discharged.num_results :], strict=True):
-        values[place] = value
+    for position, value in zip(discharged.written, outs[discharged.num_results :], strict=True):
+        values[position] = value
     return values, outs[: discharged.num_results]

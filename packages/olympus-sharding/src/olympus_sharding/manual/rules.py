@@ -197,16 +197,19 @@ def _linearize(
     results = results[:count]
     if not any(linearized.nonzero_out):
         return results, [Zero.of(result) for result in results]
-    places = linearized.residuals
+    positions = linearized.residuals
     local_avals = [*primal.in_avals, *primal.out_avals]
-    linear = _gather_scalars(linearized.linear, [local_avals[p] for p in places], params)
+    linear = _gather_scalars(linearized.linear, [local_avals[p] for p in positions], params)
     tangents_out = trace.tangent_trace.record(
         shard_map_p,
-        [*(found[place] for place in places), *_select(tangents, nonzero_in)],
+        [*(found[position] for position in positions), *_select(tangents, nonzero_in)],
         {
             **params,
             "jaxpr": linear,
-            "in_specs": (*(specs[place] for place in places), *_select(in_specs, nonzero_in)),
+            "in_specs": (
+                *(specs[position] for position in positions),
+                *_select(in_specs, nonzero_in),
+            ),
             "out_specs": tuple(_select(out_specs, linearized.nonzero_out)),
         },
     )

@@ -58,10 +58,10 @@ class RunningParts:
         if parts is None:
             return None
         names = "".join(f"{name}, " for name in self._mesh.axis_names)[:-1]
-        places = np.ndindex(*self._mesh.devices.shape)
+        indices = np.ndindex(*self._mesh.devices.shape)
         return "\n".join(
-            f"On {self._mesh.devices[place]} at mesh coordinates ({names}) = {place}:\n{part}\n"
-            for place, part in zip(places, parts, strict=True)
+            f"On {self._mesh.devices[index]} at mesh coordinates ({names}) = {index}:\n{part}\n"
+            for index, part in zip(indices, parts, strict=True)
         )
 
     def _parts(self, tracer: StagingTracer) -> np.ndarray | None:

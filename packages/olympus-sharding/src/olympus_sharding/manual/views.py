@@ -66,16 +66,16 @@ def with_copies_of_views(f: Callable[..., Any], args: tuple, in_specs: Any) -> t
     check_aliases(DebugInfo("shard_map", f), (), _bases(leaves))
     inferred = isinstance(in_specs, Infer)
     specs = leaves if inferred else flat_specs("in", in_specs, args)
-    places = [
+    positions = [
         position
         for position, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
         if isinstance(leaf, TransformedRef)
         and (inferred or (spec is not None and mentioned_axes(spec)))
     ]
-    views = [leaves[place] for place in places]
+    views = [leaves[position] for position in positions]
     refs = [new_ref(view[...]) for view in views]
-    for place, ref in zip(places, refs, strict=True):
-        leaves[place] = ref
+    for index, ref in zip(positions, refs, strict=True):
+        leaves[index] = ref
     return pytrees.tree_unflatten(tree, leaves), Copies(views, refs)
 
 

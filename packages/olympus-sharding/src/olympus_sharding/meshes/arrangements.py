@@ -168,17 +168,19 @@ def _object_array(devices: Sequence[Any]) -> np.ndarray:
 
 def _torus(devices: Sequence[Any]) -> np.ndarray:
     """Returns the devices at their physical coordinates; cores of a chip are on the last axis."""
-    places = [(*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices]
-    lowest, highest = np.min(places, axis=0), np.max(places, axis=0)
+    coordinates = [
+        (*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices
+    ]
+    lowest, highest = np.min(coordinates, axis=0), np.max(coordinates, axis=0)
     extents = tuple(highest - lowest + 1)
-    if math.prod(extents) != len(devices) or len(set(places)) != len(devices):
+    if math.prod(extents) != len(devices) or len(set(coordinates)) != len(devices):
         raise ValueError(
             f"the {len(devices)} devices are no complete block of the hardware: they lie between "
             f"{tuple(map(int, lowest))} and {tuple(map(int, highest))}, where there is place for "
             f"{math.prod(map(int, extents))}. Pass all devices of a block."
         )
     torus = np.empty(extents, dtype=object)
-    for device, place in zip(devices, places, strict=True):
+    for device, place in zip(devices, coordinates, strict=True):
         torus[tuple(place - lowest)] = device
     *chips, last, cores = extents
     return torus.reshape(*chips, last * cores)
@@ -265,13 +267,13 @@ def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment)
 
 def _processes_are_blocks(arranged: np.ndarray) -> bool:
     """Returns whether the devices of each process form a block of the arrangement."""
-    places: dict[int, list[tuple[int, ...]]] = defaultdict(list)
+    coordinates: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for place in np.ndindex(*arranged.shape):
         device: Any = arranged[place]
-        places[device.process_index].append(place)
+        coordinates[device.process_index].append(place)
     return all(
         math.prod(np.max(own, axis=0) - np.min(own, axis=0) + 1) == len(own)
-        for own in places.values()
+        for own in coordinates.values()
     )
 
 

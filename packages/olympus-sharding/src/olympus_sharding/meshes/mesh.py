@@ -293,14 +293,14 @@ def make_mesh(
                 "which has some."
             )
         devices = _default_devices()
-    places = math.prod(sizes)
+    count = math.prod(sizes)
     devices = list(devices)
-    if len(devices) < places:
+    if len(devices) < count:
         raise ValueError(
             f"Number of devices {len(devices)} must be >= the product of mesh_shape {sizes}"
         )
-    arrangement = np.empty(places, dtype=object)
-    arrangement[:] = devices[:places]
+    arrangement = np.empty(count, dtype=object)
+    arrangement[:] = devices[:count]
     if axis_types is None:
         axis_types = (AxisType.Explicit,) * len(sizes)
     return Mesh(arrangement.reshape(sizes), axis_names, axis_types)

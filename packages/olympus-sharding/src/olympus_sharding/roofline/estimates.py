@@ -35,7 +35,9 @@ class _Estimate:
         """Returns the cost of a program; values occupy memory until their last use."""
         last: dict[Any, int] = {}
         for position, equation in enumerate(olympuspr.eqns):
-            last.update({atom: position for atom in equation.invars if atom.__class__ is not Literal})
+            last.update(
+                {atom: position for atom in equation.invars if atom.__class__ is not Literal}
+            )
         end = len(olympuspr.eqns)
         last.update({atom: end for atom in olympuspr.outvars if atom.__class__ is not Literal})
         live = {var for var in (*olympuspr.constvars, *olympuspr.invars) if var in last}

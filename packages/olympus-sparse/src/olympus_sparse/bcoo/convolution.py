@@ -108,11 +108,11 @@ def bcoo_conv_general_dilated(
     kept &= (distance >= 0) & (distance % stride == 0) & (distance // stride < out_size)
     products = lhs_data.astype(dtype)[:, None] * rhs_data.astype(dtype)[None]
     data = jnp.where(kept, products, jnp.zeros((), products.dtype)).ravel()
-    place = jnp.where(kept, distance // stride, out_size).astype(distance.dtype).ravel()
+    position = jnp.where(kept, distance // stride, out_size).astype(distance.dtype).ravel()
     shape = [1, 1, 1]
     shape[numbers.out_spec[2]] = out_size
-    columns = [jnp.zeros_like(place)] * 3
-    columns[numbers.out_spec[2]] = place
+    columns = [jnp.zeros_like(position)] * 3
+    columns[numbers.out_spec[2]] = position
     out = make((data, jnp.stack(columns, axis=1)), SparseInfo(tuple(shape)))
     first_sparse = numbers.out_spec[2]
     if first_sparse:
@@ -127,5 +127,5 @@ def _entries(mat: BCOO, dim: int) -> tuple[Any, Any]:
     """Returns the values and their coordinates in ``dim``; other dimensions have size one."""
     mat = bcoo_update_layout(mat, n_batch=0, n_dense=0, on_inefficient=None)
     inside = in_bounds(mat.indices, mat.shape)
-    places = jnp.where(inside, mat.indices[:, dim], mat.shape[dim]).astype(mat.indices.dtype)
-    return mat.data, places
+    positions = jnp.where(inside, mat.indices[:, dim], mat.shape[dim]).astype(mat.indices.dtype)
+    return mat.data, positions

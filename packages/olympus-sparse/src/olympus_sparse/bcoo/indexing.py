@@ -240,10 +240,10 @@ def bcoo_gather(
     zero = np.zeros((), starts.dtype)
 
     def window(start: Any) -> BCOO:
-        places = [zero] * operand.ndim
+        positions = [zero] * operand.ndim
         for position, dim in enumerate(start_map):
-            places[dim] = start[position]
-        part = bcoo_dynamic_slice(operand, places, sizes)
+            positions[dim] = start[position]
+        part = bcoo_dynamic_slice(operand, positions, sizes)
         return bcoo_squeeze(part, dimensions=collapsed)
 
     info: Any = None
@@ -261,8 +261,8 @@ def bcoo_gather(
     # If window dimensions come before the dimensions of starts, the dimensions are transposed.
     n_places = len(batch_shape)
     windows = iter(range(n_places, out.ndim))
-    places = iter(range(n_places))
-    order = [next(windows) if dim in offset_dims else next(places) for dim in range(out.ndim)]
+    positions = iter(range(n_places))
+    order = [next(windows) if dim in offset_dims else next(positions) for dim in range(out.ndim)]
     if order == sorted(order):
         return out
     # Batch dimensions that come after a sparse dimension become sparse, and so do dense dimensions

@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 
-def _take(data: Any, places: Any) -> Any:
+def _take(data: Any, positions: Any) -> Any:
     """Gathers entries, zero out of bounds; ``[nse, *dense], [count] -> [count, *dense]``."""
-    return look_up(data, places[:, None])
+    return look_up(data, positions[:, None])
 
 
 # ---- bcoo_sort_indices ----
@@ -51,8 +51,8 @@ def _sorted(indices: Any) -> tuple[Any, Any]:
 
 @sparse_primitive("bcoo_sort_indices", multiple_results=True, linear_in=(0,))
 def bcoo_sort_indices_p(data: Any, indices: Any, *, spinfo: SparseInfo) -> list[Any]:
-    ordered, places = _sorted(indices)
-    return [over_batches(_take, indices.ndim - 2, data, places), ordered]
+    ordered, positions = _sorted(indices)
+    return [over_batches(_take, indices.ndim - 2, data, positions), ordered]
 
 
 @jvp_rules.define(bcoo_sort_indices_p)
@@ -61,15 +61,17 @@ def _bcoo_sort_indices_jvp(primals: Any, tangents: Any, *, spinfo: SparseInfo) -
     nse, n_batch = indices.shape[-2], indices.ndim - 2
     # The sort also moves the positions 0, 1, 2, ..., which gives the previous position of each
     # entry.
-    places = jnp.broadcast_to(jnp.arange(nse, dtype=np.int32), (*indices.shape[:-2], nse))
+    positions = jnp.broadcast_to(jnp.arange(nse, dtype=np.int32), (*indices.shape[:-2], nse))
     n_dense = data.ndim - 1 - n_batch
     shape = spinfo.shape[: len(spinfo.shape) - n_dense]
-    places, ordered = bcoo_sort_indices_p.bind(places, indices, spinfo=spinfo._replace(shape=shape))
-    data = over_batches(_take, n_batch, data, places)
+    positions, ordered = bcoo_sort_indices_p.bind(
+        positions, indices, spinfo=spinfo._replace(shape=shape)
+    )
+    data = over_batches(_take, n_batch, data, positions)
     tangent = tangents[0]
     if tangent.__class__ is Zero:
         return [data, ordered], [Zero.of(data), Zero.of(ordered)]
-    return [data, ordered], [over_batches(_take, n_batch, tangent, places), Zero.of(ordered)]
+    return [data, ordered], [over_batches(_take, n_batch, tangent, positions), Zero.of(ordered)]
 
 
 @transpose_rules.define(bcoo_sort_indices_p)
@@ -82,11 +84,11 @@ def _bcoo_sort_indices_transpose(
         return [None, None]
     nse = indices.shape[-2]
 
-    def put_back(cotangent: Any, places: Any) -> Any:
-        return add_up(cotangent, places[:, None], (nse,), unique_indices=True)
+    def put_back(cotangent: Any, positions: Any) -> Any:
+        return add_up(cotangent, positions[:, None], (nse,), unique_indices=True)
 
-    _, places = _sorted(indices)
-    out = over_batches(put_back, indices.ndim - 2, cotangents[0], places)
+    _, positions = _sorted(indices)
+    out = over_batches(put_back, indices.ndim - 2, cotangents[0], positions)
     return [sum_to(out, data.aval.shape), None]
 
 

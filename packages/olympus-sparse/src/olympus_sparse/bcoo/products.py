@@ -166,9 +166,9 @@ def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:
     lhs = make(buffers, SparseInfo(tuple(lhs.shape[dim] for dim in order)))
     for _ in contracted:
         lhs = batch_as_sparse(lhs)
-    place = {dim: position for position, dim in enumerate(order)}
+    index = {dim: position for position, dim in enumerate(order)}
     lhs_contract, lhs_batch = (
-        tuple(place[dim] for dim in dims) for dims in (lhs_contract, lhs_batch)
+        tuple(index[dim] for dim in dims) for dims in (lhs_contract, lhs_batch)
     )
     return lhs, ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))
 
@@ -185,7 +185,7 @@ class _ProductOfBatch:
         n_batch, n_sparse = lhs.n_batch, lhs.n_sparse
         sparse = range(n_batch, n_batch + n_sparse)
         dense_start = n_batch + n_sparse
-        place = {dim: position for position, dim in enumerate(rhs_dims)}
+        index = {dim: position for position, dim in enumerate(rhs_dims)}
         contracted, batch = pairs.contracted, pairs.batch
         # First the pairs of dimensions whose coordinates select elements of rhs, then the sparse
         # dimensions that the result keeps.
@@ -204,7 +204,7 @@ class _ProductOfBatch:
             *(r for _, r in dense_batch),
             *pairs.rhs_free,
         ]
-        self.rhs_order = tuple(place[r] for r in order)
+        self.rhs_order = tuple(index[r] for r in order)
         # Dimensions of data, [nse, *dense], and of the factors from rhs, [nse, *dense, *free].
         count = len(dense_contracted)
         self.contract = (
@@ -235,8 +235,8 @@ class _ProductOfBatch:
             return _contract(data, factors, numbers, self.dtype)
         numbers = ((lhs_contract, rhs_contract), ([0, *lhs_batch], [0, *rhs_batch]))
         products = _contract(data, factors, numbers, self.dtype)
-        places = indices[:, np.array(self.add_columns)]
-        return add_up(products, places, self.add_shape, indices_sorted=self.in_order)
+        positions = indices[:, np.array(self.add_columns)]
+        return add_up(products, positions, self.add_shape, indices_sorted=self.in_order)
 
     def with_dtype(self, dtype: Any) -> _ProductOfBatch:
         other = object.__new__(_ProductOfBatch)
@@ -369,28 +369,28 @@ def bcoo_dot_general_sampled_p(A: Any, B: Any, indices: Any, *, dimension_number
     pairs = pairing(dimension_numbers, A.ndim, B.ndim)
     n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
     # For each dimension of the product, the corresponding dimension of A and of B.
-    places: list[tuple[int | None, int | None]] = [
+    positions: list[tuple[int | None, int | None]] = [
         *pairs.batch,
         *((dim, None) for dim in pairs.lhs_free),
         *((None, dim) for dim in pairs.rhs_free),
     ]
     batch, sparse, dense = (
-        places[:n_batch],
-        places[n_batch : n_batch + n_sparse],
-        places[n_batch + n_sparse :],
+        positions[:n_batch],
+        positions[n_batch : n_batch + n_sparse],
+        positions[n_batch + n_sparse :],
     )
     dtype = jnp.result_type(A.dtype, B.dtype)
 
     # Brings A or B into the order [*batch, *looked up, *contracted, *shared dense, *own dense].
     def arranged(array: Any, side: int) -> tuple[Any, list[int]]:
-        lead_dims = [place[side] for place in batch]
-        columns = [column for column, place in enumerate(sparse) if place[side] is not None]
+        lead_dims = [position[side] for position in batch]
+        columns = [column for column, position in enumerate(sparse) if position[side] is not None]
         order = [
             *(dim for dim in lead_dims if dim is not None),
             *(sparse[column][side] for column in columns),
             *(pair[side] for pair in pairs.contracted),
-            *(place[side] for place in dense if None not in place),
-            *(place[side] for place in dense if place[1 - side] is None),
+            *(position[side] for position in dense if None not in position),
+            *(position[side] for position in dense if position[1 - side] is None),
         ]
         missing = tuple(at for at, dim in enumerate(lead_dims) if dim is None)
         return lax.expand_dims(lax.transpose(array, order), missing), columns
@@ -399,7 +399,7 @@ def bcoo_dot_general_sampled_p(A: Any, B: Any, indices: Any, *, dimension_number
     rhs, rhs_columns = arranged(B, 1)
     count = len(pairs.contracted)
     contract = list(range(1, 1 + count))
-    shared = [0, *range(1 + count, 1 + count + sum(None not in place for place in dense))]
+    shared = [0, *range(1 + count, 1 + count + sum(None not in position for position in dense))]
 
     def of_batch(indices: Any, lhs: Any, rhs: Any) -> Any:
         lhs = look_up(lhs, indices[:, np.array(lhs_columns, int)])

@@ -466,14 +466,14 @@ def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple
         if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
             columns += [indices[..., dim] for dim in old_dims]
             continue
-        place = _zero_column(indices)
+        position = _zero_column(indices)
         for dim in old_dims:
-            place = place * shape[dim] + indices[..., dim]
+            position = position * shape[dim] + indices[..., dim]
         parts = []
         for dim in reversed(new_dims):
             size = max(new_shape[dim], 1)
-            parts.append(lax.rem(place, jnp.asarray(size, indices.dtype)))
-            place = lax.div(place, jnp.asarray(size, indices.dtype))
+            parts.append(lax.rem(position, jnp.asarray(size, indices.dtype)))
+            position = lax.div(position, jnp.asarray(size, indices.dtype))
         columns += reversed(parts)
     return jnp.where(inside[..., None], jnp.stack(columns, axis=-1), out_of_bounds)
 

@@ -127,12 +127,12 @@ def add_up(
 def order_of(indices: Any) -> tuple[Any, Any]:
     """Sorts coordinates lexicographically; returns the coordinates and their previous positions."""
     nse, n_sparse = indices.shape
-    places = lax.iota(np.dtype(np.int32), nse)
+    positions = lax.iota(np.dtype(np.int32), nse)
     if n_sparse == 0:
-        return indices, places
+        return indices, positions
     columns = [indices[:, column] for column in range(n_sparse)]
-    *columns, places = lax.sort([*columns, places], dimension=0, num_keys=n_sparse)
-    return jnp.stack(columns, axis=1), places
+    *columns, positions = lax.sort([*columns, positions], dimension=0, num_keys=n_sparse)
+    return jnp.stack(columns, axis=1), positions
 
 
 def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
@@ -149,13 +149,13 @@ def ranks_of_unique(indices: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
     nse = indices.shape[0]
     inside = in_bounds(indices, shape)
     indices = jnp.where(inside[:, None], indices, jnp.asarray(padding(shape, indices)))
-    ordered, places = order_of(indices)
+    ordered, positions = order_of(indices)
     if nse == 0:
-        return ordered, places, places
+        return ordered, positions, positions
     changes = jnp.any(ordered[1:] != ordered[:-1], axis=1)
     numbers = jnp.concatenate([jnp.zeros(1, np.int32), jnp.cumsum(changes, dtype=np.int32)])
-    numbers = jnp.where(inside[places], numbers, np.int32(nse))
-    ranks = jnp.zeros(nse, np.int32).at[places].set(numbers)
+    numbers = jnp.where(inside[positions], numbers, np.int32(nse))
+    ranks = jnp.zeros(nse, np.int32).at[positions].set(numbers)
     return ordered, numbers, ranks
 
 
@@ -174,9 +174,9 @@ def first_of_equals(indices: Any, shape: Sequence[int]) -> Any:
     if nse == 0:
         return jnp.zeros(0, bool)
     _, _, ranks = ranks_of_unique(indices, shape)
-    places = lax.iota(np.dtype(np.int32), nse)
-    first = jnp.full(nse, nse, np.int32).at[ranks].min(places, mode="drop")
-    return first.at[ranks].get(mode="fill", fill_value=nse) == places
+    positions = lax.iota(np.dtype(np.int32), nse)
+    first = jnp.full(nse, nse, np.int32).at[ranks].min(positions, mode="drop")
+    return first.at[ranks].get(mode="fill", fill_value=nse) == positions
 
 
 def capacity(shape: Sequence[int], nse: int) -> int:

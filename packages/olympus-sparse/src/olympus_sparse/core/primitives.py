@@ -78,10 +78,10 @@ def define_multilinear_jvp(primitive: Primitive, *operands: int) -> None:
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         out = primitive.bind(*primals, **params)
         total = None
-        for place in operands:
-            if tangents[place].__class__ is not Zero:
+        for position in operands:
+            if tangents[position].__class__ is not Zero:
                 moved = list(primals)
-                moved[place] = tangents[place]
+                moved[position] = tangents[position]
                 term = primitive.bind(*moved, **params)
                 term = term[0] if primitive.multiple_results else term
                 total = term if total is None else add_tangents(total, term)
@@ -111,18 +111,18 @@ def transposed_expansion(
 
     def fun(*values: Any) -> Any:
         full = list(operands)
-        for place, value in zip(linear, values, strict=True):
-            full[place] = value
+        for position, value in zip(linear, values, strict=True):
+            full[position] = value
         out = expansion(*full, **params)
         return out[0] if primitive.multiple_results else out
 
-    avals = [operands[place].aval for place in linear]
+    avals = [operands[position].aval for position in linear]
     given = cotangent[0] if primitive.multiple_results else cotangent
     results: list[Any] = [None] * len(operands)
     if given.__class__ is Zero:
         return results
-    for place, value in zip(linear, linear_transpose(fun, *avals)(instantiate(given)), strict=True):
-        results[place] = value
+    for index, value in zip(linear, linear_transpose(fun, *avals)(instantiate(given)), strict=True):
+        results[index] = value
     return results
 
 

@@ -203,10 +203,10 @@ def _select_n(which: Any, *cases: Any) -> Any:
             )
         chosen = which == np.asarray(number, which.dtype)
         if np.ndim(which):
-            places = bcoo_extract_p.bind(case.indices, chosen, assume_unique=True)
+            chosen_entries = bcoo_extract_p.bind(case.indices, chosen, assume_unique=True)
         else:
-            places = chosen
-        term = case._with_data(jnp.where(places, case.data, jnp.zeros((), case.dtype)))
+            chosen_entries = chosen
+        term = case._with_data(jnp.where(chosen_entries, case.data, jnp.zeros((), case.dtype)))
         total = term if total is None else sparse_rules[lax.add_p](total, term)
     return total
 

@@ -68,7 +68,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         def flat(*values: Any) -> Sequence[Any]:
             nonlocal out_tree
             rest = iter(values)
-            full = [leaf if position in options else next(rest) for position, leaf in enumerate(leaves)]
+            full = [
+                leaf if position in options else next(rest) for position, leaf in enumerate(leaves)
+            ]
             full_args, full_kwargs = pytrees.tree_unflatten(in_tree, full)
             out, out_tree = pytrees.tree_flatten(f(*full_args, **full_kwargs))
             return out

@@ -31,10 +31,10 @@ def note_donations(name: str, donated: Iterable[AbstractValue]) -> None:
       name: the name of the function.
       donated: the types of the donated arrays.
     """
-    place = place_of(SourceInfo(capture(), no_names))
+    location = place_of(SourceInfo(capture(), no_names))
     for kind in {aval.str_short() for aval in donated}:
         calls = _calls.setdefault(kind, {})
-        call = f"`{name}`" + (f", called at {place}" if place else "")
+        call = f"`{name}`" + (f", called at {location}" if location else "")
         calls.pop(call, None)
         calls[call] = None
         if len(calls) > _MOST:

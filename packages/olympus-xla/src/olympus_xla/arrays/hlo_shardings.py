@@ -93,12 +93,12 @@ def _gspmd_devices_indices_map(
     tiles = hlo.tile_assignment_dimensions()
     numbers = np.asarray(hlo.tile_assignment_devices()).reshape(tiles)
     indices: dict[Any, tuple[slice, ...]] = {}
-    for place in np.ndindex(*tiles[:ndim]):
+    for position in np.ndindex(*tiles[:ndim]):
         index = tuple(
             slice(None) if count == 1 else slice(*(size * edge // count for edge in (i, i + 1)))
-            for i, count, size in zip(place, tiles, global_shape, strict=False)
+            for i, count, size in zip(position, tiles, global_shape, strict=False)
         )
-        for number in numbers[place].ravel():
+        for number in numbers[position].ravel():
             indices[devices[number]] = index
     return {device: indices[device] for device in devices}
 

@@ -94,10 +94,12 @@ class Compiled:
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
         """Raises ValueError if a donated array is an operand twice, because XLA would crash."""
-        places: dict[int, int] = {}
+        positions: dict[int, int] = {}
         for position, leaf in enumerate(leaves):
-            first = places.setdefault(id(leaf), position)
-            if first != position and (self.lowered.donated[first] or self.lowered.donated[position]):
+            first = positions.setdefault(id(leaf), position)
+            if first != position and (
+                self.lowered.donated[first] or self.lowered.donated[position]
+            ):
                 raise ValueError(
                     f"Attempt to donate the same buffer twice: operands {first} and {position} of "
                     f"{self.lowered.name} are one array. Pass a copy, or do not donate it."

@@ -168,16 +168,16 @@ def _evaluate_with_refs(
     """Applies a primitive to operands that include references, possibly repeated."""
     # The operands without repeated references, and the index of each original operand among them.
     operands: list[Any] = []
-    places: list[int] = []
+    positions: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
         found = [position for position, each in enumerate(operands) if aval.is_ref and each is arg]
-        places.append(found[0] if found else len(operands))
+        positions.append(found[0] if found else len(operands))
         if not found:
             operands.append(arg)
-    key = (avals, tuple(places), tuple(params.items()), config.trace_context())
+    key = (avals, tuple(positions), tuple(params.items()), config.trace_context())
     program = programs.get(key)
     if program is None:
-        program = _program(primitive, avals, params, places)
+        program = _program(primitive, avals, params, positions)
         keep(programs, key, program, most)
     results, _ = program.run(_run_arrays, _DEFAULT_OPTIONS, operands)
     return results
@@ -187,7 +187,7 @@ def _program(
     primitive: Primitive,
     avals: Sequence[Any],
     params: dict[str, Any],
-    places: Sequence[int] | None = None,
+    positions: Sequence[int] | None = None,
 ) -> TracedProgram:
     """Returns the program of one equation; for a call, returns the called program.
 
@@ -195,7 +195,7 @@ def _program(
       primitive: the equation's primitive.
       avals: the types of the operands.
       params: the parameters of the equation.
-      places: for each operand, the index of the program's input; by default in order.
+      positions: for each operand, the index of the program's input; by default in order.
 
     Raises:
       NotImplementedError: the primitive has no rules for compilation.
@@ -209,11 +209,13 @@ def _program(
             f"evaluation rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
         )
     trace = StagingTrace()
-    if places is None:
-        places = range(len(avals))
-    inputs = [trace.new_input(avals[places.index(position)]) for position in range(len({*places}))]
+    if positions is None:
+        positions = range(len(avals))
+    inputs = [
+        trace.new_input(avals[positions.index(position)]) for position in range(len({*positions}))
+    ]
     with set_current_trace(trace):
-        results = trace.record(primitive, [inputs[place] for place in places], params)
+        results = trace.record(primitive, [inputs[position] for position in positions], params)
     outputs = results if primitive.multiple_results else [results]
     closed = ClosedOlympuspr(*trace.to_olympuspr(outputs))
     trace.finish()

@@ -64,9 +64,9 @@ class CompileReport(Record):
 
 def report_of(lowered: Lowered) -> CompileReport:
     """Returns the report of a lowered program."""
-    places: Counter[str] = Counter()
+    locations: Counter[str] = Counter()
     for cuts in lowered.cuts:
-        places.update(summarize(equation.source_info) for equation in cuts.equations)
+        locations.update(summarize(equation.source_info) for equation in cuts.equations)
     blocks: dict[int, tuple[str, int, int]] = {}
     for equation in lowered.program.jaxpr.eqns:
         if equation.primitive is block_p:
@@ -78,7 +78,7 @@ def report_of(lowered: Lowered) -> CompileReport:
     return CompileReport(
         name=lowered.name,
         equations=len(lowered.closed.jaxpr.eqns),
-        cuts=tuple(places.most_common()),
+        cuts=tuple(locations.most_common()),
         operations_before=sum(cuts.operations_before for cuts in lowered.cuts),
         operations=sum(cuts.operations for cuts in lowered.cuts),
         windows=sum(len(cuts.windows) for cuts in lowered.cuts),

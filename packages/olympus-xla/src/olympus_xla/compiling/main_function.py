@@ -99,7 +99,7 @@ def donate(operands: Sequence[Operand], results: Sequence[Result], num_tokens: i
             operand.attributes["tf.aliasing_output"] = mlir.i32(targets.pop(0) + num_tokens)
         else:
             left.append(operand)
-    sizes = [_part(results[place])[:1] for places in free.values() for place in places]
+    sizes = [_part(results[index])[:1] for positions in free.values() for index in positions]
     unusable = []
     for operand in left:
         size = _part(operand)[:1]

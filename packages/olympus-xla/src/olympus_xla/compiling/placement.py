@@ -199,8 +199,8 @@ def _over_devices(sharding: NamedSharding) -> NamedSharding:
             f"a sharding over {mesh} needs {mesh.size} devices to lower for, and there are "
             f"{len(devices)}; pass jax_num_cpu_devices or a concrete mesh"
         )
-    places = np.array(devices[: mesh.size]).reshape(mesh.axis_sizes)
-    concrete = Mesh(places, mesh.axis_names, axis_types=mesh.axis_types)
+    arranged = np.array(devices[: mesh.size]).reshape(mesh.axis_sizes)
+    concrete = Mesh(arranged, mesh.axis_names, axis_types=mesh.axis_types)
     return NamedSharding(concrete, sharding.spec, memory_kind=sharding.memory_kind)
 
 

@@ -58,9 +58,9 @@ class TimeReport(NamedTuple):
             lines += ["", "  seconds  equations  program"]
         for program in slowest[:_MOST_ROWS]:
             origin = ", from disk" if program.from_disk else ""
-            place = f", {program.source}" if program.source else ""
+            location = f", {program.source}" if program.source else ""
             lines.append(
-                f"{program.seconds:9.3f}  {program.equations:9d}  {program.name}{place}{origin}"
+                f"{program.seconds:9.3f}  {program.equations:9d}  {program.name}{location}{origin}"
             )
         if len(slowest) > _MOST_ROWS:
             others = slowest[_MOST_ROWS:]

@@ -234,8 +234,8 @@ def _closed(
     @functools.wraps(fun)
     def called(*args: Any) -> Any:
         values = list(args)
-        for place, value in fixed:
-            values.insert(place + shift, value)
+        for position, value in fixed:
+            values.insert(position + shift, value)
         return fun(*values)
 
     del called.__wrapped__  # the signature of ``fun`` still has the fixed arguments

@@ -339,8 +339,8 @@ def _bind_address(address: str) -> str:
             f"which process 0 listens, such as coordinator_bind_address='[::]:{port}'."
         ) from error
     # A name may have several addresses. Other machines may know only the IPv4 address.
-    family, *_, place = min(found, key=lambda entry: entry[0] != socket.AF_INET)
-    number = str(place[0])
+    family, *_, socket_address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    number = str(socket_address[0])
     if number != host and (number.startswith("127.") or number == "::1"):
         _log().warning(
             "%s is %s on this machine, so the coordinator listens for processes of this machine "

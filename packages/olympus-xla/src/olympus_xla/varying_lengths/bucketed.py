@@ -158,13 +158,13 @@ class _Bucketed:
             if last < length:
                 raise ValueError(f"sizes({length}) is {last}, which is less than the length")
             return Bucket(1, last)
-        place = bisect.bisect_left(sizes, length)
-        if place == len(sizes):
+        position = bisect.bisect_left(sizes, length)
+        if position == len(sizes):
             raise ValueError(
                 f"the length {name} = {length} is larger than the sizes of bucketed function "
                 f"{function_name(self.fun)}: {tuple(sizes)}. Add a size of at least {length}."
             )
-        return Bucket(sizes[place - 1] + 1 if place else 1, sizes[place])
+        return Bucket(sizes[position - 1] + 1 if position else 1, sizes[position])
 
 
 # ---- specifications ----
@@ -177,14 +177,14 @@ def _is_spec(value: Any) -> bool:
 def _spec(entry: Any, shape: tuple) -> str | None:
     if entry is None or isinstance(entry, str):
         return entry
-    place = operator.index(entry)
-    if not -len(shape) <= place < len(shape):
+    position = operator.index(entry)
+    if not -len(shape) <= position < len(shape):
         raise ValueError(
-            f"an argument of shape {shape} has no axis {place} to pad. Pass axis=(0, None) if the "
-            "second argument has a fixed shape, for example."
+            f"an argument of shape {shape} has no axis {position} to pad. Pass axis=(0, None) if "
+            "the second argument has a fixed shape, for example."
         )
     names = ["_"] * len(shape)
-    names[place] = "n"
+    names[position] = "n"
     return ", ".join(names)
 
 
@@ -197,7 +197,7 @@ def _solution(specs: tuple[str | None, ...], ranks: tuple[int, ...]) -> Solution
         for spec, rank in zip(specs, ranks, strict=True)
         if spec is not None
     ]
-    return solve(shapes, lambda place: f"leaves[{place}]")
+    return solve(shapes, lambda position: f"leaves[{position}]")
 
 
 def _lengths(specs: tuple[str | None, ...], shapes: Sequence[tuple]) -> dict[str, int]:

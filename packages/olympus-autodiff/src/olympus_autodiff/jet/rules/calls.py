@@ -40,8 +40,8 @@ def _call_jet(primitive: Primitive, key: str, make_params: MakeParams) -> Callab
     return rule
 
 
-def _repeated(places: Sequence[int], order: int) -> list[int]:
-    return [place for place in places for _ in range(order)]
+def _repeated(positions: Sequence[int], order: int) -> list[int]:
+    return [position for position in positions for _ in range(order)]
 
 
 jet_rules.define(lax.jit_p, _call_jet(lax.jit_p, "jaxpr", jit_params))

@@ -205,7 +205,7 @@ def switch(
         return branches[min(max(int(chosen), 0), last)](*operands)
     index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     order = tuple(range(len(branches)))
-    names = ("branch 0", *(f"branch{place}" for place in order[1:]))  # the words of JAX
+    names = ("branch 0", *(f"branch{position}" for position in order[1:]))  # the words of JAX
     return choose("switch", index, branches, order, names, operands)
 
 
@@ -262,15 +262,15 @@ def choose(
         return choose(operation, index, functions, order, names, (), **params)
     try:
         subprograms = [
-            trace_subprogram(functions[place], in_tree, avals, operation) for place in order
+            trace_subprogram(functions[position], in_tree, avals, operation) for position in order
         ]
     except ClosedOverMutableError as error:
         return _choose_with_mutables(
             error, operation, index, functions, order, names, operands, params
         )
-    for place, subprogram in zip(order, subprograms, strict=True):
+    for position, subprogram in zip(order, subprograms, strict=True):
         if subprogram.closed.effects:  # only programs with effects use references
-            check_references(operation, functions[place], in_tree, subprogram.consts, leaves)
+            check_references(operation, functions[position], in_tree, subprogram.consts, leaves)
     choice = _join(operation, functions[order[0]], subprograms, order, names)
     inputs = [*choice.consts, *leaves]
     results = cond_p.bind(index, *inputs, branches=choice.branches, **params)
@@ -329,30 +329,30 @@ def _join(
 
 def _joined(subprograms: list[Subprogram], order: tuple[int, ...]) -> _Choice:
     consts: list[Any] = []
-    places: dict[int, int] = {}  # maps the identity of a closed-over value to its position
+    positions: dict[int, int] = {}  # maps the identity of a closed-over value to its position
     const_avals: list[AbstractValue] = []
     for subprogram in subprograms:
         for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
-            if id(value) not in places:
-                places[id(value)] = len(consts)
+            if id(value) not in positions:
+                positions[id(value)] = len(consts)
                 consts.append(value)
                 const_avals.append(var.aval)
     inputs_of = []
     for subprogram in subprograms:
         const_vars: list[Var | None] = [None] * len(consts)
         for value, var in zip(subprogram.consts, subprogram.const_vars, strict=True):
-            const_vars[places[id(value)]] = var
+            const_vars[positions[id(value)]] = var
         inputs = [var or Var(aval) for var, aval in zip(const_vars, const_avals, strict=True)]
         inputs_of.append([*inputs, *subprogram.operand_vars])
     forwarded = _forwarded_in_all(subprograms, inputs_of)
     computed = [position for position, operand in enumerate(forwarded) if operand is None]
     branches: list[ClosedOlympuspr | None] = [None] * len(order)
-    for place, subprogram, inputs in zip(order, subprograms, inputs_of, strict=True):
+    for branch, subprogram, inputs in zip(order, subprograms, inputs_of, strict=True):
         olympuspr = subprogram.closed.jaxpr
         outputs = [olympuspr.outvars[i] for i in computed]
         if inputs != olympuspr.invars or outputs != olympuspr.outvars:
             olympuspr = olympuspr.replace(invars=inputs, outvars=outputs)
-        branches[place] = close_olympuspr(olympuspr)
+        branches[branch] = close_olympuspr(olympuspr)
     return _Choice(tuple(branches), consts, subprograms[0].out_tree, forwarded)
 
 

@@ -168,8 +168,8 @@ def _while_loop(
             ) from None
         return _while_with_mutables(error, cond_fun, body_fun, init_val, plan, batch)
     carry = promote_carry(leaves, avals, loop.carry_avals)
-    moved = [carry[place] for place in loop.moved]
-    carry_operands = [carry[place] for place in loop.kept] if moved else carry
+    moved = [carry[position] for position in loop.moved]
+    carry_operands = [carry[position] for position in loop.kept] if moved else carry
     params = loop.params if batch is None else {**loop.params, "batch": batch}
     results = while_p.bind(*loop.cond_consts, *moved, *loop.body_consts, *carry_operands, **params)
     if moved:
@@ -333,11 +333,11 @@ class _WhileProgram:
         return close_olympuspr(
             olympuspr.replace(
                 invars=[
-                    *(operands[place] for place in self.moved),
+                    *(operands[position] for position in self.moved),
                     *inverse.const_vars,
-                    *(operands[place] for place in self.kept),
+                    *(operands[position] for position in self.kept),
                 ],
-                outvars=[olympuspr.outvars[place] for place in self.kept],
+                outvars=[olympuspr.outvars[position] for position in self.kept],
             )
         )
 

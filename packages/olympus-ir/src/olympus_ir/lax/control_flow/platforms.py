@@ -81,8 +81,8 @@ def platform_dependent(
     names_of: list[Sequence[str] | None] = []
     for name, function in per_platform.items():
         if function in functions:
-            place = functions.index(function)
-            names_of[place] = (*(names_of[place] or ()), name)
+            position = functions.index(function)
+            names_of[position] = (*(names_of[position] or ()), name)
         else:
             functions.append(function)
             names_of.append((name,))
@@ -98,7 +98,7 @@ def platform_dependent(
         platform_index_p.bind(platforms=platforms),
         tuple(functions),
         order,
-        tuple(f"branch {place}" for place in order),
+        tuple(f"branch {position}" for position in order),
         args,
         branches_platforms=platforms,
     )

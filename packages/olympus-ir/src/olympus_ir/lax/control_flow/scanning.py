@@ -140,9 +140,9 @@ def scan(
         check_references("scan", f, in_tree, loop.consts, [*init_leaves, *xs_leaves])
     carry = promote_carry(init_leaves, init_avals, loop.carry_avals)
     results = scan_p.bind(
-        *[carry[place] for place in loop.moved],
+        *[carry[position] for position in loop.moved],
         *loop.consts,
-        *([carry[place] for place in loop.kept] if loop.moved else carry),
+        *([carry[position] for position in loop.kept] if loop.moved else carry),
         *xs_leaves,
         reverse=bool(reverse),
         length=length,
@@ -229,8 +229,8 @@ def _scan_in_python(
     f: Callable[..., Any], carry: Any, leaves: list[Any], tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
     results = []
-    for place in reversed(range(length)) if reverse else range(length):
-        slices = [index_in_dim(leaf, place, keepdims=False) for leaf in leaves]
+    for position in reversed(range(length)) if reverse else range(length):
+        slices = [index_in_dim(leaf, position, keepdims=False) for leaf in leaves]
         carry, result = f(carry, pytrees.tree_unflatten(tree, slices))
         results.append(result)
     if reverse:
@@ -288,10 +288,12 @@ class _ScanProgram:
         self.kept = [position for position, same in enumerate(unchanged) if not same]
         slices = {id(var): position for position, var in enumerate(x_vars)}
         self.forwarded = [slices.get(id(atom)) for atom in y_atoms]
-        self.is_rearranged = bool(self.moved) or any(place is not None for place in self.forwarded)
+        self.is_rearranged = bool(self.moved) or any(
+            position is not None for position in self.forwarded
+        )
         inputs = ScanOperands(
-            [*(carry_vars[place] for place in self.moved), *const_vars],
-            [carry_vars[place] for place in self.kept],
+            [*(carry_vars[position] for position in self.moved), *const_vars],
+            [carry_vars[position] for position in self.kept],
             x_vars,
         )
         self.layout = inputs.layout
@@ -299,11 +301,11 @@ class _ScanProgram:
             olympuspr = olympuspr.replace(
                 invars=inputs.flat,
                 outvars=[
-                    *(carry_atoms[place] for place in self.kept),
+                    *(carry_atoms[position] for position in self.kept),
                     *(
                         atom
-                        for atom, place in zip(y_atoms, self.forwarded, strict=True)
-                        if place is None
+                        for atom, position in zip(y_atoms, self.forwarded, strict=True)
+                        if position is None
                     ),
                 ],
             )
@@ -315,10 +317,13 @@ class _ScanProgram:
         """Returns the results of the user's loop, given results and operands of the equation."""
         changed, stacked = self.layout.results(results)
         last_carry = list(carry)
-        for place, value in zip(self.kept, changed, strict=True):
-            last_carry[place] = value
+        for position, value in zip(self.kept, changed, strict=True):
+            last_carry[position] = value
         computed = iter(stacked)
-        ys = [next(computed) if place is None else as_array(xs[place]) for place in self.forwarded]
+        ys = [
+            next(computed) if position is None else as_array(xs[position])
+            for position in self.forwarded
+        ]
         return [*last_carry, *ys]
 
 

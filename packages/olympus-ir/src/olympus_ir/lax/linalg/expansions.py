@@ -131,10 +131,10 @@ def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
     """
     aval = array_aval(x)
     dtype = aval.dtype
-    places = lax.iota(np.int32, aval.shape[0])
+    positions = lax.iota(np.int32, aval.shape[0])
     zero = zeros(aval.shape, dtype)
     alpha = lax.dynamic_index_in_dim(x, first, 0, keepdims=False)
-    tail = lax.select(lax.gt(places, first), x, zero)
+    tail = lax.select(lax.gt(positions, first), x, zero)
     tail_squares = lax.reduce_sum(_square(tail), (0,))
     real = array_aval(tail_squares).dtype
     none, unit = np.zeros((), real), np.ones((), real)
@@ -150,7 +150,7 @@ def _reflector(x: Any, first: Any) -> tuple[Any, Any, Any]:
     distance = lax.select(nothing, np.ones((), dtype), lax.sub(alpha, beta))
     tau = lax.select(nothing, np.zeros((), dtype), lax.div(lax.sub(beta, alpha), beta))
     vector = lax.div(tail, distance)
-    vector = lax.select(lax.eq(places, first), lax.full(aval.shape, np.ones((), dtype)), vector)
+    vector = lax.select(lax.eq(positions, first), lax.full(aval.shape, np.ones((), dtype)), vector)
     return lax.select(nothing, alpha, beta), vector, tau
 
 
@@ -181,19 +181,19 @@ def _reflected_right(a: Any, vector: Any, tau: Any) -> Any:
     return lax.sub(a, lax.mul(tau, _outer(_times(vector, a, 1), vector)))
 
 
-def _with_column(a: Any, k: Any, beta: Any, vector: Any, place: Any) -> Any:
-    """Stores ``beta`` at row ``place`` of column ``k``, and ``vector`` in the rows below."""
+def _with_column(a: Any, k: Any, beta: Any, vector: Any, position: Any) -> Any:
+    """Stores ``beta`` at row ``position`` of column ``k``, and ``vector`` in the rows below."""
     aval = array_aval(a)
-    places = lax.iota(np.int32, aval.shape[0])
+    positions = lax.iota(np.int32, aval.shape[0])
     column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
-    column = lax.select(lax.gt(places, place), vector, column)
-    column = lax.select(lax.eq(places, place), lax.full(column.shape, beta), column)
+    column = lax.select(lax.gt(positions, position), vector, column)
+    column = lax.select(lax.eq(positions, position), lax.full(column.shape, beta), column)
     return lax.dynamic_update_index_in_dim(a, column, k, 1)
 
 
 def _with_columns_from(first: Any, new: Any, old: Any) -> Any:
-    places = lax.broadcasted_iota(np.int32, array_aval(old).shape, 1)
-    return lax.select(lax.ge(places, first), new, old)
+    positions = lax.broadcasted_iota(np.int32, array_aval(old).shape, 1)
+    return lax.select(lax.ge(positions, first), new, old)
 
 
 def _taus(count: int, dtype: Any) -> Any:
@@ -229,13 +229,13 @@ def hessenberg(a: Any) -> list[Any]:
 
     def step(k: Any, state: Any) -> Any:
         a, taus = state
-        place = lax.add(k, np.int32(1))
+        position = lax.add(k, np.int32(1))
         column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
-        beta, vector, tau = _reflector(column, place)
+        beta, vector, tau = _reflector(column, position)
         turned = _reflected_right(a, vector, tau)
-        turned = _with_columns_from(place, turned, a)
-        a = _with_columns_from(place, _reflected(turned, vector, _conj(tau)), turned)
-        a = _with_column(a, k, beta, vector, place)
+        turned = _with_columns_from(position, turned, a)
+        a = _with_columns_from(position, _reflected(turned, vector, _conj(tau)), turned)
+        a = _with_column(a, k, beta, vector, position)
         return a, lax.dynamic_update_index_in_dim(taus, tau, k, 0)
 
     return list(_counted(count, step, (a, _taus(count, aval.dtype))))
@@ -252,9 +252,9 @@ def tridiagonal(a: Any, *, lower: bool) -> list[Any]:
     full = lax.add(lax.add(below, adjoint(below)), diagonal)
     packed, taus = hessenberg(full)
     size = array_aval(a).shape[0]
-    places = np.arange(size)
-    main = _entries(packed, places, places)
-    beside = _entries(packed, places[1:], places[:-1])
+    positions = np.arange(size)
+    main = _entries(packed, positions, positions)
+    beside = _entries(packed, positions[1:], positions[:-1])
     if is_complex(a):
         main, beside = lax.real(main), lax.real(beside)
     result = lax.add(tril(packed), triu(flipped, 1))
@@ -277,14 +277,14 @@ def _product(a: Any, taus: Any, c: Any, adjoint_wanted: bool) -> Any:
     if not count:
         return c
     rows = array_aval(a).shape[0]
-    places = lax.iota(np.int32, rows)
+    positions = lax.iota(np.int32, rows)
     dtype = array_aval(a).dtype
 
     def step(i: Any, c: Any) -> Any:
         k = i if adjoint_wanted else lax.sub(np.int32(count - 1), i)
         column = lax.dynamic_index_in_dim(a, k, 1, keepdims=False)
-        vector = lax.select(lax.gt(places, k), column, zeros((rows,), dtype))
-        vector = lax.select(lax.eq(places, k), lax.full((rows,), np.ones((), dtype)), vector)
+        vector = lax.select(lax.gt(positions, k), column, zeros((rows,), dtype))
+        vector = lax.select(lax.eq(positions, k), lax.full((rows,), np.ones((), dtype)), vector)
         tau = lax.dynamic_index_in_dim(taus, k, 0, keepdims=False)
         return _reflected(c, vector, _conj(tau) if adjoint_wanted else tau)
 
@@ -295,8 +295,8 @@ def _product(a: Any, taus: Any, c: Any, adjoint_wanted: bool) -> Any:
 def householder_product(a: Any, taus: Any) -> Any:
     """Applies reflections to the first columns of the identity."""
     aval = array_aval(a)
-    places = [lax.broadcasted_iota(np.int32, aval.shape, axis) for axis in (0, 1)]
-    one = lax.convert_element_type(lax.eq(*places), aval.dtype)
+    positions = [lax.broadcasted_iota(np.int32, aval.shape, axis) for axis in (0, 1)]
+    one = lax.convert_element_type(lax.eq(*positions), aval.dtype)
     return _product(a, taus, one, adjoint_wanted=False)
 
 

@@ -77,9 +77,9 @@ def triangular_solve(
     conjugate_a = conjugate_a and is_complex(a)
     b_ndim = array_aval(b).ndim
     vectors = b_ndim == array_aval(a).ndim - 1
-    place = b_ndim if left_side else b_ndim - 1
+    position = b_ndim if left_side else b_ndim - 1
     if vectors:
-        b = expand_dims(b, (place,))
+        b = expand_dims(b, (position,))
     x = triangular_solve_p.bind(
         a,
         b,
@@ -89,7 +89,7 @@ def triangular_solve(
         conjugate_a=bool(conjugate_a),
         unit_diagonal=bool(unit_diagonal),
     )
-    return squeeze(x, (place,)) if vectors else x
+    return squeeze(x, (position,)) if vectors else x
 
 
 def conjugated_where(x: Any, conjugate: bool) -> Any:

@@ -28,8 +28,8 @@ def _slice(
     lengths, aval, result = site.lengths, site.operands[0], site.results[0]
     for axis, start in enumerate(start_indices):
         stride = 1 if strides is None else strides[axis]
-        places = (aval.shape[axis], start, limit_indices[axis], stride)
-        if not any(isinstance(place, SymbolicDim) for place in places):
+        positions = (aval.shape[axis], start, limit_indices[axis], stride)
+        if not any(isinstance(position, SymbolicDim) for position in positions):
             operand = lax.slice_in_dim(operand, start, limit_indices[axis], stride, axis)
             continue
         if isinstance(stride, SymbolicDim):
@@ -209,7 +209,7 @@ def _window_sizes(site: Site, primitive: Primitive, numbers: Any) -> list[Any]:
     """Returns the sizes of the windows of updates along all axes of the operand."""
     aval, _, update_aval = site.operands
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    window_sizes = iter(update_aval.shape[place] for place in numbers.update_window_dims)
+    window_sizes = iter(update_aval.shape[position] for position in numbers.update_window_dims)
     sizes = [1 if axis in removed else next(window_sizes) for axis in range(aval.ndim)]
     for axis, size in enumerate(sizes):
         if isinstance(size, SymbolicDim) and size != aval.shape[axis]:

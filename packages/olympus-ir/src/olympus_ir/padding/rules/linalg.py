@@ -19,9 +19,9 @@ from ...symbolic.expressions import SymbolicDim
 from ..evaluation import Site, padding_rules, refused
 
 
-def _with_identity(site: Site, matrix: Any, place: int = 0) -> Any:
+def _with_identity(site: Site, matrix: Any, position: int = 0) -> Any:
     """Returns a padded square matrix with an identity in the padding."""
-    aval = site.operands[place]
+    aval = site.operands[position]
     axes = (aval.ndim - 2, aval.ndim - 1)
     mask = site.lengths.valid(aval.shape, axes)
     if mask is None:
@@ -51,9 +51,9 @@ def _lu_pivots_to_permutation(site: Site, pivots: Any, *, permutation_size: Any)
     (size,), padded = site.operands[0].shape[-1:], pivots.shape[-1]
     if size != permutation_size:
         raise refused(site, linalg.lu_pivots_to_permutation_p, "there are fewer pivots than rows")
-    places = lax.broadcasted_iota(np.int32, pivots.shape, pivots.ndim - 1)
+    positions = lax.broadcasted_iota(np.int32, pivots.shape, pivots.ndim - 1)
     mask = site.lengths.valid(site.operands[0].shape, [pivots.ndim - 1])
-    pivots = pivots if mask is None else lax.select(mask, pivots, places)
+    pivots = pivots if mask is None else lax.select(mask, pivots, positions)
     return linalg.lu_pivots_to_permutation_p.bind(pivots, permutation_size=padded)
 
 

@@ -76,6 +76,6 @@ def _reduce(site: Site, *values: Any, dimensions: Sequence[int], **params: Any) 
     return reduce_p.bind(*filled, *values[count:], dimensions=dimensions, **params)
 
 
-def _filled_with(site: Site, place: int, x: Any, value: Any, axes: Sequence[int]) -> Any:
-    mask = site.lengths.valid(site.operands[place].shape, axes)
+def _filled_with(site: Site, position: int, x: Any, value: Any, axes: Sequence[int]) -> Any:
+    mask = site.lengths.valid(site.operands[position].shape, axes)
     return x if mask is None else lax.select(mask, x, lax.broadcast(value, x.shape))

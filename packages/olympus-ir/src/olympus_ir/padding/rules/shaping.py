@@ -59,13 +59,13 @@ def _reshape(
     lengths, shape = site.lengths, site.operands[0].shape
     if dimensions is not None:
         operand = lax.transpose(operand, dimensions)
-        shape = tuple(shape[place] for place in dimensions)
+        shape = tuple(shape[position] for position in dimensions)
     padded = lengths.shape(new_sizes)
     if _keeps_prefixes(shape, new_sizes) and math.prod(operand.shape) == math.prod(padded):
         return lax.reshape(operand, padded)
     # An element has the same flat index among the valid elements of the result and of the operand.
-    places = [lax.broadcasted_iota(np.int32, padded, axis) for axis in range(len(padded))]
-    number = _number(places, [lengths.value(size) for size in new_sizes])
+    positions = [lax.broadcasted_iota(np.int32, padded, axis) for axis in range(len(padded))]
+    number = _number(positions, [lengths.value(size) for size in new_sizes])
     sources = []
     for size in reversed(shape):
         at_least_one = lax.max(lax.convert_element_type(lengths.value(size), np.int32), np.int32(1))
@@ -76,12 +76,12 @@ def _reshape(
     return lengths.guarded(moved, site.results[0])
 
 
-def _number(places: Sequence[Any], sizes: Sequence[Any]) -> Any:
+def _number(positions: Sequence[Any], sizes: Sequence[Any]) -> Any:
     """Returns the flat (row-major) indices of elements, given their positions along each axis."""
-    total = lax.full_like(places[0], 0)
-    for place, size in zip(places, sizes, strict=True):
-        scale = lax.broadcast(lax.convert_element_type(size, np.int32), place.shape)
-        total = lax.add(lax.mul(total, scale), place)
+    total = lax.full_like(positions[0], 0)
+    for position, size in zip(positions, sizes, strict=True):
+        scale = lax.broadcast(lax.convert_element_type(size, np.int32), position.shape)
+        total = lax.add(lax.mul(total, scale), position)
     return total
 
 
@@ -170,8 +170,8 @@ def _tile(site: Site, operand: Any, *, reps: Sequence[Any]) -> Any:
         elif not (isinstance(count, int) and count == 1):
             size = lengths.capacity(result.shape[axis])
             period = lax.convert_element_type(lengths.value(aval.shape[axis]), np.int32)
-            places = lax.rem(lax.iota(np.int32, size), lax.broadcast(period, (size,)))
-            operand = taken(operand, axis, places)
+            positions = lax.rem(lax.iota(np.int32, size), lax.broadcast(period, (size,)))
+            operand = taken(operand, axis, positions)
     return lengths.guarded(operand, result)
 
 

@@ -34,22 +34,22 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
     code = getattr(fun, "__code__", None)
     if code is not None and not source_info.is_user_file(code.co_filename):
         return
-    place = source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
+    location = source_info.summarize(source_info.SourceInfo(source_info.capture(), no_names))
     name = source_info.function_name(fun)
     defined = f" defined at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
-    lines = [f"TRACING CACHE MISS at {place}:"]
+    lines = [f"TRACING CACHE MISS at {location}:"]
     if seen:
         lines.append(f"  for {name}{defined}")
         lines.append("  all previously seen cache keys differ. For the closest previous key:")
         lines.append("  " + min(_difference(info, key, old) for old in seen)[-1])
     else:
         lines.append(f"  never seen function:\n    {name} id={id(fun)}{defined}")
-        if place in _places:
+        if location in _places:
             lines.append(
                 "  but seen another function defined on the same line; maybe the function is\n"
                 "  being re-defined repeatedly, preventing caching?"
             )
-        _places.add(place)
+        _places.add(location)
     logging.getLogger(logger_name("interpreters.partial_eval")).warning("\n".join(lines))
 
 

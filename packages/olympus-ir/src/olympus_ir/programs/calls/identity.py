@@ -448,8 +448,8 @@ def _is_generated(entry: Any, is_dataclass: bool) -> bool:
     function = getattr(entry, "__func__", entry)
     if not isinstance(function, types.FunctionType):
         return False
-    place = function.__globals__.get("__name__", "")
-    if place.startswith("namedtuple_") or place in ("collections", "reprlib"):
+    module = function.__globals__.get("__name__", "")
+    if module.startswith("namedtuple_") or module in ("collections", "reprlib"):
         return True
     return is_dataclass and function.__code__.co_filename == "<string>"
 

@@ -230,7 +230,9 @@ def _argument_names(record: TraceRecord) -> dict[str, tuple[str, Any]]:
     places = (
         range(args.num_nodes)
         if record.num_positional is None
-        else [position for position in range(record.num_positional) if position not in record.statics]
+        else [
+            position for position in range(record.num_positional) if position not in record.statics
+        ]
     )
     for place, child in zip(places, args.children(), strict=False):
         name = f"argument {place}" if isinstance(origin, str) else origin.positional_name(place)

@@ -306,8 +306,8 @@ def _donated(options: JitOptions, in_tree: Any, positions: Any) -> tuple[bool, .
     children = args_tree.children()
     places = range(len(children)) if positions is None else positions
     flags: list[bool] = []
-    for place, child in zip(places, children, strict=True):
-        flags += [place in options.donate_argnums] * child.num_leaves
+    for position, child in zip(places, children, strict=True):
+        flags += [position in options.donate_argnums] * child.num_leaves
     keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
     for name, child in zip(keywords, kwargs_tree.children(), strict=True):
         flags += [name in options.donate_argnames] * child.num_leaves

@@ -27,7 +27,7 @@ def _jit(equation: Equation, operands: Operands) -> Changes:
     for inputs, outputs in (("in_shardings", "out_shardings"), ("in_layouts", "out_layouts")):
         changed[outputs] = (
             *params[outputs],
-            *(params[inputs][place] for place in discharged.written),
+            *(params[inputs][position] for position in discharged.written),
         )
     outs = apply(lax.jit_p, operands, changed)
     return changes_of_call(equation, discharged, outs)

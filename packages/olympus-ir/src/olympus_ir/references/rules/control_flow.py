@@ -67,17 +67,17 @@ def _cond(equation: Equation, operands: Operands) -> Changes:
             branch.map_jaxpr(lambda program: _merged(program, groups)) for branch in branches
         ]
     discharged = [discharged_program(equation, operands, branch, 1) for branch in branches]
-    changed = sorted({place for branch in discharged for place in branch.written})
+    changed = sorted({position for branch in discharged for position in branch.written})
     count = discharged[0].num_results
     programs = []
     for branch in discharged:
         results = branch.closed.jaxpr.outvars[:count]
-        outvars = [*results, *[branch.last_value(place) for place in changed]]
+        outvars = [*results, *[branch.last_value(position) for position in changed]]
         programs.append(replaced(branch.closed, outvars=outvars))
     outs = apply(lax.cond_p, operands, {**params, "branches": tuple(programs)})
     values = unchanged(equation)
-    for place, value in zip(changed, outs[count:], strict=True):
-        values[1 + place] = value
+    for position, value in zip(changed, outs[count:], strict=True):
+        values[1 + position] = value
     return values, outs[:count]
 
 
@@ -92,30 +92,30 @@ def _scan(equation: Equation, operands: Operands) -> Changes:
     closed = discharged.closed
     olympuspr = closed.jaxpr
     # Constants that the body writes join the carry; slices that the body writes become results.
-    places = layout.operands(range(len(operands)))
-    carried = [place for place in discharged.written if place in places.consts]
-    sliced = [place for place in discharged.written if place in places.xs]
-    consts = [place for place in places.consts if place not in carried]
-    rearranged = ScanOperands(consts, [*carried, *places.carry], places.xs)
+    positions = layout.operands(range(len(operands)))
+    carried = [position for position in discharged.written if position in positions.consts]
+    sliced = [position for position in discharged.written if position in positions.xs]
+    consts = [position for position in positions.consts if position not in carried]
+    rearranged = ScanOperands(consts, [*carried, *positions.carry], positions.xs)
     order = rearranged.flat
     results = olympuspr.outvars[: discharged.num_results]
     program = replaced(
         closed,
-        invars=[olympuspr.invars[place] for place in order],
+        invars=[olympuspr.invars[position] for position in order],
         outvars=[
-            *[discharged.last_value(place) for place in carried],
+            *[discharged.last_value(position) for position in carried],
             *results,
-            *[discharged.last_value(place) for place in sliced],
+            *[discharged.last_value(position) for position in sliced],
         ],
     )
     changed = {**params, "jaxpr": program, **rearranged.layout.params}
-    outs = apply(lax.scan_p, [operands[place] for place in order], changed)
+    outs = apply(lax.scan_p, [operands[position] for position in order], changed)
     values = unchanged(equation)
     end = len(carried) + discharged.num_results
-    for place, value in zip(carried, outs[: len(carried)], strict=True):
-        values[place] = value
-    for place, value in zip(sliced, outs[end:], strict=True):
-        values[place] = value
+    for position, value in zip(carried, outs[: len(carried)], strict=True):
+        values[position] = value
+    for position, value in zip(sliced, outs[end:], strict=True):
+        values[position] = value
     return values, outs[len(carried) : end]
 
 
@@ -136,17 +136,19 @@ class _Step:
 
     Attributes:
       discharged: the program.
-      places: for each input of the program, the position of the loop's operand.
+      positions: for each input of the program, the position of the loop's operand.
     """
 
     def __init__(
-        self, equation: Equation, operands: Operands, program: ClosedOlympuspr, places: list[int]
+        self, equation: Equation, operands: Operands, program: ClosedOlympuspr, positions: list[int]
     ) -> None:
-        flags = [is_discharged(equation, operands, place) for place in places]
+        flags = [is_discharged(equation, operands, position) for position in positions]
         self.discharged = discharge_closed(program, tuple(flags))
-        self.places = places
+        self.positions = positions
         # Maps the positions of references among the inputs to the references' variables.
-        self.refs = {place: equation.invars[places[place]] for place in self.discharged.refs}
+        self.refs = {
+            position: equation.invars[positions[position]] for position in self.discharged.refs
+        }
 
     def __call__(
         self, operands: Sequence[Any], arrays: dict[Any, Any]
@@ -161,8 +163,8 @@ class _Step:
           The results, and the new array of each reference.
         """
         inputs = [
-            arrays[self.refs[number]] if number in self.refs else operands[place]
-            for number, place in enumerate(self.places)
+            arrays[self.refs[number]] if number in self.refs else operands[position]
+            for number, position in enumerate(self.positions)
         ]
         outs = _evaluated(self.discharged.closed, inputs)
         last = outs[self.discharged.num_results :]
@@ -181,11 +183,11 @@ class _WhileLoop:
     def __init__(self, equation: Equation, operands: Operands) -> None:
         params = equation.params
         layout = WhileLayout.of(params)
-        places = layout.operands(range(len(operands)))
+        positions = layout.operands(range(len(operands)))
         self.equation = equation
         self.given = layout.operands(operands)
-        self.condition = _Step(equation, operands, params["cond_jaxpr"], places.of_cond)
-        self.body = _Step(equation, operands, params["body_jaxpr"], places.of_body)
+        self.condition = _Step(equation, operands, params["cond_jaxpr"], positions.of_cond)
+        self.body = _Step(equation, operands, params["body_jaxpr"], positions.of_body)
         # The distinct references. The condition and the body may have a reference in common.
         self.refs = list(dict.fromkeys([*self.condition.refs.values(), *self.body.refs.values()]))
         self.arrays = [operands[equation.invars.index(ref)] for ref in self.refs]

@@ -186,8 +186,8 @@ class _Call:
     def _of_mask(self) -> BlockSpec:
         return BlockSpec(
             (None, self.settings.block_q, self.settings.block_kv),
-            lambda head, outer, inner, kinds, inners, places: (
-                places[self._mask_head(head), outer, inner],
+            lambda head, outer, inner, kinds, inners, positions: (
+                positions[self._mask_head(head), outer, inner],
                 0,
                 0,
             ),
@@ -223,7 +223,7 @@ class _Call:
             field for field, value in zip(specs._fields, operands, strict=True) if value is not None
         ]
 
-        def kernel(kinds: Any, inners: Any, places: Any, *refs: Any) -> None:
+        def kernel(kinds: Any, inners: Any, positions: Any, *refs: Any) -> None:
             remaining = iter(refs)
             blocks = Operands(**{field: next(remaining) for field in given})
             mask = next(remaining)

@@ -65,15 +65,15 @@ def mask_blocks(
         found = _found(mask, block_q, block_kv, shards)
     else:
         found = _cut(mask, heads, block_q, block_kv)
-    kinds, places, blocks = found
+    kinds, positions, blocks = found
     if by_keys:
-        kinds, places = kinds.swapaxes(1, 2), places.swapaxes(1, 2)
+        kinds, positions = kinds.swapaxes(1, 2), positions.swapaxes(1, 2)
     if not isinstance(kinds, np.ndarray):  # the values of traced masks are unknown
         inner = jnp.broadcast_to(jnp.arange(kinds.shape[2], dtype=jnp.int32), kinds.shape)
-        return MaskBlocks(kinds, inner, places, blocks)
+        return MaskBlocks(kinds, inner, positions, blocks)
     inner = np.broadcast_to(np.arange(kinds.shape[2], dtype=np.int32), kinds.shape)
     return MaskBlocks(
-        kinds, _of_next(inner, kinds != NONE), _of_next(places, kinds == PARTIAL), blocks
+        kinds, _of_next(inner, kinds != NONE), _of_next(positions, kinds == PARTIAL), blocks
     )
 
 
@@ -87,12 +87,12 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
     known: dict[bytes, int] = {}
     blocks: list[np.ndarray] = []
     shape = (heads // alike, queries // block_q, keys // block_kv)
-    kinds, places = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    kinds, positions = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     rows: dict[Any, tuple[np.ndarray, np.ndarray]] = {}
     for head in range(shape[0]):
         of_head = mask.masks[head * alike]
         if of_head not in rows:
-            rows[of_head] = kinds[head], places[head]
+            rows[of_head] = kinds[head], positions[head]
             for i, j in np.ndindex(shape[1:]):
                 block = of_head[i * block_q : (i + 1) * block_q, j * block_kv : (j + 1) * block_kv]
                 if block.all():
@@ -103,10 +103,10 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
                         known[content] = len(blocks)
                         blocks.append(block.astype(np.int8))
                     kinds[head, i, j] = PARTIAL
-                    places[head, i, j] = known[content]
+                    positions[head, i, j] = known[content]
         else:
-            kinds[head], places[head] = rows[of_head]
-    return kinds, places, np.stack(blocks or [np.zeros((block_q, block_kv), np.int8)])
+            kinds[head], positions[head] = rows[of_head]
+    return kinds, positions, np.stack(blocks or [np.zeros((block_q, block_kv), np.int8)])
 
 
 def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
@@ -120,8 +120,8 @@ def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
     cut = mask.reshape(heads, shape[1], block_q, shape[2], block_kv).swapaxes(2, 3)
     some, every = cut.any((3, 4)), cut.all((3, 4))
     kinds = xp.where(every, FULL, xp.where(some, PARTIAL, NONE)).astype(np.int32)
-    places = xp.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
-    return kinds, places, cut.reshape(-1, block_q, block_kv).astype(np.int8)
+    positions = xp.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)
+    return kinds, positions, cut.reshape(-1, block_q, block_kv).astype(np.int8)
 
 
 def _of_next(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -66,11 +66,11 @@ def _check_cores(mode: str | None, batch: int, kv_heads: int) -> None:
         raise ValueError("batch size must be even when megacore_mode is 'batch'")
 
 
-def _page_spec(shape: tuple[int, ...], pages_a_step: int, place: int) -> BlockSpec:
-    """Returns the block specification of one head's page at the index ``place`` in a step."""
+def _page_spec(shape: tuple[int, ...], pages_a_step: int, position: int) -> BlockSpec:
+    """Returns the block specification of one head's page at the index ``position`` in a step."""
 
     def index(b: Any, h: Any, step: Any, lengths_ref: Any, pages_ref: Any) -> tuple[Any, ...]:
-        return h, pages_ref[b, step * pages_a_step + place], 0, 0
+        return h, pages_ref[b, step * pages_a_step + position], 0, 0
 
     return BlockSpec((None, None, *shape[2:]), index)
 
@@ -145,10 +145,10 @@ def _paged_attention(
         def _() -> None:
             keys = _read(inputs[: of_keys * pages], pages)
             scores = _scores(q_ref[...].astype(np.float32), keys, cap)
-            place = lax.broadcasted_iota(np.int32, scores.shape, 1) + first
+            position = lax.broadcasted_iota(np.int32, scores.shape, 1) + first
             values = _read(inputs[of_keys * pages :], pages)
             inside = lax.broadcasted_iota(np.int32, values.shape, 0) + first < length
-            softmax.add(scores, place < length, jnp.where(inside, values, 0.0))
+            softmax.add(scores, position < length, jnp.where(inside, values, 0.0))
 
         @when(step == num_programs(2) - 1)
         def _() -> None:

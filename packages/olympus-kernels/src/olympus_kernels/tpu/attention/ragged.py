@@ -179,12 +179,12 @@ def get_tuned_block_sizes(
     return pages, min(32, max_num_batched_tokens)
 
 
-def _page_spec(shape: tuple[int, ...], pages_a_step: int, place: int, values: int) -> BlockSpec:
+def _page_spec(shape: tuple[int, ...], pages_a_step: int, position: int, values: int) -> BlockSpec:
     """Returns the block specification of a page's keys, or of its values if `values` is 1."""
 
     def index(h, visit, step, tiles_ref, groups_ref, starts_ref, lengths_ref, pages_ref, *_):
         last = pages_ref.shape[1] - 1
-        page = pages_ref[groups_ref[visit], jnp.minimum(step * pages_a_step + place, last)]
+        page = pages_ref[groups_ref[visit], jnp.minimum(step * pages_a_step + position, last)]
         return page, 0, 2 * h + values, 0
 
     return BlockSpec((None, shape[1], None, shape[3]), index)

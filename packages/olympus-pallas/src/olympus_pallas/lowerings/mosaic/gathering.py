@@ -48,18 +48,20 @@ def _gather(
             f"{dimension_numbers}. Loop over the indices, and read references."
         )
     (axis,) = axes
-    places = builder.reshape(indices, out.shape)
-    places = cast(builder, places, np.dtype(index_aval.dtype), INT32)
-    clamped = places
+    positions = builder.reshape(indices, out.shape)
+    positions = cast(builder, positions, np.dtype(index_aval.dtype), INT32)
+    clamped = positions
     if mode is not lax.GatherScatterMode.PROMISE_IN_BOUNDS:
         zero = builder.full(0, out.shape, INT32)
         last = builder.full(aval.shape[axis] - 1, out.shape, INT32)
-        clamped = builder.binary("arith.minsi", builder.binary("arith.maxsi", places, zero), last)
+        clamped = builder.binary(
+            "arith.minsi", builder.binary("arith.maxsi", positions, zero), last
+        )
     kind = builder.value_type(out)
     attributes = {"dimensions": i32_array((axis,))}
     result = builder.create("tpu.dynamic_gather", kind, (x, clamped), attributes)
     if mode is not lax.GatherScatterMode.FILL_OR_DROP:
         return result
-    inside = builder.compare(0, places, clamped)
+    inside = builder.compare(0, positions, clamped)
     fill = builder.full(np.nan if fill_value is None else fill_value, out.shape, out.dtype)
     return builder.create("arith.select", kind, (inside, result, fill))

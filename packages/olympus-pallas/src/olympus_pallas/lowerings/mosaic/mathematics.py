@@ -169,7 +169,7 @@ def _erf_inv(x: Any) -> Any:
     w = lax.neg(lax.log1p(lax.neg(lax.mul(x, x))))
     is_near = lax.lt(w, np.float32(5))
     far = lax.sub(lax.sqrt(w), np.float32(3))
-    place = lax.select_n(is_near, far, lax.sub(w, np.float32(2.5)))
+    position = lax.select_n(is_near, far, lax.sub(w, np.float32(2.5)))
     result: Any = None
     for near_part, far_part in zip(_NEAR, _FAR, strict=True):
         part = lax.select_n(
@@ -177,7 +177,7 @@ def _erf_inv(x: Any) -> Any:
             lax.full_like(x, np.float32(far_part)),
             lax.full_like(x, np.float32(near_part)),
         )
-        result = part if result is None else lax.add(lax.mul(result, place), part)
+        result = part if result is None else lax.add(lax.mul(result, position), part)
     at_end = lax.eq(lax.abs(x), np.float32(1))
     return lax.select_n(at_end, lax.mul(result, x), lax.mul(x, np.float32(np.inf)))
 

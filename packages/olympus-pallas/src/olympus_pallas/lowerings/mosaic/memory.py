@@ -210,8 +210,8 @@ def _load_key(builder: MosaicBuilder, ref: MosaicRef) -> KeyWords:
     physical = ref.dtype.physical_element_aval()
     starts = _starts(builder, ref)
     words = []
-    for place in np.ndindex(*physical.shape):
-        index = [*starts, *(builder.index(each) for each in place)]
+    for position in np.ndindex(*physical.shape):
+        index = [*starts, *(builder.index(each) for each in position)]
         words.append(
             builder.create("memref.load", element_type(physical.dtype), (ref.memref, *index))
         )

@@ -240,10 +240,10 @@ def kernel_module(
     types = [parsed_type("i32")] * len(grid) + _operand_types(grid_mapping, prefetched)
     body = _function(module, name, types, [], _function_attributes(grid_mapping, params))
     arguments = list(body.arguments)
-    places, operands = arguments[: len(grid)], arguments[len(grid) :]
+    positions, operands = arguments[: len(grid)], arguments[len(grid) :]
     own = grid_mapping.own_dims
     kernel = MosaicKernel(
-        [places[dim] for dim in own],
+        [positions[dim] for dim in own],
         tuple(grid[dim] for dim in own),
         name,
         mesh_axes,
@@ -400,13 +400,13 @@ def _transform(
         for memref, aval in zip(arguments[rank:], prefetched, strict=True)
     ]
     program = block.index_map_jaxpr
-    places = builder.lower(program, [*arguments[:rank], *refs])
+    positions = builder.lower(program, [*arguments[:rank], *refs])
     returned = []
-    for dim, place, aval in zip(block.block_shape, places, program.out_avals, strict=True):
+    for dim, position, aval in zip(block.block_shape, positions, program.out_avals, strict=True):
         if isinstance(dim, BoundedSlice | Indirect):
             raise KernelLoweringError(
                 f"the Mosaic lowering of kernels does not know the block dimension {dim} of "
                 f"{block.origin}"
             )
-        returned.append(cast(builder, place, np.dtype(aval.dtype), INT32))
+        returned.append(cast(builder, position, np.dtype(aval.dtype), INT32))
     builder.operation("func.return", [], returned)

@@ -140,10 +140,10 @@ def _pad(builder: MosaicBuilder, x: Any, value: Any, *, padding_config: Any) -> 
 
         shape = list(builder.shape_of(x))
         pieces = [x]
-        for size, place in ((low, 0), (high, 2)):
+        for size, position in ((low, 0), (high, 2)):
             if size:
                 border = builder.broadcast_to(value, [*shape[:axis], size, *shape[axis + 1 :]])
-                pieces.insert(place, border)
+                pieces.insert(position, border)
         x = _joined(builder, pieces, axis)
     return x
 

@@ -113,8 +113,8 @@ def _copy(builder: MosaicBuilder, operands: Sequence[Any], tree: Any) -> tuple[A
     types = _types(builder, operands)
     parts = pytrees.tree_unflatten(tree, builder.with_known_indices(operands))
     source, target, semaphore = (
-        memref_of(builder, viewed(builder, parts[place], parts[place + 1], types))
-        for place in (0, 2, 4)
+        memref_of(builder, viewed(builder, parts[coordinates], parts[coordinates + 1], types))
+        for coordinates in (0, 2, 4)
     )
     return source, target, semaphore
 
@@ -145,13 +145,13 @@ def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) ->
                 f"{len(device_id)} numbers"
             )
         device_id = dict(zip(sizes, device_id, strict=True))
-    place: dict[Any, Any] = {}
+    coordinates: dict[Any, Any] = {}
     core = None
     for name, index in device_id.items():
         if name in builder.kernel.core_axes:
             core = index
         elif name in sizes:
-            place[name] = index
+            coordinates[name] = index
         else:
             raise NameError(
                 f"unbound axis name: {name} (axes of the mesh: "
@@ -159,7 +159,7 @@ def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) ->
             )
     number = None
     for name, size in sizes.items():
-        index = place[name] if name in place else mesh_index(builder, name)
+        index = coordinates[name] if name in coordinates else mesh_index(builder, name)
         if number is None:
             number = index
         else:
@@ -176,12 +176,12 @@ def mesh_index(builder: MosaicBuilder, name: Any) -> Any:
     if name not in names:
         known = ", ".join(map(repr, [*names, *kernel.core_axes])) or "none"
         raise NameError(f"unbound axis name: {name} (axes known in the kernel: {known})")
-    position = names.index(name)
-    stride = math.prod(size for _, size in kernel.mesh_axes[position + 1 :])
+    coordinates = names.index(name)
+    stride = math.prod(size for _, size in kernel.mesh_axes[coordinates + 1 :])
     number = builder.create("tpu.device_id", element_type(INT32))
     if stride != 1:
         number = builder.binary("arith.divsi", number, builder.int32(stride))
-    size = builder.int32(kernel.mesh_axes[position][1])
+    size = builder.int32(kernel.mesh_axes[coordinates][1])
     return builder.binary("arith.remsi", number, size)
 
 

@@ -104,7 +104,9 @@ def _index_reduction(relation: str) -> Callable[..., Any]:
             earlier = compare(inner, "lt", left[1], right[1], INT32)
             take = inner.create("arith.select", better.type, (equal, earlier, better))
             return [
-                inner.create("arith.select", left[position].type, (take, left[position], right[position]))
+                inner.create(
+                    "arith.select", left[position].type, (take, left[position], right[position])
+                )
                 for position in range(2)
             ]
 

@@ -75,7 +75,9 @@ def _places(olympuspr: Olympuspr) -> list[int]:
 
     Only operands of the program count: XLA simplifies slices of values such as concatenations.
     """
-    slices = [position for position, each in enumerate(olympuspr.eqns) if each.primitive is lax.slice_p]
+    slices = [
+        position for position, each in enumerate(olympuspr.eqns) if each.primitive is lax.slice_p
+    ]
     if len(slices) < _FEWEST_STARTS:
         return []
     stacks = {*olympuspr.constvars, *olympuspr.invars}

@@ -92,13 +92,13 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
     if executables is None or not _is_complete(lowered):
         return
     name = f"jit_{lowered.name}"
-    places = {id(value): position for position, value in enumerate(lowered.closed.consts)}
+    positions = {id(value): position for position, value in enumerate(lowered.closed.consts)}
     # Lines of text, because a training step does not load `json` otherwise.
     fields = (
         entry.file,
         entry.options.hex(),
         " ".join(str(int(is_kept)) for is_kept in lowered.kept),
-        " ".join(str(places[id(value)]) for value in lowered.constants),
+        " ".join(str(positions[id(value)]) for value in lowered.constants),
     )
     try:
         index = UserCache(FOLDER)
@@ -145,7 +145,7 @@ def _lowered(program: TracedProgram, kept: tuple[bool, ...], constants: list[int
         module=None,
         name=program.params["name"],
         kept=kept,
-        constants=[closed.consts[place] for place in constants],
+        constants=[closed.consts[position] for position in constants],
         cuts=(),
         in_avals=closed.in_avals,
         out_avals=closed.out_avals,

@@ -485,12 +485,14 @@ _unnamed.multiple_results = True
 
 def enclosing_context(module: ModuleContext, name_prefix: str) -> LoweringContext:
     """Returns a context that builds at MLIR's current insertion point."""
-    place = ir.InsertionPoint.current
-    block = module._module_lowering.new_context(place.block, name_prefix)
-    block.insertion_point = place
+    insertion_point = ir.InsertionPoint.current
+    block = module._module_lowering.new_context(insertion_point.block, name_prefix)
+    block.insertion_point = insertion_point
     block.platforms = module.platforms
     if len(module.platforms) > 1:
-        block.platform_index = _function_around(place.block).regions[0].blocks[0].arguments[0]
+        block.platform_index = (
+            _function_around(insertion_point.block).regions[0].blocks[0].arguments[0]
+        )
     return block
 
 

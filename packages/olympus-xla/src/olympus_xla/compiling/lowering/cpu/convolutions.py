@@ -179,8 +179,8 @@ def sum_of_views(
     dtype = np.dtype(preferred_element_type or lhs.dtype)
     wide = np.dtype(np.float32) if dtype in _HALVES else dtype
     pads = [(0, 0, 0)] * lhs.ndim
-    for place, (low, high) in zip(spec[2:], padding, strict=True):
-        pads[place] = (low, high, 0)
+    for position, (low, high) in zip(spec[2:], padding, strict=True):
+        pads[position] = (low, high, 0)
     padded = lax.pad(lax.convert_element_type(lhs, wide), np.zeros((), wide), pads)
     # Without the barrier, XLA takes a view that has no padding from the operand, and computes the
     # operand twice.
@@ -188,8 +188,8 @@ def sum_of_views(
     weights = lax.transpose(lax.convert_element_type(rhs, wide), dimension_numbers.rhs_spec)
     window = weights.shape[2:]
     sizes = [
-        (padded.shape[place] - dilation * (length - 1) - 1) // stride + 1
-        for place, length, dilation, stride in zip(
+        (padded.shape[position] - dilation * (length - 1) - 1) // stride + 1
+        for position, length, dilation, stride in zip(
             spec[2:], window, rhs_dilation, window_strides, strict=True
         )
     ]
@@ -197,10 +197,10 @@ def sum_of_views(
     weights = lax.reshape(weights, (weights.shape[0], math.prod(window)))
     for element, offsets in enumerate(itertools.product(*map(range, window))):
         start, limit, stride = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim
-        for number, place in enumerate(spec[2:]):
-            start[place] = offsets[number] * rhs_dilation[number]
-            limit[place] = start[place] + (sizes[number] - 1) * window_strides[number] + 1
-            stride[place] = window_strides[number]
+        for number, position in enumerate(spec[2:]):
+            start[position] = offsets[number] * rhs_dilation[number]
+            limit[position] = start[position] + (sizes[number] - 1) * window_strides[number] + 1
+            stride[position] = window_strides[number]
         view = lax.slice(padded, start, limit, stride)
         weight = lax.index_in_dim(weights, element, 1, keepdims=False)
         term = lax.mul(view, lax.broadcast_in_dim(weight, view.shape, (spec[1],)))
@@ -246,8 +246,8 @@ def products_of_views(
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     precision = precision if type(precision) is tuple else None
     pads = [(0, 0, 0)] * lhs.ndim
-    for place, (low, high) in zip(lhs_spec[2:], padding, strict=True):
-        pads[place] = (low, high, 0)
+    for position, (low, high) in zip(lhs_spec[2:], padding, strict=True):
+        pads[position] = (low, high, 0)
     padded = lax.pad(lhs, np.zeros((), lhs.dtype), pads)
     windows, (_, of_windows, space_of_windows) = _with_flat_space(rhs, rhs_spec)
     extents = [
@@ -255,15 +255,15 @@ def products_of_views(
         for length, dilation in zip(permuted(rhs.shape, rhs_spec)[2:], rhs_dilation, strict=True)
     ]
     starts = [
-        range(0, padded.shape[place] - extent + 1, stride)
-        for place, extent, stride in zip(lhs_spec[2:], extents, window_strides, strict=True)
+        range(0, padded.shape[position] - extent + 1, stride)
+        for position, extent, stride in zip(lhs_spec[2:], extents, window_strides, strict=True)
     ]
     elements = []
     for start in itertools.product(*starts):
         begin, limit, step = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim
-        for number, place in enumerate(lhs_spec[2:]):
-            begin[place], step[place] = start[number], rhs_dilation[number]
-            limit[place] = start[number] + extents[number]
+        for number, position in enumerate(lhs_spec[2:]):
+            begin[position], step[position] = start[number], rhs_dilation[number]
+            limit[position] = start[number] + extents[number]
         view, (_, feature, space) = _with_flat_space(
             lax.slice(padded, begin, limit, step), lhs_spec
         )
@@ -277,8 +277,8 @@ def products_of_views(
     )
     rank = len(starts)
     order = [0] * lhs.ndim
-    for source, place in zip((rank + 1, rank, *range(rank)), out_spec, strict=True):
-        order[place] = source
+    for source, position in zip((rank + 1, rank, *range(rank)), out_spec, strict=True):
+        order[position] = source
     return lax.transpose(result, order)
 
 
@@ -287,7 +287,7 @@ def _with_flat_space(x: Any, spec: tuple) -> tuple[Any, list[int]]:
     first, last = spec[2], spec[-1]
     space = math.prod(x.shape[first : last + 1])
     flat = lax.reshape(x, (*x.shape[:first], space, *x.shape[last + 1 :]))
-    return flat, [place - (last - first) * (place > last) for place in spec[:3]]
+    return flat, [position - (last - first) * (position > last) for position in spec[:3]]
 
 
 def product(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any) -> Any:

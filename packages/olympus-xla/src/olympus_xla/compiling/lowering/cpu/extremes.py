@@ -74,8 +74,8 @@ def position_in_passes(operand: Any, *, axis: int, dtype: Any, largest: bool) ->
     extremes = _extreme(blocks, 2, largest)
     extreme = _extreme(extremes, 1, largest)
     found = _first_position(extremes, extreme, 1)
-    place = _first_position(_rows_at(blocks, found), extreme, 1)
-    position = lax.add(lax.mul(found, lax.full_like(found, block)), place)
+    index = _first_position(_rows_at(blocks, found), extreme, 1)
+    position = lax.add(lax.mul(found, lax.full_like(found, block)), index)
     return lax.reshape(lax.convert_element_type(position, dtype), shape[:-1])
 
 
@@ -122,9 +122,9 @@ def _first_position(operand: Any, extreme: Any, axis: int) -> Any:
     hits = lax.eq(operand, lax.broadcast_in_dim(extreme, operand.shape, others))
     if operand.dtype in FLOATS:
         hits = lax.bitwise_or(hits, lax.ne(operand, operand))
-    places = lax.broadcasted_iota(np.int32, operand.shape, axis)
-    never = lax.full_like(places, operand.shape[axis])
-    return lax.reduce_min(lax.select(hits, places, never), (axis,))
+    positions = lax.broadcasted_iota(np.int32, operand.shape, axis)
+    never = lax.full_like(positions, operand.shape[axis])
+    return lax.reduce_min(lax.select(hits, positions, never), (axis,))
 
 
 def _rows_at(blocks: Any, found: Any) -> Any:

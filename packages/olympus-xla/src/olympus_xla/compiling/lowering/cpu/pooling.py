@@ -158,10 +158,10 @@ def _spread(windows: _Windows, positions: Any, source: Any) -> Any:
     step = 1
     for dimension in reversed(range(len(windows.sizes))):
         if dimension in places:
-            place = lax.broadcasted_iota(np.int8, tuple(shape), places[dimension])
-            wanted = lax.add(wanted, lax.mul(place, lax.full_like(place, step)))
+            position = lax.broadcasted_iota(np.int8, tuple(shape), places[dimension])
+            wanted = lax.add(wanted, lax.mul(position, lax.full_like(position, step)))
             if windows.sizes[dimension] < windows.strides[dimension]:
-                outside = lax.ge(place, lax.full_like(place, windows.sizes[dimension]))
+                outside = lax.ge(position, lax.full_like(position, windows.sizes[dimension]))
                 never = outside if never is None else lax.bitwise_or(never, outside)
         step *= windows.sizes[dimension]
     hit = lax.eq(lax.broadcast_in_dim(positions, tuple(shape), kept), wanted)
@@ -208,11 +208,11 @@ def _sum_of_terms(windows: _Windows, positions: Any, source: Any, phase: tuple[i
     total = None
     for number, offset in enumerate(windows.offsets()):
         pairs = list(zip(offset, windows.strides, strict=True))
-        if tuple(place % stride for place, stride in pairs) != phase:
+        if tuple(position % stride for position, stride in pairs) != phase:
             continue
         hit = lax.eq(positions, lax.full_like(positions, number))
         term = lax.select(hit, source, lax.full_like(source, 0))
-        shifts = [place // stride for place, stride in pairs]
+        shifts = [position // stride for position, stride in pairs]
         config = [(shift, most - shift, 0) for shift, most in zip(shifts, reach, strict=True)]
         term = lax.pad(term, zero, config)
         total = term if total is None else lax.add(total, term)

@@ -137,10 +137,10 @@ def _scanned_in_steps(scan: Scan, rows: Any) -> Any:
 
         def step(state: Any) -> Any:
             index, combined, out = state
-            place = lax.sub(np.int32(length - 1), index) if scan.reverse else index
-            elements = lax.dynamic_slice(rows, (row, place, zero), step_shape)
+            position = lax.sub(np.int32(length - 1), index) if scan.reverse else index
+            elements = lax.dynamic_slice(rows, (row, position, zero), step_shape)
             combined = scan.combine(combined, elements)
-            out = lax.dynamic_update_slice(out, combined, (row, place, zero))
+            out = lax.dynamic_update_slice(out, combined, (row, position, zero))
             return lax.add(index, one), combined, out
 
         start = lax.full(step_shape, scan.identity, rows.dtype)

@@ -70,10 +70,10 @@ def scatter_flat(
       dimension_numbers: the roles of the dimensions.
       **params: the primitive's other parameters, without the mode.
     """
-    places = _flat_places(indices, operand.shape, dimension_numbers)
+    positions = _flat_positions(indices, operand.shape, dimension_numbers)
     result = primitive.bind(
         lax.reshape(operand, (operand.size,)),
-        places,
+        positions,
         lax.reshape(updates, (updates.size,)),
         dimension_numbers=lax.ScatterDimensionNumbers((), (0,), (0,)),
         indices_are_sorted=False,
@@ -83,11 +83,11 @@ def scatter_flat(
     return lax.reshape(result, operand.shape)
 
 
-def _flat_places(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
+def _flat_positions(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
     """Returns the index of each update in the flattened operand, i32[updates, 1]."""
     strides = [math.prod(shape[dimension + 1 :]) for dimension in range(len(shape))]
-    places = lax.full(indices.shape[:-1], np.int32(0))
-    is_within = lax.full(places.shape, np.True_)
+    positions = lax.full(indices.shape[:-1], np.int32(0))
+    is_within = lax.full(positions.shape, np.True_)
     for number, dimension in enumerate(numbers.scatter_dims_to_operand_dims):
         index = lax.index_in_dim(indices, number, indices.ndim - 1, keepdims=False)
         if dtypes.issubdtype(index.dtype, np.signedinteger):
@@ -96,11 +96,11 @@ def _flat_places(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
             size = lax.full_like(index, shape[dimension])
             is_within = lax.bitwise_and(is_within, lax.lt(index, size))
         index = lax.convert_element_type(index, np.int32)
-        places = lax.add(places, lax.mul(index, lax.full_like(index, strides[dimension])))
+        positions = lax.add(positions, lax.mul(index, lax.full_like(index, strides[dimension])))
     for dimension, of_indices in zip(
         numbers.operand_batching_dims, numbers.scatter_indices_batching_dims, strict=True
     ):
-        index = lax.broadcasted_iota(np.int32, places.shape, of_indices)
-        places = lax.add(places, lax.mul(index, lax.full_like(index, strides[dimension])))
-    places = lax.select(is_within, places, lax.full_like(places, -1))
-    return lax.reshape(places, (places.size, 1))
+        index = lax.broadcasted_iota(np.int32, positions.shape, of_indices)
+        positions = lax.add(positions, lax.mul(index, lax.full_like(index, strides[dimension])))
+    positions = lax.select(is_within, positions, lax.full_like(positions, -1))
+    return lax.reshape(positions, (positions.size, 1))

@@ -61,8 +61,8 @@ def select_by_numpy(operand: Any, places: Any) -> Any:
     return buffer_callback(_write_selected, ShapedArray(shape, operand.dtype))(operand, places)
 
 
-def _write_selected(context: Any, result: Any, operand: Any, places: Any) -> None:
-    lines, out, at = np.asarray(operand), np.asarray(result), np.asarray(places)
+def _write_selected(context: Any, result: Any, operand: Any, positions: Any) -> None:
+    lines, out, at = np.asarray(operand), np.asarray(result), np.asarray(positions)
     length = lines.shape[-1]
     at = np.clip(at, 0, length - 1)
     if length < _LONG or at.shape[-1] > _MOST_PLACES:
@@ -91,29 +91,29 @@ def _selected_from(line: Any, at: Any) -> Any:
     return values
 
 
-def _of_equals(line: Any, place: int, value: Any) -> Any:
+def _of_equals(line: Any, position: int, value: Any) -> Any:
     """Returns the element at a position of a stably sorted line, given a value equal to it."""
     if line.dtype not in FLOATS:
         return value
     if value != value:
         # NaNs are last.
         nans = line[np.isnan(line)]
-        return nans[place - line.size + nans.size]
+        return nans[position - line.size + nans.size]
     smallest_normal = np.finfo(line.dtype).smallest_normal
     if abs(value) < smallest_normal:
         # XLA flushes subnormal numbers to zero, so that they are equal to zeros.
         zeros = line[np.abs(line) < smallest_normal]
-        return zeros[place - np.count_nonzero(line <= -smallest_normal)]
+        return zeros[position - np.count_nonzero(line <= -smallest_normal)]
     return value
 
 
-def _between_bounds(line: Any, place: int) -> tuple[int, Any]:
+def _between_bounds(line: Any, position: int) -> tuple[int, Any]:
     """Returns the number of elements below all candidates for a position, and the candidates."""
     # Steps by the golden ratio spread the sample evenly, without a common period with the line.
     step = int(line.size * 0.6180339887) | 1
     sample = line[np.arange(_SAMPLE, dtype=np.int64) * step % line.size]
     sample.sort()
-    expected = place * _SAMPLE // line.size
+    expected = position * _SAMPLE // line.size
     lower, upper = expected - _MARGIN, expected + _MARGIN
     inside, below = None, 0
     if lower >= 0:
@@ -125,6 +125,6 @@ def _between_bounds(line: Any, place: int) -> tuple[int, Any]:
         inside = not_above if inside is None else np.logical_and(inside, not_above, out=inside)
     if inside is not None:
         candidates = line[inside]
-        if below <= place < below + candidates.size:
+        if below <= position < below + candidates.size:
             return below, candidates
     return 0, line.copy()

@@ -64,8 +64,8 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
         kind = ShapedArray(keys[0].shape, np.dtype(np.int32))
         order = buffer_callback(_write_order, kind)(*keys)
         results = [_permuted(each, order) for each in operands]
-    places = np.argsort(last_is_sorted).tolist()
-    return [lax.transpose(each, places) for each in results]
+    positions = np.argsort(last_is_sorted).tolist()
+    return [lax.transpose(each, positions) for each in results]
 
 
 # ---- computed in the program: keys and permutations ----
@@ -89,12 +89,12 @@ def _permuted(operand: Any, order: Any) -> Any:
     """Returns the elements of each row in the given order."""
     size = operand.size
     length = operand.shape[-1]
-    places = lax.reshape(order, (size // length, length))
-    first_of_row = lax.broadcasted_iota(np.int32, places.shape, 0)
-    places = lax.add(places, lax.mul(first_of_row, lax.full_like(places, length)))
+    positions = lax.reshape(order, (size // length, length))
+    first_of_row = lax.broadcasted_iota(np.int32, positions.shape, 0)
+    positions = lax.add(positions, lax.mul(first_of_row, lax.full_like(positions, length)))
     taken = lax.gather(
         lax.reshape(operand, (size,)),
-        lax.reshape(places, (size, 1)),
+        lax.reshape(positions, (size, 1)),
         lax.GatherDimensionNumbers((), (0,), (0,)),
         (1,),
         unique_indices=True,

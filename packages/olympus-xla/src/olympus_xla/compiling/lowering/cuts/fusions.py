@@ -130,17 +130,17 @@ def cut(
     if before <= most:
         return olympuspr, None
     wanted = most if budget is not None else min(most, _LEAST_GAIN * before)
-    best, places = before, set()
+    best, positions = before, set()
     for limit in _LIMITS:
         operations, found = functions.with_limit(limit)
         if operations < best:
-            best, places = operations, found
+            best, positions = operations, found
         if best <= wanted:
             break
-    if not places or (budget is None and best > _LEAST_GAIN * before):
+    if not positions or (budget is None and best > _LEAST_GAIN * before):
         return olympuspr, None
-    cuts = Cuts([olympuspr.eqns[place] for place in sorted(places)], before, best)
-    return with_barriers(olympuspr, places), cuts
+    cuts = Cuts([olympuspr.eqns[position] for position in sorted(positions)], before, best)
+    return with_barriers(olympuspr, positions), cuts
 
 
 # ---- estimation ----
@@ -182,7 +182,7 @@ class _Functions:
         operations: dict[Any, int] = {}
         remaining = dict(self._uses)
         total, first_bit = 0, 0
-        places: set[int] = set()
+        positions: set[int] = set()
         for position, (equation, size) in enumerate(zip(self._equations, self._sizes, strict=True)):
             members = 0
             for atom in set(equation.invars):
@@ -198,7 +198,7 @@ class _Functions:
             first_bit += size
             count = members.bit_count()
             if self._is_cut(equation, count, limit):
-                places.add(position)
+                positions.add(position)
                 total += count
                 continue
             if self._is_kept(equation):
@@ -207,7 +207,7 @@ class _Functions:
                     break
             if not _is_computed_once(equation.primitive) or self._uses[equation.outvars[0]] < 2:
                 operations.update((var, members) for var in equation.outvars)
-        return total, places
+        return total, positions
 
     def _is_kept(self, equation: Equation) -> bool:
         """Returns whether a result of an equation is stored in memory even without a cut."""

@@ -42,7 +42,7 @@ def cut_from_operands(
         return olympuspr, None
     equations = olympuspr.eqns
     definitions = {var: position for position, each in enumerate(equations) for var in each.outvars}
-    places: set[int] = set()
+    positions: set[int] = set()
     for equation in equations:
         if equation.primitive in UPDATES:
             value, is_cut = update_of(equation), is_cut_from_update
@@ -50,13 +50,13 @@ def cut_from_operands(
             value, is_cut = equation.invars[0], is_cut_from_gather
         else:
             continue
-        fused = _fused_into(value, equations, definitions, places)
+        fused = _fused_into(value, equations, definitions, positions)
         if value in definitions and is_cut(equation, fused):
-            places.add(definitions[value])
-    if not places:
+            positions.add(definitions[value])
+    if not positions:
         return olympuspr, None
-    cuts = [equations[place] for place in sorted(places)]
-    return with_barriers(olympuspr, places), Cuts(cuts, len(equations), len(equations))
+    cuts = [equations[position] for position in sorted(positions)]
+    return with_barriers(olympuspr, positions), Cuts(cuts, len(equations), len(equations))
 
 
 def _fused_into(
@@ -65,11 +65,11 @@ def _fused_into(
     """Yields the equations of a fused function that computes a value, up to those that are cut."""
     waiting, known = [value], set()
     while waiting:
-        place = definitions.get(waiting.pop())
-        if place is None or place in known or place in cut:
+        position = definitions.get(waiting.pop())
+        if position is None or position in known or position in cut:
             continue
-        known.add(place)
-        equation = equations[place]
+        known.add(position)
+        equation = equations[position]
         if is_fused(equation.primitive):
             yield equation
             waiting += equation.invars

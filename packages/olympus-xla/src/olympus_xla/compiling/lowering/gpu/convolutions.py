@@ -86,4 +86,4 @@ def _in_groups(inputs: Any, weights: Any, features: int, examples: int) -> tuple
 
 
 def _inverse(order: Any) -> tuple[int, ...]:
-    return tuple(int(place) for place in np.argsort(order))
+    return tuple(int(position) for position in np.argsort(order))

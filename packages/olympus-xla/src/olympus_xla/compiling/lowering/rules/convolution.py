@@ -33,8 +33,8 @@ def _dimension_numbers(numbers: Any) -> Any:
 def _letters(spec: Sequence[int], letters: str) -> str:
     names = [*letters, *map(str, range(len(spec) - 2))]
     placed = [""] * len(spec)
-    for place, name in zip(spec, names, strict=True):
-        placed[place] = name
+    for position, name in zip(spec, names, strict=True):
+        placed[position] = name
     return f"[{', '.join(placed)}]"
 
 

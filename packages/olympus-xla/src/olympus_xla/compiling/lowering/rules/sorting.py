@@ -107,10 +107,10 @@ def _canonical(context: LoweringContext, value: Any, dtype: Any) -> Any:
 
 
 @lowering_rules.define(lax.order_statistics_p)
-def _order_statistics(context: LoweringContext, operand: Any, places: Any) -> Any:
+def _order_statistics(context: LoweringContext, operand: Any, positions: Any) -> Any:
     selected = is_selected_by_numpy(context, context.avals_in[0])
     function = select_by_numpy if selected else expansion_rules[lax.order_statistics_p]
-    return context.inline_function(function, (operand, places), {})
+    return context.inline_function(function, (operand, positions), {})
 
 
 @lowering_rules.define(lax.top_k_p)
@@ -158,19 +158,20 @@ def _approx_top_k_on_tpu(
     dtype = aval.dtype
     axis = reduction_dimension % len(aval.shape)
     scalar = ShapedArray((), dtype)
-    place = ShapedArray((), np.dtype(np.int32))
+    position = ShapedArray((), np.dtype(np.int32))
     compare = lax.gt if is_max_k else lax.lt
     comparator = trace_to_closed(
-        lambda first, second, *places: [compare(first, second)], [scalar, scalar, place, place]
+        lambda first, second, *positions: [compare(first, second)],
+        [scalar, scalar, position, position],
     )
     direction = "gt" if is_max_k else "lt"
     name = f"top_k_{direction}_{mlir.element_type(dtype)}_comparator"
     symbol = context.module.function_for(
         (name,), name, comparator, context.name_prefix, [], context.platforms
     )
-    places = context.create(
+    positions = context.create(
         "stablehlo.iota",
-        mlir.tensor_type(aval.shape, place.dtype),
+        mlir.tensor_type(aval.shape, position.dtype),
         (),
         {"iota_dimension": mlir.i64(axis)},
     )
@@ -185,7 +186,7 @@ def _approx_top_k_on_tpu(
     return context.custom_call(
         "ApproxTopK",
         context.result_types,
-        [operand, places, worst, context.scalar(-1, place.dtype)],
+        [operand, positions, worst, context.scalar(-1, position.dtype)],
         api_version=1,
         backend_config="",
         attributes={

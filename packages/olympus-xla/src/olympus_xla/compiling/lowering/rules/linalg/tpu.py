@@ -158,8 +158,8 @@ def _svd_of_tall(x: Any, *, full_matrices: bool) -> list[Any]:
     turned = matmul(u, vectors)
     if full_matrices and rows > columns:
         corner = lax.pad(turned, np.zeros((), dtype), [(0, rows - columns, 0)] * 2)
-        places = lax.broadcasted_iota(np.int32, (rows, rows), 0)
-        rest = lax.ge(places, lax.full((rows, rows), np.int32(columns)))
+        positions = lax.broadcasted_iota(np.int32, (rows, rows), 0)
+        rest = lax.ge(positions, lax.full((rows, rows), np.int32(columns)))
         one = identity_like(corner)
         turned = lax.add(corner, lax.select(rest, one, lax.sub(one, one)))
     return [values, matmul(q, turned), adjoint(vectors)]
