@@ -254,6 +254,8 @@ SHAPING = [
     ("polyint", (4,), lambda f, x: f(x, 2)),
     ("isin", (4,), lambda f, x: f(x, x[:2])),
     ("apply_along_axis", (3, 4), lambda f, x: f(lambda line: line[::2], 1, x)),
+    ("apply_along_axis", (2, 3, 4, 5), lambda f, x: f(lambda line: line[::2], 0, x)),
+    ("apply_along_axis", (2, 3, 4, 5), lambda f, x: f(lambda v: v[:2, None] * v[None], 1, x)),
 ]
 
 

@@ -243,7 +243,7 @@ def apply_along_axis(
         return func1d(line, *args, **kwargs)
 
     for _ in range(axis + 1, arr.ndim):
-        call = vmap(call, in_axes=1, out_axes=-1)
+        call = vmap(call, in_axes=-1, out_axes=-1)
     for _ in range(axis):
         call = vmap(call, in_axes=0, out_axes=0)
     return call(arr)
