@@ -248,7 +248,7 @@ class _Recomputed(Step):
         return again(*operands)
 
 
-def _on_each_device(equation: Equation, operands: Sequence[Fact], enabled: Enabled) -> Step:
+def _not_screened(equation: Equation, operands: Sequence[Fact], enabled: Enabled) -> Step:
     raise NotScreenedError
 
 
@@ -256,4 +256,6 @@ step_rules.define(cond_p, _Branches)
 step_rules.define(scan_p, _Scan)
 step_rules.define(while_p, _While)
 step_rules.define(calls.checkpoint_p, _Recomputed)
-step_rules.define(shard_map_p, _on_each_device)
+step_rules.define(shard_map_p, _not_screened)
+# A second run would call the user's function a second time, and its results might differ.
+step_rules.define(lax.pure_callback_p, _not_screened)
