@@ -9,12 +9,12 @@ import pytest
 from olympus_autodiff import checkpoint, custom_jvp
 from olympus_checkify.checked import checked
 from olympus_checkify.errors import NonFiniteError
+from olympus_checkify.locating import located
 from olympus_checkify.screens.carrying import carrying_rules
 from olympus_checkify.screens.facts import Fact
 from olympus_checkify.screens.programs import Screen
 from olympus_checkify.screens.screening import screened
 from olympus_checkify.screens.tables import Case
-from olympus_checkify.transform import checkify
 from olympus_ir import ShapedArray, lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
@@ -198,7 +198,7 @@ HIDING = {
         ),
         -1,
     ),
-    "condition": (_loop(lambda x, c: lax.sign(_exp_of_square(x)), lambda x, c: c), 1e30),
+    "condition": (_loop(lambda x, c: lax.sign(_exp_of_square(x)), lambda x, c: lax.neg(c)), 1e30),
     "body": (_loop(_nothing, lambda x, c: lax.tanh(lax.add(_exp_of_square(x), c))), 1e30),
     "stacked": (
         lambda x: lax.slice(
@@ -243,6 +243,36 @@ def test_false_alarms_are_no_errors():
     assert len(runs) == 2
     with pytest.raises(FloatingPointError):
         checked(lambda x, y: lax.log(x) + lax.exp(y))(np.float32(-1), np.float32(np.inf))
+
+
+def test_values_that_are_thrown_away_cannot_fail():
+    def fun(x, i):
+        lax.log(x)
+        lax.dynamic_index_in_dim(np.zeros(3, np.float32), i)
+        return lax.sub(x, np.float32(1))
+
+    run = checked(fun)
+    np.testing.assert_array_equal(run(np.float32(-1), 7), np.float32(-2))
+    # Nor are they reported if another operation fails.
+    with pytest.raises(FloatingPointError, match="`sub` gave -inf"):
+        checked(lambda x: (lax.log(x), lax.sub(x, np.float32(3e38)))[1])(np.float32(-3e38))
+
+
+def test_callbacks_run_once():
+    calls = []
+
+    def counted(x):
+        calls.append(float(x))
+        return x
+
+    @checked
+    def run(x):
+        return lax.log(lax.pure_callback(counted, ShapedArray((), np.dtype(np.float32)), x))
+
+    np.testing.assert_allclose(run(np.float32(2)), np.log(2), rtol=1e-6)
+    with pytest.raises(FloatingPointError, match="`log` gave -inf"):
+        run(np.float32(0))
+    assert calls == [2, 0]
 
 
 def test_looks_are_few():
@@ -360,7 +390,7 @@ def test_screens_find_what_each_check_finds(seed):
     rng = np.random.default_rng(seed)
     fun = _random_function(rng)
     kinds = frozenset({NonFiniteError})
-    screen, checks = jit(screened(fun, kinds)), jit(checkify(fun, errors=kinds))
+    screen, checks = jit(screened(fun, kinds)), jit(located(fun, kinds))
     for size in (0.5, 3.0, 1e10, 1e30):
         x, y = (rng.normal(size=10).astype(np.float32) * np.float32(size) for _ in range(2))
         for operands in ((x, y), (x, rng.permutation(HARD)), (rng.permutation(HARD), y)):

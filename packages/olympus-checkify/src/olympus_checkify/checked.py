@@ -10,7 +10,6 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import summarize
-from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.diagnostics.traced_lines import line_of
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.jit import jit
@@ -31,11 +30,11 @@ from .errors import (
     Site,
     ZeroDivisorError,
 )
+from .locating import located
 from .positions import IterationError
 from .rules.checked_results import any_of, found, install_value_check
 from .screens.facts import NotScreenedError
 from .screens.screening import KeysFoundError, screened
-from .transform import checkify
 
 __all__ = ["NonFiniteError", "ZeroDivisorError", "checked"]
 
@@ -61,6 +60,9 @@ def checked(
     operation, the user's line, the iterations of the loops around it, and the element of the
     result. Under a `vmap` inside of ``f``, the element's coordinates include the index of the
     example.
+
+    As in all compiled functions, operations whose results are not needed do not run. They cannot
+    fail.
 
     Args:
       f: the function.
@@ -92,70 +94,89 @@ def checked(
         kinds |= {NonFiniteError, ZeroDivisorError}
     if bounds:
         kinds.add(OOBError)
-    run = _Runs(f, frozenset(kinds), keys)
+    programs = _Programs(f, frozenset(kinds), keys)
 
-    @api_boundary
+    # Small functions are as fast as their calls, so a call has no more frames than it needs.
     @wraps(f)
     def checked_f(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        exception, result = run(*args, **kwargs)
-        if exception is not None:
-            raise exception
-        return result
+        try:
+            failed, result = programs.screen(*args, **kwargs)
+        except KeysFoundError:
+            programs.follow_keys()
+        except NotScreenedError:
+            programs.screen = _always_failed
+        else:
+            return programs.locate(args, kwargs) if _is_set(failed) else result
+        return checked_f(*args, **kwargs)
 
     return checked_f
 
 
-class _Runs:
+class _Programs:
     """The programs of a checked function.
 
-    The first program only says whether an operation failed. The second program, which is compiled
-    when it is needed, finds the first operation that failed. Calls track the uses of keys once the
-    function has been found to use keys, because tracking makes calls slower.
+    Args:
+      f: the function.
+      kinds: the kinds of errors to look for.
+      keys: whether to look for random keys that are used twice.
+
+    Attributes:
+      screen: the first program, which returns whether an operation failed, and the result.
     """
 
     def __init__(self, f: Callable[..., Any], kinds: frozenset[ErrorCategory], keys: bool) -> None:
-        self._kinds = kinds
-        self._f = f
-        self._screened = jit(screened(f, kinds, stops_at_keys=keys))
-        self._located = jit(checkify(f, errors=kinds))
+        self._f, self._kinds = f, kinds
+        self.screen: Callable[..., tuple[Any, Any]] = jit(screened(f, kinds, stops_at_keys=keys))
+        # The program that finds the first operation that failed. It is compiled when it is needed.
+        self._located = jit(located(f, kinds))
         self._follows_keys = False
-        # True once the first program could not be made, or has reported an error that the second
-        # program did not find.
-        self._always_locates = False
 
-    def __call__(self, *args: Any, **kwargs: Any) -> tuple[Exception | None, Any]:
-        if not self._follows_keys:
-            try:
-                return self._run(args, kwargs)
-            except KeysFoundError:
-                self._follows_keys = True
-                self._screened = jit(screened(self._f, self._kinds))
-        with config_states.debug_key_reuse(True):
-            return self._run(args, kwargs)
+    def follow_keys(self) -> None:
+        """Tracks the uses of keys in later calls, which makes calls slower."""
+        tracked = jit(screened(self._f, self._kinds))
 
-    def _run(self, args: Any, kwargs: Any) -> tuple[Exception | None, Any]:
-        if not self._always_locates:
-            try:
-                failed, result = self._screened(*args, **kwargs)
-            except NotScreenedError:
-                self._always_locates = True
-            else:
-                if not _concrete(failed):
-                    return None, result
-                # The first run has marked the keys as used, so the second run must not check them.
-                with config_states.debug_key_reuse(False):
-                    return self._locate(args, kwargs)
-        return self._locate(args, kwargs)
+        def screen(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            with config_states.debug_key_reuse(True):
+                return tracked(*args, **kwargs)
 
-    def _locate(self, args: Any, kwargs: Any) -> tuple[Exception | None, Any]:
-        error, result = self._located(*args, **kwargs)
+        self.screen = screen
+        self._follows_keys = True
+
+    def locate(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the program that finds the first failure.
+
+        Returns:
+          The result of the function, if no operation failed. The screen then raised a false alarm,
+          and is not used again.
+
+        Raises:
+          FloatingPointError, ZeroDivisionError, IndexError: an operation failed.
+        """
+        # If the screen has run, it has marked the keys as used.
+        checks_keys = self._follows_keys and self.screen is _always_failed
+        with config_states.debug_key_reuse(checks_keys):
+            error, result = self._located(*args, **kwargs)
         exception = _exception(error)
-        self._always_locates |= exception is None
-        return exception, result
+        if exception is not None:
+            raise exception
+        self.screen = _always_failed
+        return result
+
+
+def _always_failed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """Stands for the screen of a function that has none that can be used."""
+    return np.True_, None
+
+
+def _is_set(flag: Any) -> bool:
+    """Returns the value of a flag of a program that has run."""
+    try:
+        return bool(memoryview(flag)[()])  # the fastest way to read an array in host memory
+    except (BufferError, TypeError):
+        return _concrete(flag)
 
 
 def _concrete(flag: Any) -> bool:
-    """Returns the value of a flag of a program that has run."""
     if isinstance(flag, Tracer):
         raise TypeError(
             "The function returned by `checked` was called with traced arguments. Its errors are "
@@ -171,7 +192,7 @@ def _exception(error: Error) -> Exception | None:
     failed = {
         int(np.asarray(error._code[effect])): effect
         for effect, pred in error._pred.items()
-        if _concrete(pred)
+        if _is_set(pred)
     }
     iterations = [each for each in sorted(failed) if failed[each].error_type in _RAISED]
     if not iterations:

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
-from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types.typed_scalars import typed
@@ -27,6 +24,7 @@ from .errors import (
 )
 from .interpreter import run
 from .rules import checked_results, manual_map  # noqa: F401 - primitives without a family
+from .traced_calls import traced_call
 
 __all__ = [
     "all_checks",
@@ -96,15 +94,7 @@ def checkify(
     @api_boundary
     @wraps(f)
     def checked_fun(*args: Params.args, **kwargs: Params.kwargs) -> tuple[Error, Result]:
-        out_tree: Any = None
-
-        def flat() -> Sequence[Any]:
-            nonlocal out_tree
-            leaves, out_tree = pytrees.tree_flatten(f(*args, **kwargs))
-            return leaves
-
-        flat.__name__ = function_name(f)
-        closed = trace_to_closed(flat, (), DebugInfo("checkify", flat))
+        closed, out_tree = traced_call(f, args, kwargs, "checkify")
         error, results = run(closed, enabled, init_error, ())
         return error, pytrees.tree_unflatten(out_tree, map(typed, results))
 

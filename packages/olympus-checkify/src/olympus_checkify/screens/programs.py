@@ -10,6 +10,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax import calls
 from olympus_ir.lax.conversion import stored_p
+from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.rules import RuleTable
@@ -49,6 +50,7 @@ class Screen:
         if closed.effects:
             raise NotScreenedError
         closed = _without_calls(closed)
+        closed, _ = dce_closed(closed, [True] * len(closed.out_avals), instantiate=True)
         program = closed.jaxpr
         self.program = closed
         constants = zip(closed.consts, program.constvars, strict=True)

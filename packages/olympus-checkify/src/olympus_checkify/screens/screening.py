@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from olympus_ir.debugger.key_reuse import has_keys
-from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.lax.control_flow.primitives import scan_p, while_p
 from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
-from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.wrapping import wraps
 
 from ..tables import Enabled
+from ..traced_calls import traced_call
 from . import control_flow  # noqa: F401 - defines steps
 from .programs import Screen
 from .steps import union
@@ -54,15 +52,7 @@ def screened(
 
     @wraps(f)
     def screened_fun(*args: Params.args, **kwargs: Params.kwargs) -> tuple[Any, Result]:
-        out_tree: Any = None
-
-        def flat() -> Sequence[Any]:
-            nonlocal out_tree
-            leaves, out_tree = pytrees.tree_flatten(f(*args, **kwargs))
-            return leaves
-
-        flat.__name__ = function_name(f)
-        closed = trace_to_closed(flat, (), DebugInfo("checked", flat))
+        closed, out_tree = traced_call(f, args, kwargs, "checked")
         if stops_at_keys and has_keys(closed.jaxpr):
             raise KeysFoundError
         screen = Screen(closed, (), enabled)
