@@ -530,3 +530,10 @@ def test_compressed_numpy_arrays_are_filled():
     rows = np.arange(6).reshape(2, 3)
     result = jnp.compress(np.array([False, True]), rows, axis=0, size=2, fill_value=7)
     np.testing.assert_array_equal(result, [[3, 4, 5], [7, 7, 7]])
+
+
+def test_empty_arrays_of_floats_are_no_indices_to_delete():
+    x = jnp.arange(3)
+    assert jnp.delete(x, np.ones(0, np.int32)).tolist() == [0, 1, 2]
+    with pytest.raises(IndexError, match="Indices must be integers"):
+        jnp.delete(x, np.ones((2, 0)))

@@ -353,6 +353,13 @@ def test_windows_are_gathered():
     same(out, lax.gather(expected, starts, numbers, (2, 3), mode="clip"))
 
 
+def test_gather_checks_its_dimension_numbers():
+    mat = BCOO.fromdense(np.eye(3, dtype=np.float32))
+    numbers = GatherDimensionNumbers((1,), (0,), (0,))
+    with pytest.raises(TypeError, match="Offset dimension 0 in gather op is out of bounds"):
+        bcoo_gather(mat, np.array([0, 1, 2]), numbers, (1, 3))
+
+
 # ---- as pytrees, compiled, mapped ----
 
 

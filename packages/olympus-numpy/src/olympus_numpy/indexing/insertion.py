@@ -61,6 +61,7 @@ def delete(
         kept = np.delete(np.arange(size), obj)
         return arr[(slice(None),) * axis + (kept,)]
     check_arraylike("delete", arr, obj)
+    is_array = isinstance(obj, np.ndarray | Array)
     obj = ensure_array(obj)
     if obj.dtype == np.bool_:
         mask = concrete_or_error(np.asarray, obj, "'obj' array argument of olympus.numpy.delete()")
@@ -70,7 +71,7 @@ def delete(
                 "with length matching specified axis."
             )
         return arr[(slice(None),) * axis + (~mask,)]
-    if not dtypes.issubdtype(obj.dtype, np.integer) and obj.size:
+    if not dtypes.issubdtype(obj.dtype, np.integer) and (obj.size or is_array):
         raise OutOfBoundsError(
             f"delete: obj.dtype={obj.dtype}; must be integer or bool. Indices must be integers."
         )

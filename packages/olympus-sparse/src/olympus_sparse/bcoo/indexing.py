@@ -14,6 +14,8 @@ import olympus_numpy as jnp
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.programs.make import eval_shape
+from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..core.base import SparseInfo
 from ..core.entries import padding
@@ -218,6 +220,10 @@ def bcoo_gather(
     Returns:
       A `BCOO`.
 
+    Raises:
+      NotImplementedError: if there are batching dimensions.
+      TypeError: if the dimension numbers or sizes do not fit the array and the starts.
+
     Example:
       >>> import numpy as np
       >>> from olympus_ir.lax import GatherDimensionNumbers
@@ -234,6 +240,9 @@ def bcoo_gather(
         )
     sizes = tuple(map(operator.index, slice_sizes))
     starts = jnp.asarray(start_indices)
+    dense = ShapeDtypeStruct(operand.shape, operand.dtype)
+    # The checks of a dense gather.
+    eval_shape(lambda x, at: lax.gather(x, at, dimension_numbers, sizes), dense, starts)
     batch_shape = starts.shape[:-1]
     count = math.prod(batch_shape)
     starts = lax.reshape(starts, (count, starts.shape[-1]))
