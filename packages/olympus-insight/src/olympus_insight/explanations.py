@@ -165,7 +165,7 @@ class Explanation:
         return pages.fragment(*(parts or [pages.escaped(self)]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report as a file of HTML that opens without a network."""
+        """Writes the report as an HTML file that opens without a network."""
         pages.save(path, "Why was it traced again?", self)
 
 

@@ -153,7 +153,7 @@ class MemoryReport:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report as a file of HTML that opens without a network."""
+        """Writes the report as an HTML file that opens without a network."""
         pages.save(path, f"Memory of {self.name}", self)
 
 
@@ -169,13 +169,15 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     """Reports the memory that a call would need, without making the call.
 
     The function is compiled. The compiler's buffer assignment contains the offset of each buffer.
-    The order of the instructions says when the buffer is alive. Sizes are those on each device.
+    The order of the instructions determines when each buffer is live. Sizes are those on each
+    device.
 
     A residual is a value of the forward pass that the backward pass of a gradient reads. The bytes
-    that `checkpoint` would save are a heuristic: the peak shrinks if the residual is not kept
-    between its last use in the forward pass and its first use in the backward pass. A residual that
-    a loop stacks counts as not kept at all, because each iteration recomputes its part. Temporary
-    values of the recomputation are not counted.
+    that `checkpoint` would save are a heuristic estimate: the reduction of the peak if the residual
+    were freed between its last use in the forward pass and its first use in the backward pass. A
+    residual that a loop stacks is estimated as if it were never stored, because each iteration of
+    the backward pass would recompute its slice. Temporary values of the recomputation are not
+    counted.
 
     Args:
       fun: a function, compiled or not, or a stage of ``jit(f).lower(...).compile()``.
@@ -184,7 +186,7 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
 
     Returns:
       A `MemoryReport`: ``peak``, and ``top``, the ten largest buffers at the peak. The report
-      prints as text, notebooks show a table and a picture, and ``save`` writes a file of HTML.
+      prints as text, notebooks show a table and a picture, and ``save`` writes an HTML file.
 
     Raises:
       TypeError: ``fun`` is not callable.

@@ -60,7 +60,7 @@ def fragment(*parts: str) -> str:
 
 
 def page(title: str, body: str) -> str:
-    """Returns a whole file of HTML."""
+    """Returns a whole HTML file."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f"<title>{escaped(title)}</title></head><body>{body}</body></html>"

@@ -191,7 +191,7 @@ class Profile:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report as a file of HTML that opens without a network."""
+        """Writes the report as an HTML file that opens without a network."""
         pages.save(path, f"Profile of {self.name}", self)
 
 
@@ -219,7 +219,7 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
 
     Returns:
       A `Profile`: ``seconds``, ``flops``, ``bytes``, ``operations`` and ``lines``. The profile
-      prints as text, notebooks show a table with a flame graph, and ``save`` writes a file of HTML.
+      prints as text, notebooks show a table with a flame graph, and ``save`` writes an HTML file.
 
     Raises:
       TypeError: ``fun`` is not callable.

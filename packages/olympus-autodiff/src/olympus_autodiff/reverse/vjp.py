@@ -98,7 +98,7 @@ class VJP:
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
             if getattr(aval, "dtype", None) == dtypes.float0:
-                continue  # cotangents of integer arguments are ignored
+                continue  # the cotangents of integer results are ignored
             leaf = _checked_cotangent(leaf, aval)
             if var is not None:
                 outvars.append(var)

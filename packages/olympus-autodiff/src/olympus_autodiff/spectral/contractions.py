@@ -105,7 +105,7 @@ def _summed(left: _Side, right: _Side) -> Form | Solved | None:
 
 
 def _applied(form: Form, coordinates: _Side, axes: Axes) -> Solved | None:
-    """Returns a function of a matrix, applied to another operand; None if none is recognized."""
+    """Returns the product ``f(A) @ operand`` of a matrix function; None for other sums."""
     if coordinates.form.other is None:
         return None
     operand, summed = coordinates.form.other

@@ -74,7 +74,7 @@ class Step(ABC):
 
     @property
     def is_elementwise(self) -> bool:
-        """Returns whether an element of the result depends on one element of each operand."""
+        """Returns whether each element of the result depends on at most one of each operand."""
         return False
 
     @abstractmethod

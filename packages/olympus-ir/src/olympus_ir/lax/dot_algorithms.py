@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Algorithms for products of arrays: the dtypes of rounded operands and of sums."""
+"""Algorithms of `dot` and `dot_general`: the dtypes of rounded operands and of accumulation."""
 
 from __future__ import annotations
 

@@ -100,8 +100,7 @@ class Normalization:
     def forward(self, x: Any, weight: Any, bias: Any) -> tuple[Any, Any, Any]:
         """Returns the result, the mean of each row, and the factor that normalizes each row.
 
-        The mean is 0 for `rms_norm`. The factor is the reciprocal of the root of the mean square of
-        ``x - mean``.
+        The mean is 0 for `rms_norm`. The factor is ``1 / sqrt(mean((x - mean)**2) + eps)``.
         """
 
         def kernel(x_ref, weight_ref, bias_ref, o_ref, mean_ref, scale_ref):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Powers and roots, and divisors and multiples of integers, elementwise."""
+"""Powers and roots; greatest common divisors and least common multiples of integers."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def histogram(
       dtype.
 
     Raises:
-      ValueError: if ``weights`` has another shape than ``a``.
+      ValueError: if the shape of ``weights`` differs from that of ``a``.
       NotImplementedError: if ``bins`` is a string.
 
     Example:

@@ -31,8 +31,9 @@ _TRANSCENDENTAL = frozenset(
 def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEstimate:
     """Estimates the operations of a function, and the memory that it reads and writes.
 
-    The estimate counts elementwise operations and products of arrays, also inside of `jit`. It
-    leaves out loops and conditionals, whose iterations and branches may depend on values.
+    The estimate counts common elementwise operations (arithmetic, exponentials, trigonometric
+    functions) and products of arrays, also inside of `jit`. It leaves out loops and conditionals,
+    whose iterations and branches may depend on values.
 
     Args:
       fun: a function of arrays.

@@ -5,7 +5,7 @@ A function marked as `fusible` takes functions (`Fusion`) as arguments: one for 
 computes the input, and one that is applied to the outputs. The marked function makes one kernel of
 all these functions. `get_fusion_values` returns the arrays that the functions read.
 `pull_block_spec` and `push_block_spec` relate the blocks of these arrays to the blocks of the
-result. The folder may import `calls`, `grids` and the folders below them.
+result. The folder may import `calls`, `grids` and the layers below them.
 """
 
 from .block_specs import BlockIndexTransform as BlockIndexTransform

@@ -94,12 +94,12 @@ def _check_alone(collective_axis: Any) -> None:
 
 
 def dense_shape(shape: tuple[int, ...], metadata: Any | None) -> tuple[int, ...]:
-    """Returns the shape of a left factor from the shape of its stored elements.
+    """Returns the dense shape of a left operand, given the shape of its stored elements.
 
-    A factor with metadata is sparse: half of its elements are stored.
+    An operand with metadata is sparse: half of its elements are stored.
 
     Raises:
-      ValueError: the metadata have another shape than the stored elements.
+      ValueError: the shape of the metadata differs from that of the stored elements.
     """
     if metadata is None:
         return shape

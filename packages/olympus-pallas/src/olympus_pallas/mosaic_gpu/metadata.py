@@ -15,7 +15,7 @@ _ROWS, _COLUMNS = 128, 64
 
 
 def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
-    """Orders the metadata of an operand in which two of every four elements are stored.
+    """Rearranges the metadata of an operand with 2:4 sparsity into the order of tensor memory.
 
     Args:
       meta: for each row and each group of four columns, the positions of the two stored elements.

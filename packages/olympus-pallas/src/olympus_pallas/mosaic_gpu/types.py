@@ -102,7 +102,7 @@ class GPUMemoryRef(memory.MemoryRef):
       memory_space: memory space of the buffer.
       transforms: the layout of the elements in memory.
       layout: the distribution of the elements over tensor memory.
-      collective: whether each of two blocks holds a part of the buffer.
+      collective: whether the buffer is split over two thread blocks of a cluster.
     """
 
     transforms: tuple[Any, ...] = ()

@@ -2,5 +2,5 @@
 """Operations that kernels use on every platform.
 
 They comprise control flow, hints to compilers, debugging, scoped buffers, semaphores and copies.
-The folder may import `grids` and the folders below it.
+The folder may import `grids` and the layers below it.
 """

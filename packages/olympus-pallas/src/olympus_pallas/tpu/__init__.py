@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels for TPUs: memory spaces, parameters of Mosaic, pipelines, and units of a core.
 
-The folder may import `core_maps`, `calls` and the folders below them.
+The folder may import `core_maps`, `calls` and the layers below them.
 """
 
 from __future__ import annotations

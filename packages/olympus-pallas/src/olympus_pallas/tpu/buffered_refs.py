@@ -374,12 +374,12 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def current_copy_out_slot(self) -> Any:
-        """The index of the buffer of the next copy out."""
+        """The index of the buffer of the next copy-out."""
         return self._slot("copy_out_slot")
 
     @property
     def current_wait_out_slot(self) -> Any:
-        """The index of the buffer whose copy out is waited for next."""
+        """The index of the buffer whose copy-out is the next to wait for."""
         return self._slot("wait_out_slot")
 
     def initialize_slots(self) -> BufferedRef:

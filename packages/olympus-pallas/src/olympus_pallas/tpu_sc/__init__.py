@@ -2,7 +2,7 @@
 """Kernels for the sparse cores of TPUs: meshes of subcores, gathers, scatters, vectors.
 
 The kernels run on simulated subcores (``interpret=True``). The folder may import
-`olympus_pallas.tpu` and the folders below it.
+`olympus_pallas.tpu` and the layers below it.
 """
 
 from .indices import Indices as Indices

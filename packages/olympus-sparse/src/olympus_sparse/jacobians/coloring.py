@@ -179,15 +179,17 @@ def _greedy_star(pattern: Pattern, order: np.ndarray) -> np.ndarray:
 def recovery_of_symmetric(
     pattern: Pattern, colors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the product and the row from which each entry of a symmetric matrix is read.
+    """Returns which product with a seed vector contains each entry of a symmetric matrix.
+
+    There is one seed vector for each color.
 
     Args:
       pattern: the symmetric pattern.
       colors: a color for each column.
 
     Returns:
-      For each entry the color of the product, the row in this product, and whether the entry can be
-      read from this row.
+      For each entry, the color of the seed vector, the row in the product with it, and whether the
+      entry can be recovered from this row.
     """
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)

@@ -39,7 +39,7 @@ MOST_SUMMED = 32
 
 
 class Unsupported(Exception):
-    """Signals that a program's entries are not computed term by term."""
+    """Raised if the entries of a Jacobian cannot be computed term by term."""
 
 
 class Term(NamedTuple):

@@ -75,7 +75,7 @@ def while_loop(draft: Draft) -> Value:
 
 
 def chosen(draft: Draft) -> Value:
-    """Adds a choice between functions."""
+    """Adds a conditional with two or more branches."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     x = draft.pick()

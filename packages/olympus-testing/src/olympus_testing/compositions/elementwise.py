@@ -166,7 +166,7 @@ _COMPARISONS = (
 
 
 def binary(draft: Draft) -> Value:
-    """Adds a function of the elements of two arrays that broadcast."""
+    """Adds an elementwise binary operation, whose operands may broadcast."""
     x = draft.pick()
     y = draft.like(x.kind)
     pair = [x, y] if draft.chance(0.5) else [y, x]

@@ -15,7 +15,7 @@ _two_devices = (MemorySpace.Device, MemorySpace.Device)
 
 
 class _Layout(NamedTuple):
-    """Order of dimensions in memory, like the layouts of packages that depend on devices."""
+    """Stand-in for a device layout, whose class is in a package that needs devices."""
 
     major_to_minor: tuple[int, ...]
     tiling: Any = None

@@ -2,5 +2,5 @@
 """Foreign code called by programs or the compiler: foreign functions, callbacks, partitioners.
 
 This folder has the primitives and the public functions. The lowering rules are in
-`compiling.lowering.rules`. This folder may import `arrays` and the folders below it.
+`compiling.lowering.rules`. This folder may import `arrays` and the layers below it.
 """

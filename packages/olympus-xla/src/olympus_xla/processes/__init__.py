@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of several processes: start, monitoring, and data transfer between processes.
 
-This folder may import `calls` and the folders below it.
+This folder may import `calls` and the layers below it.
 """

@@ -95,7 +95,7 @@ def _convert_jet(primals: Terms, series: Terms, *, new_dtype: Any, **params: Any
 
 
 def product_rule(bind: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the rule of an operation that is linear in each of two operands."""
+    """Returns the rule of a bilinear operation."""
 
     def rule(primals: Terms, series: Terms, **params: Any) -> Any:
         (x, y), (x_terms, y_terms) = primals, series

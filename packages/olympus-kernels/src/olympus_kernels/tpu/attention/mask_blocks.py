@@ -21,14 +21,17 @@ class MaskBlocks(NamedTuple):
     """A mask in the form that kernels read: one entry for each program.
 
     Kernels loop over the blocks of one dimension, the outer one (such as queries). For each outer
-    block they loop over the blocks of the other dimension. All indices are of shape [heads, outer
-    blocks, inner blocks]. Consecutive heads that share their mask count as one head.
+    block they loop over the blocks of the other dimension. `kinds`, `inner` and `places` have shape
+    [heads, outer blocks, inner blocks]. Consecutive heads that share their mask count as one head.
 
     Attributes:
-      kinds: `NONE`, `PARTIAL` or `FULL`.
-      inner: the inner block whose keys (or queries) are in memory. It is the block of the next
-        program that computes something, so that nothing is loaded for skipped programs.
-      places: the index into `blocks` of the block that the next program with a mask needs.
+      kinds: whether the mask admits nothing (`NONE`), a part (`PARTIAL`) or all (`FULL`) of a
+        program's block.
+      inner: the index of the inner block that a program loads. A skipped program has the index of
+        the next one that is not skipped, so that nothing is loaded for it. If the mask is traced,
+        each program has its own index.
+      places: the index into `blocks`. A program that needs no mask has the index of the next one
+        that does. If the mask is traced, each program has its own index.
       blocks: the distinct partial blocks, of elements 0 and 1 and shape [blocks, queries, keys].
     """
 

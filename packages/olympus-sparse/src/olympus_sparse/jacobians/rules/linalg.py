@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of linear algebra: results depend on all elements of a matrix of the batch."""
+"""Sparsity patterns of linear algebra.
+
+Each matrix of a result depends on all elements of the operands at the same batch index.
+"""
 
 from __future__ import annotations
 

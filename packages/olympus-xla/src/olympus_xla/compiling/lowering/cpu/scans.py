@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cumulative sums, products, extremes and log-sum-exps, by loops over blocks.
 
-XLA's CPU backend computes cumulative operations by reductions of windows, in 5 to 10 ns per
+XLA's CPU backend computes cumulative operations by `reduce_window`, in 5 to 10 ns per
 element, and in 500 ns for log-sum-exp. The loops of this module take 0.3 to 1.2 ns, and 5 ns for
 log-sum-exp.
 
@@ -60,7 +60,7 @@ class Scan(NamedTuple):
 
 
 def is_scanned_in_loops(context: LoweringContext, aval: Any, axis: int) -> bool:
-    """Returns whether `scan_in_loops` replaces XLA's reduction of windows."""
+    """Returns whether a cumulative operation is lowered to `scan_in_loops`."""
     return (
         is_for_this_cpu(context)
         and is_static(aval.shape)

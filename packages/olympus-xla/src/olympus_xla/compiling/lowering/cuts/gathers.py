@@ -30,7 +30,7 @@ GATHERS = frozenset((lax.gather_p,))
 _SMALLEST = 4096
 # A cut is worth it from this number of places for each element.
 _LEAST_REPETITION = 1.5
-# These take little more time than the memory that a cut needs.
+# Recomputing these takes little more time than writing and reading their result, as a cut does.
 _CHEAP = frozenset({"div", "rem", "rsqrt", "sqrt"})
 
 
