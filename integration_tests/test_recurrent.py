@@ -54,5 +54,5 @@ def test_forward_and_backward_pass(plugin):
 def test_without_a_gpu():
     if recurrent._routines() is not None:
         pytest.skip("there is a GPU")
-    with pytest.raises(RuntimeError, match="asks it for the memory"):
+    with pytest.raises(RuntimeError, match="queries cuDNN for the size"):
         lowered(lambda *values: rnn.lstm(*values, 3, 4, 1, 0.0, True))

@@ -30,7 +30,7 @@ class Checked(NamedTuple):
 
 
 def failures(checked: Iterable[Checked]) -> list[Any]:
-    """Returns flags, one of which is set if a value has a bad element.
+    """Returns flags; at least one is set if any of the values has a bad element.
 
     Small values of one type are checked together, because each reduction of a compiled program
     takes a few microseconds.

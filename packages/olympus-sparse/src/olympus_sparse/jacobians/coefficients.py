@@ -50,13 +50,15 @@ def coefficients_of(results: Sequence[Any], pattern: Pattern, dtype: Any) -> lis
             own = np.arange(value.size) if term.rows is None else term.rows
             columns = term.columns.ravel()
             wanted = (own + start) * width + columns
-            places = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
-            # Coefficients at other places are products with constants that are zero.
-            places = np.where((columns >= 0) & (keys[places] == wanted), places, -1)
+            positions = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
+            # Coefficients outside of the pattern are products with constants that are zero.
+            positions = np.where((columns >= 0) & (keys[positions] == wanted), positions, -1)
             coefficient = term.coefficient
             if np.ndim(coefficient):
                 coefficient = coefficient.reshape(-1)
-            found.append(Coefficients(filled(coefficient, places.shape).astype(dtype), places))
+            found.append(
+                Coefficients(filled(coefficient, positions.shape).astype(dtype), positions)
+            )
         start += value.size if isinstance(value, Linear) else math.prod(np.shape(value))
     if sum(each.entries.size for each in found) > _MOST_PER_ENTRY * max(pattern.nnz, 64):
         raise Unsupported("there are many terms for each entry")

@@ -48,9 +48,9 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
     if least == count:
         return np.arange(count, dtype=np.int32)
 
-    def fits(colors: np.ndarray, number: int) -> bool:
-        taken = rows * number + colors[pattern.indices]
-        return np.unique(taken).size == taken.size
+    def fits(colors: np.ndarray, num_colors: int) -> bool:
+        row_colors = rows * num_colors + colors[pattern.indices]
+        return np.unique(row_colors).size == row_colors.size
 
     best = _first_period(count, range(least, least + _PERIODS), fits)
     if best is not None and best.max(initial=0) + 1 == least:
@@ -59,14 +59,14 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
     found = [_greedy_columns(by_column, order) for order in orders]
     best = min([each for each in (best, *found) if each is not None], key=lambda c: c.max())
     if len(shapes) == 1 and len(shapes[0]) > 1:
-        numbers = range(least, min(int(best.max()) + 1, least + _PERIODS))
-        lattice = _lattice_coloring(pattern, shapes[0], numbers)
+        num_colors_tried = range(least, min(int(best.max()) + 1, least + _PERIODS))
+        lattice = _lattice_coloring(pattern, shapes[0], num_colors_tried)
         best = best if lattice is None else lattice
     return best
 
 
 def _lattice_coloring(
-    pattern: Pattern, shape: tuple[int, ...], numbers: Iterable[int]
+    pattern: Pattern, shape: tuple[int, ...], num_colors_tried: Iterable[int]
 ) -> np.ndarray | None:
     """Returns the color ``(a i + b j + ... + k) mod n`` of each grid point; None if none fits.
 
@@ -74,20 +74,20 @@ def _lattice_coloring(
     "Optimal estimation of Jacobian and Hessian matrices that arise in finite difference
     calculations", Mathematics of Computation 43, 1984).
     """
-    places = np.indices(shape, np.int32).reshape(len(shape), -1)
+    points = np.indices(shape, np.int32).reshape(len(shape), -1)
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     step = max(1, pattern.shape[0] // _SAMPLED_ROWS)
     sampled = np.nonzero(rows % step == 0)[0]
 
-    def fits(colors: np.ndarray, number: int, entries: Any) -> bool:
-        taken = rows[entries] * number + colors[pattern.indices[entries]]
-        return np.unique(taken).size == taken.size
+    def fits(colors: np.ndarray, num_colors: int, entries: Any) -> bool:
+        row_colors = rows[entries] * num_colors + colors[pattern.indices[entries]]
+        return np.unique(row_colors).size == row_colors.size
 
-    for number in numbers:
-        directions = itertools.product(range(number), repeat=len(shape) - 1)
+    for num_colors in num_colors_tried:
+        directions = itertools.product(range(num_colors), repeat=len(shape) - 1)
         for direction in itertools.islice(directions, _DIRECTIONS):
-            colors = np.array((*direction, 1), np.int32) @ places % number
-            if fits(colors, number, sampled) and fits(colors, number, slice(None)):
+            colors = np.array((*direction, 1), np.int32) @ points % num_colors
+            if fits(colors, num_colors, sampled) and fits(colors, num_colors, slice(None)):
                 return colors
     return None
 
@@ -109,10 +109,10 @@ def _greedy_columns(by_column: Pattern, order: np.ndarray) -> np.ndarray:
     indices, indptr = by_column.indices.tolist(), by_column.indptr.tolist()
     for column in order.tolist():
         rows = indices[indptr[column] : indptr[column + 1]]
-        taken = 0
+        used_in_rows = 0
         for row in rows:
-            taken |= used[row]
-        bit = ~taken & (taken + 1)
+            used_in_rows |= used[row]
+        bit = ~used_in_rows & (used_in_rows + 1)
         for row in rows:
             used[row] |= bit
         colors[column] = bit.bit_length() - 1
@@ -193,13 +193,13 @@ def recovery_of_symmetric(
     """
     rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)
-    number = int(colors.max(initial=0)) + 1
+    num_colors = int(colors.max(initial=0)) + 1
 
     def is_alone(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        _, place, counts = np.unique(
-            rows * number + colors[columns], return_inverse=True, return_counts=True
+        _, groups, counts = np.unique(
+            rows * num_colors + colors[columns], return_inverse=True, return_counts=True
         )
-        return counts[place] == 1
+        return counts[groups] == 1
 
     direct = is_alone(rows, columns)
     mirrored = is_alone(columns, rows)

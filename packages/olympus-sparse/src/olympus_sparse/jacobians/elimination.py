@@ -121,8 +121,10 @@ def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
         missing = [np.array(-1)] if fill else []
         reference = reference_rules[primitive]
         starts = np.cumsum([0, *(math.prod(np.shape(_like(each))) for each in operands)])
-        numbers = [_numbers(each, start) for each, start in zip(operands, starts[:-1], strict=True)]
-        ids = _listed(primitive, reference(*numbers, *missing, **params))
+        indices = [
+            _flat_indices(each, start) for each, start in zip(operands, starts[:-1], strict=True)
+        ]
+        ids = _listed(primitive, reference(*indices, *missing, **params))
         made: list[list[Term]] = [[] for _ in results]
         for aligned in _aligned(operands):
             columns = np.concatenate([term.columns.ravel() for term in aligned])
@@ -145,7 +147,7 @@ def _like(operand: Any) -> Any:
     return operand.aval if isinstance(operand, Linear) else operand
 
 
-def _numbers(operand: Any, start: int) -> np.ndarray:
+def _flat_indices(operand: Any, start: int) -> np.ndarray:
     """Returns the indices of an operand's elements among those of all operands; -1 for zeros."""
     if not isinstance(operand, Linear):
         return np.full(np.shape(operand), -1)

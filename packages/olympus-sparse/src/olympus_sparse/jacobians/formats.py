@@ -43,14 +43,14 @@ class Block:
     """Entries of one block.
 
     Attributes:
-      places: the positions of the entries in the flat array of all entries.
+      positions: the positions of the entries in the flat array of all entries.
       rows: for each entry, the flat index of its element of the result, in increasing order.
       columns: for each entry, the flat index of its element of the argument.
       out_shape: the shape of the result.
       in_shape: the shape of the argument.
     """
 
-    places: np.ndarray
+    positions: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
     out_shape: tuple[int, ...]
@@ -59,8 +59,8 @@ class Block:
     def array(self, entries: Any, dtype: Any, format: str) -> Any:
         """Returns the block as an array of the given format and dtype."""
         check_format(format)
-        if self.places.size != entries.size:
-            entries = entries.at[self.places].get(mode="promise_in_bounds")
+        if self.positions.size != entries.size:
+            entries = entries.at[self.positions].get(mode="promise_in_bounds")
         data = entries.astype(dtype)
         if format == "bcoo":
             return self._bcoo(data)
@@ -129,12 +129,12 @@ def blocks_of(
             inside = (columns[first:last] >= column_starts[j]) & (
                 columns[first:last] < column_starts[j + 1]
             )
-            places = first + np.nonzero(inside)[0]
+            positions = first + np.nonzero(inside)[0]
             line.append(
                 Block(
-                    places,
-                    rows[places] - row_starts[i],
-                    columns[places] - column_starts[j],
+                    positions,
+                    rows[positions] - row_starts[i],
+                    columns[positions] - column_starts[j],
                     tuple(out_shape),
                     tuple(in_shape),
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Origins of the values of a program: from where their elements come.
+"""Origins of the elements of values: elements of earlier values, times known factors.
 
 Slices, transpositions and gathers with known indices move elements, and products with constants
 scale them. So each element of such a value is an element of an earlier value, its source, times a
@@ -41,18 +41,18 @@ class Origin(NamedTuple):
     """Elements of a value as products of a known factor and an element of a source.
 
     Attributes:
-      numbers: for each element, the index of the source's element among the elements of all
-        sources; -1 where the element is the factor alone.
-      factors: the factors, of the shape of ``numbers`` or of rank zero.
+      indices: for each element, the index of the source's element among the elements of all
+        sources; -1 if the element is the factor alone.
+      factors: the factors, of the shape of ``indices`` or of rank zero.
     """
 
-    numbers: np.ndarray
+    indices: np.ndarray
     factors: np.ndarray
 
     @property
     def is_known(self) -> bool:
         """True if all elements follow from constants."""
-        return bool((self.numbers < 0).all())
+        return bool((self.indices < 0).all())
 
 
 class Origins(NamedTuple):
@@ -93,8 +93,8 @@ def origins_of(closed: ClosedOlympuspr) -> Origins:
         if atom not in starts:
             starts[atom] = end
             end += size
-        numbers = np.arange(starts[atom], starts[atom] + size).reshape(atom.aval.shape)
-        return Origin(numbers, np.ones((), atom.aval.dtype))
+        indices = np.arange(starts[atom], starts[atom] + size).reshape(atom.aval.shape)
+        return Origin(indices, np.ones((), atom.aval.dtype))
 
     for equation in program.eqns:
         rule = origin_rules.find(equation.primitive)
@@ -124,12 +124,12 @@ def moved_origins(primitive: Primitive) -> Rule:
         origins = [each for each in operands if each is not None]
         if len(origins) < len(operands):
             return None
-        ends = np.cumsum([each.numbers.size for each in origins])
-        places = [
-            np.arange(end - each.numbers.size, end).reshape(each.numbers.shape)
+        ends = np.cumsum([each.indices.size for each in origins])
+        indices = [
+            np.arange(end - each.indices.size, end).reshape(each.indices.shape)
             for each, end in zip(origins, ends, strict=True)
         ]
-        moved = reference_rules[primitive](*places, **params)
+        moved = reference_rules[primitive](*indices, **params)
         if primitive.multiple_results:
             return [chosen(origins, np.asarray(each)) for each in moved]
         return chosen(origins, np.asarray(moved))
@@ -137,14 +137,14 @@ def moved_origins(primitive: Primitive) -> Rule:
     return rule
 
 
-def chosen(origins: Sequence[Origin], places: np.ndarray) -> Origin:
-    """Returns the origin of the elements at ``places`` in the concatenation of several values."""
-    numbers = np.concatenate([each.numbers.ravel() for each in origins])[places]
+def chosen(origins: Sequence[Origin], positions: np.ndarray) -> Origin:
+    """Returns the origin of the elements at ``positions`` in the concatenation of values."""
+    indices = np.concatenate([each.indices.ravel() for each in origins])[positions]
     factors = [each.factors for each in origins]
     if all(each.ndim == 0 and each == factors[0] for each in factors):
-        return Origin(numbers, factors[0])
-    full = [np.broadcast_to(each.factors, each.numbers.shape).ravel() for each in origins]
-    return Origin(numbers, np.concatenate(full)[places])
+        return Origin(indices, factors[0])
+    full = [np.broadcast_to(each.factors, each.indices.shape).ravel() for each in origins]
+    return Origin(indices, np.concatenate(full)[positions])
 
 
 def scaled_origin(
@@ -165,6 +165,6 @@ def scaled_origin(
     if not is_normal.all():
         return None
     return Origin(
-        np.broadcast_to(origin.numbers, shape),
+        np.broadcast_to(origin.indices, shape),
         np.broadcast_to(made, shape) if made.ndim else made,
     )

@@ -47,7 +47,7 @@ class Products:
         self._parts = parts
         self._recovery = recovery
         self._substitution: Substitution | None = None
-        self._places = self._places_in_products()
+        self._positions = self._positions_in_products()
 
     def entries(self, leaves: Sequence[Any], others: Sequence[Any]) -> Any:
         """Computes all products of one mode at once, and reads the entries from them."""
@@ -69,14 +69,14 @@ class Products:
         flat = jnp.concatenate(products) if len(products) > 1 else products[0]
         if self._substitution is not None:
             flat = self._with_sums(flat, self._substitution)
-        return flat.at[self._places].get(mode="promise_in_bounds")
+        return flat.at[self._positions].get(mode="promise_in_bounds")
 
-    def _places_in_products(self) -> np.ndarray:
+    def _positions_in_products(self) -> np.ndarray:
         """Returns the position of each entry in the flat array of all products, jvps first."""
         rows = np.repeat(np.arange(self._pattern.shape[0]), np.diff(self._pattern.indptr))
         columns = self._pattern.indices.astype(np.int64)
         if self._recovery == "acyclic":
-            return self._places_in_sums(rows, columns)
+            return self._positions_in_sums(rows, columns)
         if self._recovery == "star":
             color, row, known = recovery_of_symmetric(self._pattern, self._parts.columns)
             assert known.all()
@@ -87,7 +87,7 @@ class Products:
             self._parts.by_row, self._parts.jvps * self._pattern.shape[0] + from_vjps, from_jvps
         )
 
-    def _places_in_sums(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def _positions_in_sums(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Returns each entry's position in the result of `_with_sums`."""
         found = self._substitution = substitution_of(self._pattern, self._parts.columns)
         on_diagonal = self._parts.columns[columns] * self._pattern.shape[0] + rows
@@ -110,13 +110,13 @@ _LARGEST_CONSTANT_SEEDS = 1 << 24
 
 def _seeds(colors: np.ndarray, count: int, avals: Sequence[Any]) -> list[Any]:
     """Returns for each array a batch of directions, one for each color."""
-    numbers = np.arange(count, dtype=np.int32)[:, None]
+    color_ids = np.arange(count, dtype=np.int32)[:, None]
     seeds, start = [], 0
     for aval in avals:
         size = math.prod(aval.shape)
         own = colors[start : start + size].astype(np.int32)
         is_constant = count * size * aval.dtype.itemsize <= _LARGEST_CONSTANT_SEEDS
-        selected = (own if is_constant else jnp.asarray(own)) == numbers
+        selected = (own if is_constant else jnp.asarray(own)) == color_ids
         seeds.append(selected.astype(aval.dtype).reshape((count, *aval.shape)))
         start += size
     return seeds

@@ -46,17 +46,17 @@ def entries_of(
       dtype: the dtype of the entries.
     """
     count = pattern.nnz
-    places, origin = _joined(coefficients, origins, dtype)
-    if np.bincount(places, minlength=1).max() > 1:
-        return _added(places, origin, sources, count)
+    positions, origin = _joined(coefficients, origins, dtype)
+    if np.bincount(positions, minlength=1).max() > 1:
+        return _added(positions, origin, sources, count)
     # Entries without a coefficient are zero.
     of_entries = Origin(np.full(count, -1), np.zeros(count, dtype))
-    of_entries.numbers[places], of_entries.factors[places] = origin
-    variable = np.flatnonzero(of_entries.numbers >= 0)
+    of_entries.indices[positions], of_entries.factors[positions] = origin
+    variable = np.flatnonzero(of_entries.indices >= 0)
     if 2 * variable.size <= count:
         return _among_constants(of_entries, variable, sources)
     side_by_side = (
-        stacked(coefficients, pattern, of_entries, sources) if places.size == count else None
+        stacked(coefficients, pattern, of_entries, sources) if positions.size == count else None
     )
     return evaluated(of_entries, sources) if side_by_side is None else side_by_side
 
@@ -65,51 +65,51 @@ def _joined(
     coefficients: Sequence[Coefficients], origins: Sequence[Origin], dtype: Any
 ) -> tuple[np.ndarray, Origin]:
     """Returns the entries to which coefficients belong, and the origin of these coefficients."""
-    places, numbers, factors = (
+    positions, indices, factors = (
         [np.empty(0, np.int64)],
         [np.empty(0, np.int64)],
         [np.empty(0, dtype)],
     )
     for each, origin in zip(coefficients, origins, strict=True):
         kept = each.entries >= 0
-        places.append(each.entries[kept])
-        numbers.append(origin.numbers[kept])
+        positions.append(each.entries[kept])
+        indices.append(origin.indices[kept])
         factors.append(np.broadcast_to(origin.factors, kept.shape)[kept])
-    return np.concatenate(places), Origin(np.concatenate(numbers), np.concatenate(factors))
+    return np.concatenate(positions), Origin(np.concatenate(indices), np.concatenate(factors))
 
 
-def _added(places: np.ndarray, origin: Origin, sources: Sequence[Any], count: int) -> Any:
-    """Returns the entries as sums of the coefficients at equal places.
+def _added(positions: np.ndarray, origin: Origin, sources: Sequence[Any], count: int) -> Any:
+    """Returns the entries as sums of the coefficients with equal positions.
 
     The first coefficient of each entry is taken from its source, and only the other coefficients
     are added, because additions take longer. Coefficients of one entry with the same source are one
     coefficient.
     """
-    keys = places * (origin.numbers.max() + 2) + origin.numbers + 1
+    keys = positions * (origin.indices.max() + 2) + origin.indices + 1
     order = np.argsort(keys, kind="stable")
-    keys, places, numbers = keys[order], places[order], origin.numbers[order]
+    keys, positions, indices = keys[order], positions[order], origin.indices[order]
     starts = np.flatnonzero(np.diff(keys, prepend=-1))
     factors = np.add.reduceat(origin.factors[order], starts)
-    places, numbers = places[starts], numbers[starts]
-    is_first = np.diff(places, prepend=-1) != 0
+    positions, indices = positions[starts], indices[starts]
+    is_first = np.diff(positions, prepend=-1) != 0
     first = Origin(np.full(count, -1), np.zeros(count, factors.dtype))
-    first.numbers[places[is_first]] = numbers[is_first]
-    first.factors[places[is_first]] = factors[is_first]
+    first.indices[positions[is_first]] = indices[is_first]
+    first.factors[positions[is_first]] = factors[is_first]
     entries = evaluated(first, sources)
     if is_first.all():
         return entries
-    others = evaluated(Origin(numbers[~is_first], factors[~is_first]), sources)
-    return entries.at[places[~is_first]].add(
+    others = evaluated(Origin(indices[~is_first], factors[~is_first]), sources)
+    return entries.at[positions[~is_first]].add(
         others, mode="promise_in_bounds", indices_are_sorted=True
     )
 
 
 def _among_constants(origin: Origin, variable: np.ndarray, sources: Sequence[Any]) -> Any:
-    """Returns the entries; only those at the places ``variable`` are computed."""
+    """Returns the entries; only those at the positions ``variable`` are computed."""
     entries = jnp.asarray(origin.factors)
     if not variable.size:
         return entries
-    values = evaluated(Origin(origin.numbers[variable], origin.factors[variable]), sources)
+    values = evaluated(Origin(origin.indices[variable], origin.factors[variable]), sources)
     return entries.at[variable].set(
         values, mode="promise_in_bounds", indices_are_sorted=True, unique_indices=True
     )

@@ -47,7 +47,8 @@ def stacked(
 
     The index of a coefficient counts the coefficients of all terms. All rows of a range have the
     same number of entries, and the coefficients of each row have the indices of the row before plus
-    one. Therefore the entries at one place in all rows of a range are a slice of the coefficients.
+    one. Therefore the entries at the same position in all rows of a range are a slice of the
+    coefficients.
 
     Args:
       coefficients: the coefficients; each entry has one coefficient.
@@ -56,31 +57,31 @@ def stacked(
       sources: the sources of the origins, of rank one.
     """
     starts = np.cumsum([0, *(each.entries.size for each in coefficients)])
-    numbers = np.empty(pattern.nnz, np.int64)
+    indices = np.empty(pattern.nnz, np.int64)
     for each, start in zip(coefficients, starts[:-1], strict=True):
         kept = each.entries >= 0
-        numbers[each.entries[kept]] = start + np.flatnonzero(kept)
-    ranges = _ranges(numbers, pattern)
+        indices[each.entries[kept]] = start + np.flatnonzero(kept)
+    ranges = _ranges(indices, pattern)
     if len(ranges) > _MOST_RANGES:
         return None
 
-    def values_from(number: int, length: int) -> Any | None:
+    def values_from(first: int, length: int) -> Any | None:
         """Returns the coefficients from an index on; None if they belong to several terms."""
-        place = int(np.searchsorted(starts, number, "right")) - 1
-        begin = number - int(starts[place])
-        whole = coefficients[place].values
+        term = int(np.searchsorted(starts, first, "right")) - 1
+        begin = first - int(starts[term])
+        whole = coefficients[term].values
         return whole[begin : begin + length] if begin + length <= whole.shape[0] else None
 
     parts: list[Any] = []
     count = 0
     for each in ranges:
-        own = numbers[each.first : each.first + each.columns]
+        own = indices[each.first : each.first + each.columns]
         if each.rows == 1:
             breaks = np.flatnonzero(np.diff(own, prepend=-2) != 1)
             lengths = np.diff(breaks, append=own.size)
             pieces: list[Any] = list(map(values_from, own[breaks].tolist(), lengths.tolist()))
         else:
-            columns = [(number, each.rows) for number in own.tolist()]
+            columns = [(index, each.rows) for index in own.tolist()]
             pieces = _groups(each, origin, sources, lambda j: values_from(*columns[j]))  # noqa: B023
         count += len(pieces)
         if count > _MOST_PIECES or any(piece is None for piece in pieces):
@@ -89,11 +90,11 @@ def stacked(
     return jnp.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def _ranges(numbers: np.ndarray, pattern: Pattern) -> list[_Range]:
+def _ranges(indices: np.ndarray, pattern: Pattern) -> list[_Range]:
     """Returns the ranges of rows in which each row continues the row before.
 
     Args:
-      numbers: the index of the coefficient of each entry.
+      indices: the index of the coefficient of each entry.
       pattern: the pattern.
     """
     counts = np.diff(pattern.indptr)
@@ -103,7 +104,7 @@ def _ranges(numbers: np.ndarray, pattern: Pattern) -> list[_Range]:
     same = np.flatnonzero(counts[1:] == counts[:-1])
     inner = np.repeat(same, counts[same])
     offset = np.arange(inner.size) - np.repeat(np.cumsum(counts[same]) - counts[same], counts[same])
-    steps = numbers[first[inner + 1] + offset] - numbers[first[inner] + offset] == 1
+    steps = indices[first[inner + 1] + offset] - indices[first[inner] + offset] == 1
     follows = np.bincount(inner[steps], minlength=rows.size) == counts
     is_new[1:-1] = ~follows[: rows.size - 1]
     bounds = itertools.pairwise(np.flatnonzero(is_new).tolist())
@@ -122,18 +123,18 @@ def _groups(
       own: the range.
       origin: the origin of each entry.
       sources: the sources.
-      column: a function that returns the entries at a given place of all rows, or None.
+      column: a function that returns the entries at a given position in all rows, or None.
     """
     entries = slice(own.first, own.first + own.rows * own.columns)
-    numbers = origin.numbers[entries].reshape(own.rows, own.columns)
+    indices = origin.indices[entries].reshape(own.rows, own.columns)
     factors = origin.factors[entries].reshape(own.rows, own.columns)
     groups: list[Any | None] = []
     start = 0
     while start < own.columns:
-        steps = np.diff(numbers[0, start:])
+        steps = np.diff(indices[0, start:])
         changes = np.flatnonzero(steps != steps[:1])
         end = start + 1 + (int(changes[0]) if changes.size else steps.size)
-        view = _view(numbers[:, start:end], factors[:, start:end], sources)
+        view = _view(indices[:, start:end], factors[:, start:end], sources)
         if view is not None:
             groups.append(view)
         else:
@@ -143,16 +144,16 @@ def _groups(
     return groups
 
 
-def _view(numbers: np.ndarray, factors: np.ndarray, sources: Sequence[Any]) -> Any | None:
+def _view(indices: np.ndarray, factors: np.ndarray, sources: Sequence[Any]) -> Any | None:
     """Returns a matrix of entries as a view of a source times factors of columns, or None."""
     starts = np.cumsum([0, *(each.size for each in sources)])
-    place = int(np.searchsorted(starts, numbers[0, 0], "right")) - 1
-    if numbers.shape[1] == 1 or place < 0 or (factors != factors[0]).any():
+    source = int(np.searchsorted(starts, indices[0, 0], "right")) - 1
+    if indices.shape[1] == 1 or source < 0 or (factors != factors[0]).any():
         return None
-    places = numbers - starts[place]
-    if places.min() < 0 or places.max() >= sources[place].size:
+    local = indices - starts[source]
+    if local.min() < 0 or local.max() >= sources[source].size:
         return None
-    view = view_at(sources[place], places)
+    view = view_at(sources[source], local)
     if view is None or (factors[0] == 1).all():
         return view
     is_uniform = (factors[0] == factors[0, 0]).all()

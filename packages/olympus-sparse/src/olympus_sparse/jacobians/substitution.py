@@ -32,11 +32,11 @@ class Substitution(NamedTuple):
     """Alternating sums over subtrees, one for each vertex of the forests.
 
     Attributes:
-      vertices: the vertex of each place in depth-first order.
-      colors: the color of the product that is read at this place.
+      vertices: the vertex at each position in depth-first order.
+      colors: the color of the product that is read at this position.
       signs: 1 or -1, by the depth of the vertex.
-      ends: the end of the subtree's range, which starts at the vertex's place.
-      sum_of_entry: for each entry of the pattern the place of its sum; -1 for diagonal entries,
+      ends: the end of the subtree's range, which starts at the vertex's position.
+      sum_of_entry: for each entry of the pattern the position of its sum; -1 for diagonal entries,
         which are read from the product of their own color.
     """
 
@@ -66,10 +66,10 @@ class _Forests:
             node = parents[node]
         return node
 
-    def join(self, one: tuple[int, int], other: tuple[int, int]) -> None:
-        self._parents.setdefault(one, one)
+    def join(self, node: tuple[int, int], other: tuple[int, int]) -> None:
+        self._parents.setdefault(node, node)
         self._parents.setdefault(other, other)
-        first, second = self.root(one), self.root(other)
+        first, second = self.root(node), self.root(other)
         assert first is not None and second is not None
         self._parents[first] = second
 
@@ -92,9 +92,9 @@ def color_acyclic(pattern: Pattern) -> np.ndarray:
             for each in indices[indptr[vertex] : indptr[vertex + 1]]
             if each != vertex and colors[each] >= 0
         ]
-        taken = {colors[each] for each in neighbors}
+        used = {colors[each] for each in neighbors}
         color = 0
-        while color in taken or _closes_cycle(forests, neighbors, colors, color):
+        while color in used or _closes_cycle(forests, neighbors, colors, color):
             color += 1
         colors[vertex] = color
         for each in neighbors:
@@ -123,35 +123,37 @@ def substitution_of(pattern: Pattern, colors: np.ndarray) -> Substitution:
       colors: an acyclic coloring of its columns.
     """
     count = pattern.shape[0]
-    number = int(colors.max(initial=0)) + 1
+    num_colors = int(colors.max(initial=0)) + 1
     rows = np.repeat(np.arange(count), np.diff(pattern.indptr))
     columns = pattern.indices.astype(np.int64)
     is_edge = rows != columns
     # A node is a pair of a vertex and a color that one or more of its neighbors have.
-    keys = rows * number + colors[columns]
-    mirrored = columns * number + colors[rows]
-    nodes, place = np.unique(keys[is_edge], return_inverse=True)
+    keys = rows * num_colors + colors[columns]
+    mirrored = columns * num_colors + colors[rows]
+    nodes, node_of_edge = np.unique(keys[is_edge], return_inverse=True)
     other = np.searchsorted(nodes, mirrored[is_edge])
-    order, parents = _depth_first(place, other, nodes.size)
+    order, parents = _depth_first(node_of_edge, other, nodes.size)
     position = np.empty(nodes.size, np.int64)
     position[order] = np.arange(nodes.size)
     ends, signs = _ranges(position[parents[order]], parents[order] >= 0)
     # The edge between two nodes belongs to the child.
-    child = np.where(parents[place] == other, place, other)
+    child = np.where(parents[node_of_edge] == other, node_of_edge, other)
     sum_of_entry = np.full(pattern.nnz, -1)
     sum_of_entry[is_edge] = position[child]
     ordered = nodes[order]
-    return Substitution(ordered // number, ordered % number, signs, ends, sum_of_entry)
+    return Substitution(ordered // num_colors, ordered % num_colors, signs, ends, sum_of_entry)
 
 
-def _depth_first(one: np.ndarray, other: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _depth_first(
+    sources: np.ndarray, targets: np.ndarray, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns the nodes of a forest in depth-first order, and their parents; -1 for roots."""
-    edges = relation(one, other, (count, count))
+    edges = relation(sources, targets, (count, count))
     _, trees = csgraph.connected_components(edges, directed=False)
     _, roots = np.unique(trees, return_index=True)
     # One more node is the parent of all roots, so that one search visits all trees.
-    starts = np.concatenate([one, np.full(roots.size, count)])
-    stops = np.concatenate([other, roots])
+    starts = np.concatenate([sources, np.full(roots.size, count)])
+    stops = np.concatenate([targets, roots])
     joined = relation(starts, stops, (count + 1, count + 1))
     order, parents = csgraph.depth_first_order(joined, count, directed=True)
     parents = parents[:count].astype(np.int64)
@@ -162,7 +164,7 @@ def _ranges(parents: np.ndarray, has_parent: np.ndarray) -> tuple[np.ndarray, np
     """Returns the ends of subtrees, and the signs of nodes, in depth-first order.
 
     Args:
-      parents: the place of each node's parent in this order.
+      parents: the position of each node's parent in this order.
       has_parent: False for roots.
     """
     count = parents.size

@@ -87,14 +87,14 @@ def is_known(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic)
 
 
-def times(one: Any, other: Any) -> Any:
+def times(left: Any, right: Any) -> Any:
     """Returns the product of two coefficients, which is known if both are known."""
-    for factor, rest in ((one, other), (other, one)):
+    for factor, rest in ((left, right), (right, left)):
         if is_known(factor) and np.ndim(factor) == 0 and factor == 1:
             return rest
-    if is_known(one) and is_known(other):
-        return np.multiply(one, other)
-    return jnp.multiply(one, other)
+    if is_known(left) and is_known(right):
+        return np.multiply(left, right)
+    return jnp.multiply(left, right)
 
 
 def filled(coefficient: Any, shape: Sequence[int]) -> Any:
@@ -105,18 +105,18 @@ def filled(coefficient: Any, shape: Sequence[int]) -> Any:
     return broadcast(coefficient, shape)
 
 
-def picked(coefficient: Any, places: np.ndarray) -> Any:
+def picked(coefficient: Any, indices: np.ndarray) -> Any:
     """Returns the coefficients at flat indices; negative indices give arbitrary elements."""
     if np.ndim(coefficient) == 0:
         return coefficient
     flat = coefficient.reshape(-1)
-    places = np.maximum(places, 0)
+    indices = np.maximum(indices, 0)
     if is_known(flat):
-        return flat[places]
-    first = int(places[0]) if places.size else 0
-    if places.ndim == 1 and np.array_equal(places, np.arange(first, first + places.size)):
-        return flat[first : first + places.size]
-    return flat.at[places].get(mode="promise_in_bounds")
+        return flat[indices]
+    first = int(indices[0]) if indices.size else 0
+    if indices.ndim == 1 and np.array_equal(indices, np.arange(first, first + indices.size)):
+        return flat[first : first + indices.size]
+    return flat.at[indices].get(mode="promise_in_bounds")
 
 
 def broadcast(value: Linear, shape: tuple[int, ...]) -> list[Term]:
@@ -169,10 +169,10 @@ def checked(terms: Sequence[Term], size: int) -> tuple[Term, ...]:
 
 def _without_gaps(term: Term) -> Term:
     """Returns a term as a list of entries if less than half of the elements have an entry."""
-    places = np.flatnonzero(term.columns >= 0)
-    if term.rows is not None or 2 * places.size >= term.columns.size:
+    positions = np.flatnonzero(term.columns >= 0)
+    if term.rows is not None or 2 * positions.size >= term.columns.size:
         return term
-    return Term(term.columns.ravel()[places], picked(term.coefficient, places), places)
+    return Term(term.columns.ravel()[positions], picked(term.coefficient, positions), positions)
 
 
 def added(terms: Sequence[Term]) -> list[Term]:
@@ -188,18 +188,18 @@ def added(terms: Sequence[Term]) -> list[Term]:
     return found
 
 
-def _are_alike(one: Term, other: Term) -> bool:
-    if one.rows is not None or other.rows is not None or one.columns.shape != other.columns.shape:
+def _are_alike(term: Term, other: Term) -> bool:
+    if term.rows is not None or other.rows is not None or term.columns.shape != other.columns.shape:
         return False
-    if np.array_equal(one.columns, other.columns):
+    if np.array_equal(term.columns, other.columns):
         return True
-    both = (one.columns >= 0) & (other.columns >= 0)
-    return bool(both.any()) and np.array_equal(one.columns[both], other.columns[both])
+    both = (term.columns >= 0) & (other.columns >= 0)
+    return bool(both.any()) and np.array_equal(term.columns[both], other.columns[both])
 
 
-def _sum(one: Term, other: Term) -> Term:
-    columns = np.maximum(one.columns, other.columns)
-    parts = [_masked(each, columns.shape) for each in (one, other)]
+def _sum(term: Term, other: Term) -> Term:
+    columns = np.maximum(term.columns, other.columns)
+    parts = [_masked(each, columns.shape) for each in (term, other)]
     if all(map(is_known, parts)):
         return Term(columns, np.asarray(parts[0] + parts[1]))
     return Term(columns, jnp.add(*parts))

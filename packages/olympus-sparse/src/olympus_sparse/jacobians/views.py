@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views: elements at places that are sums of multiples of indices, without a gather.
+"""Views: elements at indices that form a strided grid, without a gather.
 
-Such elements are a slice, reshaped, transposed and broadcast: ``source[start + 6 * i + 2 * j]`` for
+The elements are a slice, reshaped, transposed and broadcast: ``source[start + 6 * i + 2 * j]`` for
 all ``i`` and ``j``, for example. XLA computes views faster than gathers, and needs no constants.
 """
 
@@ -16,55 +16,55 @@ import olympus_numpy as jnp
 
 __all__ = ["view_at"]
 
-# Places with more dimensions are rarely those of a view.
+# Indices with more dimensions rarely form a view.
 _MOST_DIMENSIONS = 8
 
 
 class _Dimension(NamedTuple):
-    """A dimension of a view: its size, and the step between the places of its elements."""
+    """A dimension of a view: its size, and the step between the indices of its elements."""
 
     size: int
     stride: int
 
 
-def view_at(source: Any, places: np.ndarray) -> Any | None:
-    """Returns the elements of an array of rank one at places; None if they are not a view.
+def view_at(source: Any, indices: np.ndarray) -> Any | None:
+    """Returns the elements of a vector at indices; None if they are not a view.
 
     Args:
       source: the array.
-      places: the places, of any shape.
+      indices: the indices, of any shape.
 
     Returns:
-      An array of the shape of ``places``, or None.
+      An array of the shape of ``indices``, or None.
     """
-    dimensions = _dimensions_of(places.ravel())
+    dimensions = _dimensions_of(indices.ravel())
     if dimensions is None:
         return None
     shape = [each.size for each in dimensions]
     moving = [axis for axis, each in enumerate(dimensions) if each.stride]
     order = sorted(moving, key=lambda axis: -dimensions[axis].stride)
-    found = _strided(source, int(places.flat[0]), [dimensions[axis] for axis in order])
+    found = _strided(source, int(indices.flat[0]), [dimensions[axis] for axis in order])
     if found is None:
         return None
     found = found.transpose([order.index(axis) for axis in moving])
     outer = [each.size if each.stride else 1 for each in dimensions]
-    return jnp.broadcast_to(found.reshape(outer), shape).reshape(places.shape)
+    return jnp.broadcast_to(found.reshape(outer), shape).reshape(indices.shape)
 
 
-def _dimensions_of(places: np.ndarray) -> list[_Dimension] | None:
-    """Returns the dimensions of a view with the places, innermost last; None if there are none."""
+def _dimensions_of(indices: np.ndarray) -> list[_Dimension] | None:
+    """Returns a view's dimensions, innermost last; None if the indices form no view."""
     found: list[_Dimension] = []
-    while places.size > 1:
-        steps = np.diff(places)
+    while indices.size > 1:
+        steps = np.diff(indices)
         changes = np.flatnonzero(steps != steps[0])
-        size = int(changes[0]) + 1 if changes.size else places.size
-        if places.size % size or len(found) == _MOST_DIMENSIONS or steps[0] < 0:
+        size = int(changes[0]) + 1 if changes.size else indices.size
+        if indices.size % size or len(found) == _MOST_DIMENSIONS or steps[0] < 0:
             return None
-        rows = places.reshape(-1, size)
+        rows = indices.reshape(-1, size)
         if (np.diff(rows, axis=1) != steps[0]).any():
             return None
         found.append(_Dimension(size, int(steps[0])))
-        places = rows[:, 0]
+        indices = rows[:, 0]
     return found[::-1]
 
 
@@ -73,7 +73,7 @@ def _strided(source: Any, start: int, dimensions: Sequence[_Dimension]) -> Any |
 
     Args:
       source: the array.
-      start: the first place in its last dimension.
+      start: the first index in its last dimension.
       dimensions: the dimensions of the view, by decreasing strides.
     """
     if not dimensions:

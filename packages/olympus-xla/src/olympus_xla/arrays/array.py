@@ -229,17 +229,22 @@ def _len(self: ArrayImpl) -> int:
 
 
 def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
+    """Iterates over the rows.
+
+    olympus-numpy replaces this method, because its own can be traced and slices many rows at once.
+    This method serves programs that load only the layers below.
+    """
     shape = self.aval.shape
     if not shape:
         raise TypeError("iteration over a 0-d array")
     check_not_deleted(self)
     sharding = self._sharding
     if type(sharding) is SingleDeviceSharding and sharding._device.platform == "cpu":
-        return _rows(self, sharding)
+        return _rows_of_host_copy(self, sharding)
     return (self[position] for position in range(shape[0]))
 
 
-def _rows(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
+def _rows_of_host_copy(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iterator[ArrayImpl]:
     """Yields an array's rows, cut from a host copy, which costs less than slicing on the device."""
     aval = array.aval
     row_aval = ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type)

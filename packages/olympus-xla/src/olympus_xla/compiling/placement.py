@@ -234,8 +234,9 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
         return on_one_device(default_device_for(None), False)
     if "device" in asked or "backend" in asked:
         raise ValueError(
-            "jit's arguments `device` and `backend` choose one device, and a mesh or shardings "
-            f"over several are in use: {mesh or 'those that jit is given'}. Leave them out."
+            "jit's arguments `device` and `backend` choose one device, but a mesh or shardings "
+            f"over several devices are in use: {mesh or 'the shardings given to jit'}. Leave the "
+            "arguments out."
         )
     placement = _resolve_shardings(asked, program, shardings, mesh, what)
     in_layouts = flat_layouts(asked.get("in_shardings"), program.in_tree, len(shardings), "in")
@@ -303,28 +304,12 @@ def _resolve_shardings(
     avals_in, avals_out = closed.in_avals[len(closed.in_avals) - count :], closed.out_avals
     in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
     out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
+    in_shardings = [
+        own if given is None else given for own, given in zip(shardings, in_given, strict=True)
+    ]
     _check_memories(in_given, avals_in)
-    _check_divisible(program, "arguments", in_given, avals_in)
-    in_shardings: list[Any] = []
-    known: list[tuple[str, Any]] = []
-    for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
-        if own is not None:
-            argument = _argument(program, position, count)
-            if given is not None and not _have_same_parts(own, given, avals_in[position].ndim):
-                raise ValueError(
-                    "Sharding passed to jit does not match the sharding on the respective arg. "
-                    f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
-                    "the array there with device_put before the call."
-                )
-            moves = given is not None and not own.is_equivalent_to(given, avals_in[position].ndim)
-            known.append(("in_shardings", given) if moves else (argument, own))
-        elif given is not None:
-            known.append(("in_shardings", given))
-        in_shardings.append(own if given is None else given)
-    known += [("explicit output sharding", given) for given in out_given if given is not None]
-    for constant in closed.consts:
-        if _is_over_mesh(constant):
-            known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
+    _check_divisible(program, "arguments", in_shardings, avals_in)
+    known = _known_shardings(program, shardings, in_given, out_given)
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
         if all(given is None or space_of_kind(given.memory_kind) is None for given in out_given):
@@ -354,9 +339,44 @@ def _resolve_shardings(
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
         ]
-    _check_divisible(program, "arguments", placed_in, avals_in)
     _check_divisible(program, "outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
+
+
+def _known_shardings(
+    program: Any, shardings: Sequence[Any], in_given: Sequence[Any], out_given: Sequence[Any]
+) -> list[tuple[str, Any]]:
+    """Returns pairs of a description and a sharding for all shardings that a call must respect.
+
+    Args:
+      program: the traced program.
+      shardings: the shardings of committed operands.
+      in_given: the user's shardings of operands.
+      out_given: the user's shardings of results.
+
+    Raises:
+      ValueError: the shards of an operand differ from those that the user's sharding requires.
+    """
+    avals, count = program.closed.in_avals[-len(shardings) :], len(shardings)
+    known: list[tuple[str, Any]] = []
+    for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
+        if own is not None:
+            argument = _argument(program, position, count)
+            if given is not None and not _have_same_parts(own, given, avals[position].ndim):
+                raise ValueError(
+                    "Sharding passed to jit does not match the sharding on the respective arg. "
+                    f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
+                    "the array there with device_put before the call."
+                )
+            moves = given is not None and not own.is_equivalent_to(given, avals[position].ndim)
+            known.append(("in_shardings", given) if moves else (argument, own))
+        elif given is not None:
+            known.append(("in_shardings", given))
+    known += [("explicit output sharding", given) for given in out_given if given is not None]
+    for constant in program.closed.consts:
+        if _is_over_mesh(constant):
+            known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
+    return known
 
 
 def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:

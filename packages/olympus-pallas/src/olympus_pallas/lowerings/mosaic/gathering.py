@@ -43,7 +43,7 @@ def _gather(
     )
     if not along_one:
         raise KernelLoweringError(
-            "elements are gathered in Mosaic along one dimension, as jnp.take_along_axis does; got "
+            "Mosaic gathers elements along one dimension only, as jnp.take_along_axis does; got "
             f"a gather of {aval.str_short()} at indices {index_aval.str_short()} with "
             f"{dimension_numbers}. Loop over the indices, and read references."
         )

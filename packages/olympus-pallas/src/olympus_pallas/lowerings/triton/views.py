@@ -111,7 +111,7 @@ def _as_int32(builder: TritonBuilder, index: Any, dtype: Any) -> Any:
     return cast(builder, index, dtype, INT32)
 
 
-def _taken(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
+def _index_in_array(builder: TritonBuilder, dimension: Dimension, start: Any) -> Any:
     """Converts an index within a block to an index of the array."""
     return _sum(builder, dimension.origin, _scaled(builder, start, dimension.step))
 
@@ -122,7 +122,7 @@ def _sliced(builder: TritonBuilder, dimension: Dimension, part: Slice, types: di
     return dataclasses.replace(
         dimension,
         size=part.size,
-        origin=_taken(builder, dimension, start),
+        origin=_index_in_array(builder, dimension, start),
         step=dimension.step * part.stride,
     )
 
@@ -137,7 +137,7 @@ def _viewed(builder: TritonBuilder, ref: TritonRef, indexer: NDIndexer, types: d
             if isinstance(index, int) and index < 0:
                 index += dimension.size
             start = _as_int32(builder, index, types.get(id(index)))
-            origin = _taken(builder, dimension, start)
+            origin = _index_in_array(builder, dimension, start)
             fixed.append(dataclasses.replace(dimension, size=1, origin=origin))
     return dataclasses.replace(ref, dimensions=tuple(dimensions), fixed=tuple(fixed))
 

@@ -127,8 +127,8 @@ def _scan(
         return _long_scan(results, layout, operands, jaxpr, length)
     carry: Sequence[Flow] = init
     rows = []
-    for place in reversed(range(length)) if reverse else range(length):
-        slices = [_slice(x, place) for x in xs]
+    for index in reversed(range(length)) if reverse else range(length):
+        slices = [_slice(x, index) for x in xs]
         carry, ys = layout.results(propagate(jaxpr, [*consts, *carry, *slices]))
         rows.append(ys)
     if reverse:
@@ -138,10 +138,10 @@ def _scan(
     return [*carry, *stacked]
 
 
-def _slice(x: Flow, place: int) -> Flow:
+def _slice(x: Flow, index: int) -> Flow:
     aval = x.aval.update(shape=x.shape[1:])
-    known = None if x.known is None else x.known[place]
-    return Flow(aval, known, select_rows(x.pattern, x.ids[place]))
+    known = None if x.known is None else x.known[index]
+    return Flow(aval, known, select_rows(x.pattern, x.ids[index]))
 
 
 def _stacked(aval: Any, rows: Sequence[Flow]) -> Flow:

@@ -28,9 +28,9 @@ def taps(
 
     The index is -1 in the padding and between dilated elements.
     """
-    place = np.arange(out) * stride + tap * window_dilation - low
-    inside = (place >= 0) & (place % dilation == 0) & (place // dilation < size)
-    return np.where(inside, place // dilation, -1)
+    position = np.arange(out) * stride + tap * window_dilation - low
+    inside = (position >= 0) & (position % dilation == 0) & (position // dilation < size)
+    return np.where(inside, position // dilation, -1)
 
 
 @sparsity_rules.define(lax.conv_general_dilated_p)
@@ -76,10 +76,10 @@ def _pairs(
     out_channels, in_channels, *window = shape
     batches = out_ids.shape[0]
     outputs, inputs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for place in itertools.product(*map(range, window)):
+    for offset in itertools.product(*map(range, window)):
         weights = np.ones((out_channels, in_channels), bool)
         if known is not None:
-            weights = known[(..., *place)] != 0
+            weights = known[(..., *offset)] != 0
         out_channel, in_channel = np.nonzero(weights)
         group = out_channel * feature_group_count // out_channels
         source_channel = group * in_channels + in_channel
@@ -90,7 +90,7 @@ def _pairs(
             for out, size, tap, stride, (low, _), dilation, window_dilation in zip(
                 out_ids.shape[2:],
                 x_ids.shape[2:],
-                place,
+                offset,
                 window_strides,
                 padding,
                 lhs_dilation,
@@ -102,9 +102,9 @@ def _pairs(
         target = out_ids[:, out_channel].swapaxes(0, 1)[
             (slice(None), slice(None), *np.ix_(*inside))
         ]
-        taken = [source[kept] for source, kept in zip(sources, inside, strict=True)]
+        sources_inside = [source[kept] for source, kept in zip(sources, inside, strict=True)]
         source = x_ids[source_batch, source_channel[:, None]]
-        source = source[(slice(None), slice(None), *np.ix_(*taken))]
+        source = source[(slice(None), slice(None), *np.ix_(*sources_inside))]
         outputs.append(target.ravel())
         inputs.append(source.ravel())
     return np.concatenate(outputs), np.concatenate(inputs)
@@ -120,12 +120,12 @@ def window_term(
     strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
 ) -> Term:
-    """Returns the part of a sum over windows that comes from one place in the window.
+    """Returns the elements that one position of the window contributes to a sum over windows.
 
     Args:
       term: a term of the padded array.
       shape: the shape of the result.
-      starts: the place in the window, in each dimension.
+      starts: the position in the window, in each dimension.
       strides: the steps between windows.
       padding: the padding before and after each dimension.
     """
@@ -184,15 +184,15 @@ def _convolution_terms(
         columns, coefficient = term.columns.transpose(numbers.lhs_spec), term.coefficient
         if np.ndim(coefficient):
             coefficient = coefficient.transpose(numbers.lhs_spec)
-        for channel, *place in itertools.product(range(in_channels), *map(range, window)):
+        for channel, *offset in itertools.product(range(in_channels), *map(range, window)):
             moved = window_term(
                 Term(columns, coefficient),
                 (out_shape[0], 1, *out_shape[2:]),
-                [0, channel, *(a * b for a, b in zip(place, rhs_dilation, strict=True))],
+                [0, channel, *(a * b for a, b in zip(offset, rhs_dilation, strict=True))],
                 [1, 1, *window_strides],
                 [(0, 0), (0, 0), *padding],
             )
-            weights = kernel[(slice(None), channel, *place)].reshape(-1, *[1] * len(window))
+            weights = kernel[(slice(None), channel, *offset)].reshape(-1, *[1] * len(window))
             chosen = np.broadcast_to(moved.columns, out_shape)
             if is_known(weights):
                 chosen = np.where(weights != 0, chosen, -1)

@@ -92,9 +92,11 @@ def _mul_terms(results: Sequence[Any], x: Any, y: Any, **_: Any) -> list[Term]:
 
 @term_rules.define(lax.div_p)
 def _div_terms(results: Sequence[Any], x: Linear, y: Any, **_: Any) -> list[Term]:
-    def divided(one: Any, other: Any) -> Any:
+    def divided(value: Any, other: Any) -> Any:
         return (
-            np.divide(one, other) if is_known(one) and is_known(other) else jnp.divide(one, other)
+            np.divide(value, other)
+            if is_known(value) and is_known(other)
+            else jnp.divide(value, other)
         )
 
     return _scaled(x, y, results[0].shape, divided)

@@ -51,13 +51,13 @@ def _window_ids(
       An array with the batch dimensions of the indices and the dimensions of the operand. The
       flat indices for windows out of bounds are -1.
     """
-    places = indices.shape[:-1]
-    starts = np.zeros((*places, len(shape)), np.int64)
+    batch_shape = indices.shape[:-1]
+    starts = np.zeros((*batch_shape, len(shape)), np.int64)
     for component, dimension in enumerate(index_map):
         starts[..., dimension] = indices[..., component]
     for dimension, indices_dimension in batching:
-        steps = np.arange(places[indices_dimension])
-        outer = [1] * len(places)
+        steps = np.arange(batch_shape[indices_dimension])
+        outer = [1] * len(batch_shape)
         outer[indices_dimension] = -1
         starts[..., dimension] = steps.reshape(outer)
     limits = np.array([full - size for full, size in zip(shape, window, strict=True)])
@@ -69,7 +69,7 @@ def _window_ids(
         (np.arange(size) * stride).reshape([-1 if a == axis else 1 for a in range(len(shape))])
         for axis, (size, stride) in enumerate(zip(window, strides, strict=True))
     )
-    first = (starts @ strides).reshape(*places, *[1] * len(shape))
+    first = (starts @ strides).reshape(*batch_shape, *[1] * len(shape))
     return np.where(fits.reshape(first.shape), first + offsets, -1)
 
 
@@ -109,10 +109,10 @@ def _gathered_ids(
         mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS),
     )
     # the dimensions of windows have their positions in the result
-    places = indices.ndim - 1
+    num_batch_dims = indices.ndim - 1
     removed = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    ids = ids.squeeze(tuple(places + axis for axis in sorted(removed)))
-    kept = range(places, ids.ndim)
+    ids = ids.squeeze(tuple(num_batch_dims + axis for axis in sorted(removed)))
+    kept = range(num_batch_dims, ids.ndim)
     return np.moveaxis(ids, kept, numbers.offset_dims)
 
 
@@ -132,11 +132,11 @@ def _batched_gather(
         outer[axis] = operand.shape[axis]
     groups = np.broadcast_to(batch_ids.transpose(order).reshape(outer), operand.shape)
     united = united_rows(operand.pattern, groups, batch_ids.size)
-    places = [axis for axis in range(len(shape)) if axis not in numbers.offset_dims]
+    batch_dims = [axis for axis in range(len(shape)) if axis not in numbers.offset_dims]
     order = np.argsort([axis for _, axis in batching])
     outer = [1] * len(shape)
     for _, axis in batching:
-        outer[places[axis]] = indices.shape[axis]
+        outer[batch_dims[axis]] = indices.shape[axis]
     return select_rows(united, np.broadcast_to(batch_ids.transpose(order).reshape(outer), shape))
 
 
@@ -187,9 +187,9 @@ def _scatter_targets(
         window,
         mode is GatherScatterMode.CLIP,
     )
-    places = indices.ndim - 1
-    ids = ids.squeeze(tuple(places + axis for axis in sorted(removed)))
-    return np.moveaxis(ids, range(places, ids.ndim), numbers.update_window_dims)
+    num_batch_dims = indices.ndim - 1
+    ids = ids.squeeze(tuple(num_batch_dims + axis for axis in sorted(removed)))
+    return np.moveaxis(ids, range(num_batch_dims, ids.ndim), numbers.update_window_dims)
 
 
 define(lax.scatter_p, _scatter(accumulates=False))
@@ -273,6 +273,6 @@ def _gather_origin(
 ) -> Origin | None:
     if operand is None or indices is None or not indices.is_known:
         return None
-    shape = operand.numbers.shape
+    shape = operand.indices.shape
     ids = _gathered_ids(shape, indices.factors, dimension_numbers, slice_sizes, mode)
     return chosen([operand], ids) if ids.min(initial=0) >= 0 else None

@@ -34,13 +34,13 @@ def _window_sum(
     shape = results[0].shape
     out_ids = np.arange(math.prod(shape)).reshape(shape)
     outputs, inputs = [], []
-    for place in itertools.product(*map(range, window_dimensions)):
+    for offset in itertools.product(*map(range, window_dimensions)):
         sources = [
             taps(out, size, tap, stride, low, dilation, spread)
             for out, size, tap, stride, (low, _), dilation, spread in zip(
                 shape,
                 x.shape,
-                place,
+                offset,
                 window_strides,
                 padding,
                 base_dilation,
@@ -49,9 +49,9 @@ def _window_sum(
             )
         ]
         inside = [np.nonzero(source >= 0)[0] for source in sources]
-        taken = [source[kept] for source, kept in zip(sources, inside, strict=True)]
+        sources_inside = [source[kept] for source, kept in zip(sources, inside, strict=True)]
         outputs.append(out_ids[np.ix_(*inside)].ravel())
-        inputs.append(x.ids[np.ix_(*taken)].ravel())
+        inputs.append(x.ids[np.ix_(*sources_inside)].ravel())
     pairs = relation(np.concatenate(outputs), np.concatenate(inputs), (out_ids.size, x.size))
     return pairs @ x.pattern
 
@@ -76,11 +76,11 @@ def _window_sum_terms(
             window_term(
                 term,
                 results[0].shape,
-                [tap * spread for tap, spread in zip(place, window_dilation, strict=True)],
+                [tap * spread for tap, spread in zip(offset, window_dilation, strict=True)],
                 window_strides,
                 padding,
             )
             for term in x.terms
-            for place in itertools.product(*map(range, window_dimensions))
+            for offset in itertools.product(*map(range, window_dimensions))
         ]
     )

@@ -40,7 +40,7 @@ class _Call:
         self.platforms = tuple(platforms)
 
     def types(self, tree: Any, avals: Sequence[Any], shardings: Sequence[Any]) -> Any:
-        """Returns the types with shardings that the user's functions take, in a tree structure."""
+        """Returns the user's functions' arguments as a pytree of types with shardings."""
         structs = [
             ShapeDtypeStruct(aval.shape, aval.dtype, sharding=self.sharding(sharding, aval.ndim))
             for aval, sharding in zip(avals, shardings, strict=True)

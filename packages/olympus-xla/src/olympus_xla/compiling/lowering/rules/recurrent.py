@@ -66,8 +66,8 @@ def _descriptor(x: Any, params: dict[str, Any]) -> tuple[int, bytes]:
     routines = _routines()
     if routines is None:
         raise RuntimeError(
-            "lstm is compiled for GPUs by cuDNN, and asks it for the memory that it needs: no "
-            "CUDA plugin, or no GPU, is here. Lower it on a machine with one."
+            "the lowering of lstm for GPUs queries cuDNN for the size of its workspace, which "
+            "needs the CUDA plugin and a GPU. Lower the program on a machine that has both."
         )
     batch_size, length, _ = shape_of(x)
     workspace, reserve = _sizes(batch_size, length, params)
