@@ -115,10 +115,10 @@ def shape_of(value: Any) -> tuple[int, ...]:
 
 def broadcast_to(value: Any, shape: tuple[int, ...]) -> Any:
     """Broadcasts a scalar, or dimensions of size one, to a shape."""
-    given = aval_of(value).shape
-    if given == shape:
+    old_shape = aval_of(value).shape
+    if old_shape == shape:
         return value
-    return lax.broadcast_in_dim(value, shape, tuple(range(len(given))))
+    return lax.broadcast_in_dim(value, shape, tuple(range(len(old_shape))))
 
 
 def unbroadcast(cotangent: Any, operand: Any) -> Any:

@@ -214,8 +214,8 @@ def _automatic_size(fun: Callable[..., Any], examples: Examples) -> int:
 
     def of_leaves(*mapped: Any) -> list[Any]:
         rest = iter(mapped)
-        given = [leaf if dim is None else next(rest) for leaf, dim in zip(leaves, dims)]
-        args, kwargs = pytrees.tree_unflatten(tree, given)
+        values = [leaf if dim is None else next(rest) for leaf, dim in zip(leaves, dims)]
+        args, kwargs = pytrees.tree_unflatten(tree, values)
         return pytrees.tree_leaves(fun(*args, **kwargs))
 
     program, _ = trace_to_olympuspr(of_leaves, avals)

@@ -110,10 +110,10 @@ def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
     leaves, tree = pytrees.tree_flatten(results, is_leaf=_is_container)
     if not any(map(_is_container, leaves)):
         return results
-    given = iter(axes)
+    remaining_axes = iter(axes)
     out = []
     for leaf in leaves:
-        own = [next(given) for _ in pytrees.tree_leaves(leaf)]
+        own = [next(remaining_axes) for _ in pytrees.tree_leaves(leaf)]
         if own and own[0] is not None and _is_container(leaf):
             leaf = containers[type(leaf)].join(leaf, own[0], size)
         out.append(leaf)

@@ -86,8 +86,10 @@ def _run_branch(
         positions = lax.dynamic_slice_in_dim(order, start, lanes)
         sources = lax.select(is_real, positions, lax.broadcast(first, (lanes,)))
         targets = lax.select(is_real, positions, np.full(lanes, size, _INT))
-        given = [rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)]
-        outs, out_dims = call_batched(branch, parts, given, dims)
+        selected = [
+            rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)
+        ]
+        outs, out_dims = call_batched(branch, parts, selected, dims)
         outs = [materialize(out, lanes, dim) for out, dim in zip(outs, out_dims, strict=True)]
         results = [with_rows(x, targets, out) for x, out in zip(results, outs, strict=True)]
         return lax.add(start, _int(lanes)), results

@@ -143,7 +143,9 @@ def vmap_by_specs(
         values, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         args_tree, kwargs_tree = in_tree.children()
         axes = _axes_of("in_axes", options.in_axes, args_tree) + [0] * kwargs_tree.num_leaves
-        given = [pair for pair in zip(values, axes, strict=True) if not _is_for_container(*pair)]
+        mapped_pairs = [
+            pair for pair in zip(values, axes, strict=True) if not _is_for_container(*pair)
+        ]
         outputs = _Outputs()
 
         def one_example(*examples: Any) -> list[Any]:
@@ -162,12 +164,12 @@ def vmap_by_specs(
         mapped = vmap(
             one_example,
             **options._replace(
-                in_axes=tuple(axis for _, axis in given),
+                in_axes=tuple(axis for _, axis in mapped_pairs),
                 out_axes=outputs.plain_axes,
                 axis_size=None if axis_size is None else _number_of_examples(axis_size),
             )._asdict(),
         )
-        return outputs.join(mapped(*(value for value, _ in given)))
+        return outputs.join(mapped(*(value for value, _ in mapped_pairs)))
 
     return mapped_over_containers
 

@@ -122,8 +122,8 @@ def olympus_to_ir(
         raise ValueError(f"There is no format {format!r}; write 'HLO' or 'TF'")
 
     def ordered_wrapper(*args: Any) -> Any:
-        given = {name: arg for (name, _), arg in zip(input_shapes, args, strict=True)}
-        return fn(**given, **values)
+        arguments = {name: arg for (name, _), arg in zip(input_shapes, args, strict=True)}
+        return fn(**arguments, **values)
 
     types = [kind for _, kind in input_shapes]
     if format == "HLO":

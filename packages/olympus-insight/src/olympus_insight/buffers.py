@@ -74,8 +74,13 @@ def read_allocations(data: bytes) -> list[Allocation]:
         if each.integer(3):
             continue
         buffers = [
-            Buffer(one.integer(1), *defined[one.integer(1)], one.integer(2), one.integer(3))
-            for one in each.messages(9)
+            Buffer(
+                assigned.integer(1),
+                *defined[assigned.integer(1)],
+                assigned.integer(2),
+                assigned.integer(3),
+            )
+            for assigned in each.messages(9)
         ]
         parameter = each.integer(6) if each.integer(5) else None
         allocations.append(
@@ -187,8 +192,11 @@ class _Walk:
         return {}
 
 
-def _joined(one: Contents, other: Contents) -> Contents:
-    return {index: one.get(index, set()) | other.get(index, set()) for index in {**one, **other}}
+def _joined(contents: Contents, other: Contents) -> Contents:
+    return {
+        index: contents.get(index, set()) | other.get(index, set())
+        for index in {**contents, **other}
+    }
 
 
 def lifetimes_of(module: Module, allocations: list[Allocation]) -> Lifetimes:

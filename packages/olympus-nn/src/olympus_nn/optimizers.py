@@ -124,7 +124,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
                     f"{tree_def} and grad tree {grad_def}."
                 )
             states = map(pytrees.tree_unflatten, subtree_defs, packed_state)
-            news = [update(step, grad, one) for grad, one in zip(grad_leaves, states)]
+            news = [update(step, grad, slots) for grad, slots in zip(grad_leaves, states)]
             new_packed_state, new_subtree_defs = _flatten_each(news)
             for new, old in zip(new_subtree_defs, subtree_defs):
                 if new != old:

@@ -362,8 +362,8 @@ def parallel(*layers: Layer) -> Layer:
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         return [
-            one(param, x, rng=key, **kwargs)
-            for one, param, x, key in zip(applies, params, inputs, keys)
+            apply_one(param, x, rng=key, **kwargs)
+            for apply_one, param, x, key in zip(applies, params, inputs, keys)
         ]
 
     return init, apply

@@ -78,10 +78,10 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
     shape = list(x.shape)
     for axis, size in zip(axes, sizes, strict=True):
         shape[axis] = size
-    if any(size < given for size, given in zip(shape, x.shape, strict=True)):
-        limits = [min(size, given) for size, given in zip(shape, x.shape, strict=True)]
+    if any(size < old_size for size, old_size in zip(shape, x.shape, strict=True)):
+        limits = [min(size, old_size) for size, old_size in zip(shape, x.shape, strict=True)]
         x = lax.slice(x, [0] * x.ndim, limits)
-    missing = [(0, size - given, 0) for size, given in zip(shape, x.shape, strict=True)]
+    missing = [(0, size - old_size, 0) for size, old_size in zip(shape, x.shape, strict=True)]
     if any(high for _, high, _ in missing):
         x = lax.pad(x, np.zeros((), x.dtype), missing)
     return x
@@ -189,16 +189,16 @@ def _along_several(function: str, kind: FftType, a: Any, s: Any, axes: Any, norm
     _check_real(function, a, kind)
     if axes is None:
         axes = range(ndim) if lengths is None else range(ndim - len(lengths), ndim)
-    given = _sequence(function, "axes", axes)
-    if lengths is not None and len(lengths) != len(given):
+    axis_list = _sequence(function, "axes", axes)
+    if lengths is not None and len(lengths) != len(axis_list):
         raise ValueError(
-            f"Shape and axes have different lengths: s={lengths} and axes={given} of "
+            f"Shape and axes have different lengths: s={lengths} and axes={axis_list} of "
             f"fft.{function}."
         )
-    axes = tuple(canonical_axis(axis, ndim) for axis in given)
+    axes = tuple(canonical_axis(axis, ndim) for axis in axis_list)
     if len(set(axes)) != len(axes):
         raise ValueError(
-            f"olympus.numpy.fft.{function} does not support repeated axes. Got axes {given}."
+            f"olympus.numpy.fft.{function} does not support repeated axes. Got axes {axis_list}."
         )
     return _transform(a, kind=kind, lengths=lengths, axes=axes, norm=norm)
 

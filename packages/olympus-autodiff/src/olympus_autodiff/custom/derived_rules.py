@@ -119,10 +119,10 @@ class _LinearizedCall:
     def _pull(self, residuals: Any, moving: Sequence[Any]) -> list[Any]:
         out = pytrees.tree_unflatten(self._out_tree, _with_zeros(moving, self._out_avals))
         returned = self._bwd(residuals, out)
-        given = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
+        cotangents = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
         structure = pytrees.Structure(self._in_tree)
         try:
-            leaves = pytrees.spread_prefix(given, structure, is_leaf=lambda each: each is None)
+            leaves = pytrees.spread_prefix(cotangents, structure, is_leaf=lambda each: each is None)
         except ValueError:
             raise TypeError(
                 f"the backward pass {name_of(self._bwd)} must return a tuple with a cotangent for "
@@ -176,8 +176,8 @@ def with_transpose(
             linear = {position % len(args) for position in linear_argnums}
             others = [arg for position, arg in enumerate(args) if position not in linear]
 
-        def forward(others: Sequence[Any], given: Sequence[Any]) -> Any:
-            first, second = iter(others), iter(given)
+        def forward(others: Sequence[Any], linear_args: Sequence[Any]) -> Any:
+            first, second = iter(others), iter(linear_args)
             return fun(*(next(second) if n in linear else next(first, None) for n in positions))
 
         def backward(others: Sequence[Any], cotangent: Any) -> tuple:

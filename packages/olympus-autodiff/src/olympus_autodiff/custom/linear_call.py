@@ -192,9 +192,9 @@ def linear_call(
     out_tree = flat_fun.out_tree
 
     def transpose(*operands: Any) -> list[Any]:
-        given = pytrees.tree_unflatten(residual_tree, operands[: len(residuals)])
+        residual_values = pytrees.tree_unflatten(residual_tree, operands[: len(residuals)])
         cotangents = pytrees.tree_unflatten(out_tree, operands[len(residuals) :])
-        leaves, tree = pytrees.tree_flatten(fun_transpose(given, cotangents))
+        leaves, tree = pytrees.tree_flatten(fun_transpose(residual_values, cotangents))
         if tree != linear_tree:
             raise TypeError(
                 "linear_call: transpose output pytree structure must match that of the linear "

@@ -75,9 +75,9 @@ class JvpOfVmapRule(Record):
         self, in_batched: Any, primals: Sequence[Any], tangents: Sequence[Any]
     ) -> list[_Pair]:
         primal_flags, tangent_flags = in_batched
-        given = iter(zip(tangents, tangent_flags, strict=True))
+        flagged_tangents = iter(zip(tangents, tangent_flags, strict=True))
         return [
-            _Pair(primal, batched, *(next(given) if moves else (None, batched)))
+            _Pair(primal, batched, *(next(flagged_tangents) if moves else (None, batched)))
             for primal, batched, moves in zip(primals, primal_flags, self.moving_in, strict=True)
         ]
 

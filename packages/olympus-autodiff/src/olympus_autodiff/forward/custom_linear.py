@@ -83,12 +83,12 @@ def _custom_lin_transpose(
     symbolic_zeros: bool,
 ) -> list[Any]:
     if symbolic_zeros:
-        given = [
+        cotangents_of_results = [
             SymbolicZero(ct.aval) if ct.__class__ is Zero else as_operand(ct) for ct in cotangents
         ]
     else:
-        given = [as_operand(ct) for ct in cotangents]
-    results = bwd(*operands[:num_res], *given)
+        cotangents_of_results = [as_operand(ct) for ct in cotangents]
+    results = bwd(*operands[:num_res], *cotangents_of_results)
     kept = [
         None if result.__class__ in (Zero, SymbolicZero) else result
         for result, zero in zip(results, in_zeros, strict=True)

@@ -149,13 +149,15 @@ def _tangents_for_user(
 ) -> list[Any]:
     """Returns the tangents of results. A result that is an argument has the given tangent."""
     of_argument = {id(primal): tangent for primal, tangent in zip(primals, tangents, strict=True)}
-    given = set(map(id, tangents))
+    ids_of_tangents = set(map(id, tangents))
     found = []
     for primal, tangent in pairs:
         if of_argument.get(id(primal)) is tangent:
             found.append(as_result(tangent, (tangent,)))
         else:  # an operation, such as the sum of one number, may return its operand
-            found.append(as_operand(tangent) if id(tangent) in given else as_result(tangent))
+            found.append(
+                as_operand(tangent) if id(tangent) in ids_of_tangents else as_result(tangent)
+            )
     return found
 
 

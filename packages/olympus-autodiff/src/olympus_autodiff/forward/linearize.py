@@ -122,11 +122,11 @@ class Linearization(NamedTuple):
         The given cotangents are those of the inputs with tangents. Inputs without tangents get
         zero cotangents.
         """
-        given = iter(cotangents)
+        remaining = iter(cotangents)
         return pytrees.tree_unflatten(
             self.in_tree,
             [
-                as_result(next(given) if self.has_tangent(value) else Zero.of(value))
+                as_result(next(remaining) if self.has_tangent(value) else Zero.of(value))
                 for value in self.inputs
             ],
         )

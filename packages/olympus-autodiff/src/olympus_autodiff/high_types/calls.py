@@ -268,8 +268,8 @@ def _call_linearize(
     if _is_defined(_prim, "lin"):
         with set_current_trace(trace.parent):
             result, residuals = _prim.lin(_prim.args_of(moving), *_prim.args_of(primals))
-        given = _prim.args_of([instantiate(t) for t in tangents])
-        return _prim.leaves_of(result), _prim.leaves_of(_prim.linearized(residuals, *given))
+        tangent_args = _prim.args_of([instantiate(t) for t in tangents])
+        return _prim.leaves_of(result), _prim.leaves_of(_prim.linearized(residuals, *tangent_args))
     if not _is_defined(_prim, "vjp_fwd") and _is_defined(_prim, "jvp"):
         return _call_jvp(primals, tangents, _prim=_prim)
     with set_current_trace(trace.parent):

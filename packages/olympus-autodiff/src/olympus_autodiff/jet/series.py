@@ -83,7 +83,7 @@ def times(factor: float, x: Any) -> Any:
     return x if factor == 1 else product(constant(factor, x), x)
 
 
-def over(x: Any, divisor: float) -> Any:
+def divided(x: Any, divisor: float) -> Any:
     """Returns an array divided by a number."""
     return x if divisor == 1 else lax.div_p.bind(x, constant(divisor, x))
 
@@ -128,7 +128,7 @@ def velocity(terms: Sequence[Any]) -> Series:
 
 def integral(coefficients: Sequence[Any]) -> Series:
     """Returns the terms of the integral with respect to ``t``; the inverse of `velocity`."""
-    return [over(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
+    return [divided(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
 
 
 # ---- products and quotients ----
@@ -177,7 +177,7 @@ def series_exp(terms: Series, value: Any, rate: float = 1.0) -> Series:
     """Returns all coefficients of a function with ``y' = rate x' y``, given its value."""
     result, moved = [value], [None, *velocity(terms)]
     for k in range(1, len(moved)):
-        rising = over(convolution(moved, result, k, 1, k + 1), k)
+        rising = divided(convolution(moved, result, k, 1, k + 1), k)
         result.append(times(rate, rising))
     return result
 
@@ -189,7 +189,7 @@ def series_log(x: Series, value: Any) -> Series:
     for k in range(1, len(x)):
         rest = x[k]
         if k > 1:
-            rest = lax.sub_p.bind(rest, over(convolution(moved, x, k, 1, k), k))
+            rest = lax.sub_p.bind(rest, divided(convolution(moved, x, k, 1, k), k))
         result.append(lax.div_p.bind(rest, x[0]))
         moved.append(times(k, result[k]))
     return result
@@ -201,8 +201,8 @@ def series_rotation(terms: Series, sine: Any, cosine: Any, sign: float) -> tuple
     for k in range(1, len(moved)):
         rising = convolution(moved, cosines, k, 1, k + 1)
         turning = convolution(moved, sines, k, 1, k + 1)
-        sines.append(over(rising, k))
-        cosines.append(over(turning, sign * k))
+        sines.append(divided(rising, k))
+        cosines.append(divided(turning, sign * k))
     return sines, cosines
 
 

@@ -39,8 +39,8 @@ def flat_terms(
 
 def grouped(terms: Sequence[Any], moving: Sequence[bool], order: int) -> list[Any]:
     """Inverts `flat_terms`: returns a list of terms, or `zero_series`, for each operand."""
-    given = iter(terms)
-    return [[next(given) for _ in range(order)] if flag else zero_series for flag in moving]
+    remaining = iter(terms)
+    return [[next(remaining) for _ in range(order)] if flag else zero_series for flag in moving]
 
 
 def jet_olympuspr(

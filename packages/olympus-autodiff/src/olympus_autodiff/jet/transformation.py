@@ -21,7 +21,7 @@ from olympus_ir.types.arrays import ArrayBase
 from ..forward.checks import check_results_are_arrays
 from ..tables import broadcast_to
 from ..zeros import aval_of, has_tangents
-from .series import over, terms_or_zeros, times, zero_series
+from .series import divided, terms_or_zeros, times, zero_series
 from .trace import JetTrace, jet_flat
 
 __all__ = ["jet", "jet2", "jet_fun", "jet_subtrace", "traceable"]
@@ -160,12 +160,12 @@ def _jet(
             f"{len(series)} series"
         )
     leaves, tree = pytrees.tree_flatten(tuple(primals))
-    given = tree.flatten_up_to(tuple(series))
-    order = _common_order(given)
+    terms_of_leaves = tree.flatten_up_to(tuple(series))
+    order = _common_order(terms_of_leaves)
     scales = [math.factorial(k) if factorial_scaled else 1 for k in range(1, order + 1)]
     inputs = [
-        [over(_checked_term(x, term), scale) for term, scale in zip(terms, scales, strict=True)]
-        for x, terms in zip(leaves, given, strict=True)
+        [divided(_checked_term(x, term), scale) for term, scale in zip(terms, scales, strict=True)]
+        for x, terms in zip(leaves, terms_of_leaves, strict=True)
     ]
     out_tree: Any = None
 

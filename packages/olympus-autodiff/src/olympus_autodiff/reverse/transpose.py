@@ -247,9 +247,9 @@ def _transpose_olympuspr(
 
     def pulled_back(*operands: Any) -> list[Any]:
         nonlocal nonzero_out
-        given = iter(operands[count:])
+        remaining = iter(operands[count:])
         cotangents = [
-            next(given) if nonzero else Zero(aval)
+            next(remaining) if nonzero else Zero(aval)
             for nonzero, aval in zip(nonzero_cotangents, closed.out_avals, strict=True)
         ]
         results = transpose_program(

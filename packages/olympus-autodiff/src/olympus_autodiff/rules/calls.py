@@ -55,9 +55,9 @@ def positions(flags: Sequence[bool]) -> list[int]:
 
 def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list:
     """Returns one tangent for each result: a given tangent where ``nonzero``, else zeros."""
-    given = iter(tangents)
+    remaining = iter(tangents)
     return [
-        next(given) if flag else Zero.of(result)
+        next(remaining) if flag else Zero.of(result)
         for flag, result in zip(nonzero, results, strict=True)
     ]
 
@@ -208,14 +208,16 @@ def _custom_vmap_jvp(
         return jvp_flat(olympuspr_as_fun(call), primals, tangents)
     moves = [position >= count and can_move(aval_of(x)) for position, x in enumerate(primals)]
     derived, nonzero_out = jvp_olympuspr(call, moves, True)
-    given = [instantiate(t) for t, flag in zip(tangents, moves, strict=True) if flag]
+    moving_tangents = [instantiate(t) for t, flag in zip(tangents, moves, strict=True) if flag]
     num_results = len(call.out_avals)
     results = custom_vmap_call_p.bind(
         *primals,
-        *given,
+        *moving_tangents,
         call=derived,
         rule=JvpOfVmapRule(moving_in=tuple(moves[count:]), moving_out=nonzero_out, **params),
-        in_tree=pytrees.tree_structure((([0] * (len(primals) - count), [0] * len(given)), {})),
+        in_tree=pytrees.tree_structure(
+            (([0] * (len(primals) - count), [0] * len(moving_tangents)), {})
+        ),
         out_tree=pytrees.tree_structure(([0] * num_results, [0] * sum(nonzero_out))),
     )
     primals_out = results[:num_results]

@@ -129,12 +129,12 @@ def _linearized_branches(
     )
     slots, assigned = _assign_slots(linearized, num_inputs)
     primal = [
-        _primal_branch(split, taken, slots, num_results)
-        for split, taken in zip(linearized, assigned, strict=True)
+        _primal_branch(split, slot_of_residual, slots, num_results)
+        for split, slot_of_residual in zip(linearized, assigned, strict=True)
     ]
     linear = [
-        _linear_branch(split, taken, slots, shared)
-        for split, taken in zip(linearized, assigned, strict=True)
+        _linear_branch(split, slot_of_residual, slots, shared)
+        for split, slot_of_residual in zip(linearized, assigned, strict=True)
     ]
     return _LinearizedBranches(
         _CondPlan(*with_common_constants(primal), nonzero_out),
@@ -154,28 +154,31 @@ def _assign_slots(
     slots: list[Any] = []
     assigned = []
     for split in linearized:
-        taken: dict[int, int] = {}
+        slot_of_residual: dict[int, int] = {}
         for position, aval in zip(split.residuals, split.residual_avals, strict=True):
-            if position < num_inputs or position in taken:
+            if position < num_inputs or position in slot_of_residual:
                 continue
-            used = set(taken.values())
+            used = set(slot_of_residual.values())
             free = [i for i, slot in enumerate(slots) if slot is aval and i not in used]
             if not free:
                 free = [len(slots)]
                 slots.append(aval)
-            taken[position] = free[0]
-        assigned.append(taken)
+            slot_of_residual[position] = free[0]
+        assigned.append(slot_of_residual)
     return slots, assigned
 
 
 def _primal_branch(
-    split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], num_results: int
+    split: LinearizedProgram,
+    slot_of_residual: dict[int, int],
+    slots: Sequence[Any],
+    num_results: int,
 ) -> ClosedOlympuspr:
     """Returns the branch that returns results and slots. Slots of other branches hold zeros."""
     olympuspr = split.primal.jaxpr
     equations = list(olympuspr.eqns)
     in_slots: list[Any] = [None] * len(slots)
-    for position, slot in taken.items():
+    for position, slot in slot_of_residual.items():
         in_slots[slot] = olympuspr.outvars[position - len(olympuspr.invars)]
     filled = [
         staged_zeros(equations, aval) if atom is None else atom
@@ -186,14 +189,17 @@ def _primal_branch(
 
 
 def _linear_branch(
-    split: LinearizedProgram, taken: dict[int, int], slots: Sequence[Any], shared: Sequence[int]
+    split: LinearizedProgram,
+    slot_of_residual: dict[int, int],
+    slots: Sequence[Any],
+    shared: Sequence[int],
 ) -> ClosedOlympuspr:
     """Returns the branch that maps shared operands, slots and tangents to tangents."""
     in_avals = split.primal.in_avals
     inputs = [Var(aval) for aval in (*(in_avals[index] for index in shared), *slots)]
     olympuspr = split.linear.jaxpr
     for position, var in zip(split.residuals, olympuspr.invars, strict=False):
-        slot = taken.get(position)
+        slot = slot_of_residual.get(position)
         inputs[shared.index(position) if slot is None else len(shared) + slot] = var
     tangents = olympuspr.invars[len(split.residuals) :]
     return ClosedOlympuspr(olympuspr.replace(invars=[*inputs, *tangents]), split.linear.consts)

@@ -40,10 +40,12 @@ def _slice_transpose(
 ) -> Any:
     config = []
     shape = aval_of(cotangent).shape
-    for axis, (start, size, taken) in enumerate(zip(start_indices, aval.shape, shape, strict=True)):
+    for axis, (start, size, length) in enumerate(
+        zip(start_indices, aval.shape, shape, strict=True)
+    ):
         stride = 1 if strides is None else strides[axis]
-        reached = start + (stride * (taken - 1) + 1 if taken else 0)
-        config.append((start, size - reached, stride - 1 if stride != 1 and taken > 1 else 0))
+        reached = start + (stride * (length - 1) + 1 if length else 0)
+        config.append((start, size - reached, stride - 1 if stride != 1 and length > 1 else 0))
     return lax.pad_p.bind(cotangent, scalar(0, aval.dtype), padding_config=tuple(config))
 
 

@@ -148,8 +148,8 @@ def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         factor, tangents[0], left_side=False, lower=True, transpose_a=True, conjugate_a=True
     )
     solved = tril(linalg.triangular_solve(factor, solved, left_side=True, lower=True))
-    one = identity_like(factor)
-    halved = lax.div(solved, lax.add(np.ones((), aval_of(factor).dtype), one))
+    identity = identity_like(factor)
+    halved = lax.div(solved, lax.add(np.ones((), aval_of(factor).dtype), identity))
     return factor, matmul(factor, halved)
 
 
@@ -163,11 +163,11 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     lower = lax.add(lower, identity_like(lower))
     upper = triu(_fitted(packed, columns, columns))
     if columns > rows:
-        one = identity_like(upper)
-        aval = aval_of(one)
+        identity = identity_like(upper)
+        aval = aval_of(identity)
         positions = lax.broadcasted_iota(np.int32, aval.shape, aval.ndim - 1)
         beyond = lax.ge(positions, lax.full(aval.shape, np.int32(rows)))
-        upper = lax.add(upper, lax.select(beyond, one, zeros(aval.shape, aval.dtype)))
+        upper = lax.add(upper, lax.select(beyond, identity, zeros(aval.shape, aval.dtype)))
     solved = linalg.triangular_solve(
         lower,
         permute_rows(tangents[0], permutation),
@@ -331,8 +331,8 @@ def _diagonal(x: Any) -> Any:
 
 def _off_diagonal_inverse(differences: Any) -> Any:
     """Returns reciprocals of the off-diagonal elements, and zeros on the diagonal."""
-    one = identity_like(differences)
-    return lax.sub(lax.integer_pow(lax.add(differences, one), -1), one)
+    identity = identity_like(differences)
+    return lax.sub(lax.integer_pow(lax.add(differences, identity), -1), identity)
 
 
 def _separated(values: Any) -> Any:

@@ -173,7 +173,7 @@ def linearize_while(
         primals, tangents = _with_varying_constants(trace, primals, tangents, layout, varying)
         body = _body_of_varying(params["body_jaxpr"], layout.body_nconsts, varying)
         params = {**params, "body_jaxpr": body}
-    given, moves = layout.operands(primals), layout.operands(tangents)
+    values, moves = layout.operands(primals), layout.operands(tangents)
     body = params["body_jaxpr"]
     loop = _Loop.of(
         _without_effects(body), ScanOperands(moves.body_consts, moves.carry, []), checkpoints
@@ -181,8 +181,8 @@ def linearize_while(
     program = _recorded_while(body, params["cond_jaxpr"], layout, checkpoints)
     with set_current_trace(trace.parent):
         outs = _run(program, primals)
-    results, recording = outs[: len(given.carry)], outs[len(given.carry) :]
-    operands = ScanOperands(given.body_consts, given.carry, [])
+    results, recording = outs[: len(values.carry)], outs[len(values.carry) :]
+    operands = ScanOperands(values.body_consts, values.carry, [])
     return results, _record_tangents(
         trace, loop, recording, operands, ScanOperands(moves.body_consts, moves.carry, []), results
     )
@@ -237,14 +237,14 @@ def linearize_scan(
 ) -> Any:
     """Linearizes a `scan` with checkpoints."""
     layout = ScanLayout(num_consts, num_carry)
-    given, moves = layout.operands(primals), layout.operands(tangents)
+    values, moves = layout.operands(primals), layout.operands(tangents)
     loop = _Loop.of(_without_effects(jaxpr), moves, checkpoints, length, reverse)
     program = _recorded_scan(jaxpr, layout, length, reverse, checkpoints)
     with set_current_trace(trace.parent):
         outs = _run(program, primals)
     count = len(jaxpr.out_avals)
     results, recording = outs[:count], outs[count:]
-    return results, _record_tangents(trace, loop, recording, given, moves, results)
+    return results, _record_tangents(trace, loop, recording, values, moves, results)
 
 
 def _record_tangents(
@@ -379,8 +379,8 @@ def _run_with_tangents(*flat: Any, loop: _Loop) -> list[Any]:
 
     def results_of(*moved: Any) -> list[Any]:
         chosen, others = iter(moved), iter(fixed)
-        given = loop.layout.operands([next(chosen if flag else others) for flag in flags])
-        results = loop.layout.results(_run_again(loop, given, recording.iterations))
+        values = loop.layout.operands([next(chosen if flag else others) for flag in flags])
+        results = loop.layout.results(_run_again(loop, values, recording.iterations))
         return [
             *partitioned(results.carry, loop.nonzero.carry)[0],
             *partitioned(results.ys, loop.nonzero_ys)[0],

@@ -366,8 +366,8 @@ def _scan_linearize(
     **params: Any,
 ) -> Any:
     if "checkpoints" in params and not params["checkpoints"].offloads:
-        given = {"jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry, **params}
-        return linearize_scan(trace, primals, tangents, **given)
+        scan_params = {"jaxpr": jaxpr, "num_consts": num_consts, "num_carry": num_carry, **params}
+        return linearize_scan(trace, primals, tangents, **scan_params)
     layout = ScanLayout(num_consts, num_carry)
     offloads = "checkpoints" in params
     plan = _linearized_scan(

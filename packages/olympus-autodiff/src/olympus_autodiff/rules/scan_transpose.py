@@ -121,25 +121,25 @@ def _scan_transpose(
     **params: Any,
 ) -> list[Any]:
     layout = ScanLayout(num_consts, num_carry)
-    given = layout.operands(operands)
+    inputs = layout.operands(operands)
     linear = layout.operands(tuple([is_undefined_primal(operand) for operand in operands]))
     linear_carry = _linear_carry(jaxpr, linear)
     if not all(linear_carry):
         return _transpose_mixed_scan(
-            cotangents, given, linear._replace(carry=linear_carry), jaxpr, reverse, params
+            cotangents, inputs, linear._replace(carry=linear_carry), jaxpr, reverse, params
         )
     by_carry, by_ys = layout.results(cotangents)
     plan = _transposed_scan(jaxpr, linear.consts, linear.xs, _nonzero(by_carry), _nonzero(by_ys))
-    linear_consts = [operand for operand in given.consts if is_undefined_primal(operand)]
+    linear_consts = [operand for operand in inputs.consts if is_undefined_primal(operand)]
     sums = [
         instantiate(Zero(operand.aval))
         for operand, flag in zip(linear_consts, plan.summed, strict=True)
         if flag
     ]
     backward = ScanOperands(
-        consts=[*plan.consts, *_known(given.consts)],
+        consts=[*plan.consts, *_known(inputs.consts)],
         carry=[*sums, *instantiated(by_carry, plan.carried)],
-        xs=[*moving(by_ys), *_known(given.xs)],
+        xs=[*moving(by_ys), *_known(inputs.xs)],
     )
     results = iter(
         lax.scan_p.bind(
@@ -152,7 +152,7 @@ def _scan_transpose(
     )
     summed, carried, sliced = iter(plan.summed), iter(plan.carried), iter(plan.sliced)
     to_consts = [next(results) if flag and next(summed) else None for flag in linear.consts]
-    to_carry = [next(results) if next(carried) else None for _ in given.carry]
+    to_carry = [next(results) if next(carried) else None for _ in inputs.carry]
     to_xs = [next(results) if flag and next(sliced) else None for flag in linear.xs]
     return [*to_consts, *to_carry, *to_xs]
 

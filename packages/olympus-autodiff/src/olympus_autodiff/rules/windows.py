@@ -182,9 +182,9 @@ def _reduce_window_jvp(
         consts=(),
         **window,
     )
-    given = iter(results[count:])
+    remaining = iter(results[count:])
     return results[:count], [
-        next(given) if moves else Zero.of(result)
+        next(remaining) if moves else Zero.of(result)
         for result, moves in zip(results, moving, strict=False)
     ]
 

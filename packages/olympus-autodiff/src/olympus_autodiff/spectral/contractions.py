@@ -74,17 +74,17 @@ def _multiplied(left: _Side, right: _Side) -> Form | None:
     """Returns the form of a product in which the axis of eigenvalues is a batch axis."""
     axes = (*left.batch, *left.free, *right.free)
     function = product(left.form.function, right.form.function)
-    for one, other in ((left.form, right.form), (right.form, left.form)):
+    for form, other in ((left.form, right.form), (right.form, left.form)):
         if other.is_of_values and not other.is_diagonal:
-            return one.replace(axes=axes, function=function)
+            return form.replace(axes=axes, function=function)
     return None
 
 
 def _summed(left: _Side, right: _Side) -> Form | Solved | None:
     """Returns the result of a sum over the eigenvalues; None if the sum is not recognized."""
     function = product(left.form.function, right.form.function)
-    for one, other in ((left, right), (right, left)):
-        if one.form.is_diagonal:
+    for form, other in ((left, right), (right, left)):
+        if form.form.is_diagonal:
             return other.form.replace(
                 axes=(*left.batch, *left.free, *right.free), function=function
             )

@@ -74,8 +74,8 @@ def _mul(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]) -
     form = _composed(lax.mul_p, trace, args, params)
     if form is not None:
         return form
-    for one, other in (args, args[::-1]):
-        form = _scaled(trace, one, other, lambda x: x) or _on_diagonal(trace, one, other)
+    for factor, other in (args, args[::-1]):
+        form = _scaled(trace, factor, other, lambda x: x) or _on_diagonal(trace, factor, other)
         if form is not None:
             return form
     return None

@@ -92,10 +92,11 @@ def _run_rule(
         return [result for position, result in enumerate(results) if position not in others]
 
     error, arrays = run(trace_to_closed(arrays_only, ()), enabled, error, ())
-    given = iter(arrays)
+    checked_arrays = iter(arrays)
     count = len(arrays) + len(others)
     return error, [
-        others[position] if position in others else next(given) for position in range(count)
+        others[position] if position in others else next(checked_arrays)
+        for position in range(count)
     ]
 
 
@@ -153,9 +154,9 @@ def _custom_vjp_call(
     num_operands = count + len(operands)
 
     def fwd_with_errors(*args: Any) -> Sequence[Any]:
-        given, flags = args[:num_operands], args[num_operands + count :]
-        before = init_error.with_leaves(effects, given[:count])
-        after, forward = _run_rule(before, enabled, fwd, *given[count:], *flags)
+        values, flags = args[:num_operands], args[num_operands + count :]
+        before = init_error.with_leaves(effects, values[:count])
+        after, forward = _run_rule(before, enabled, fwd, *values[count:], *flags)
         residuals = forward[: len(forward) - num_results]
         return [*residuals, *after.leaves(effects), *forward[len(residuals) :]]
 

@@ -95,13 +95,13 @@ class _Operand(NamedTuple):
 
 
 def _positions(weights: int | Sequence[int], args: Sequence[Any]) -> set[int]:
-    given = (weights,) if isinstance(weights, int) else tuple(weights)
-    for position in given:
+    positions = (weights,) if isinstance(weights, int) else tuple(weights)
+    for position in positions:
         if not -len(args) <= position < len(args):
             raise ValueError(
                 f"`weights` names the argument {position}, and freeze got {len(args)} of them"
             )
-    return {position % len(args) for position in given}
+    return {position % len(args) for position in positions}
 
 
 def _operands(

@@ -203,7 +203,7 @@ def _make_private(function: Any) -> None:
 def _without_boundary(dictionaries: Sequence[Any]) -> list[Any]:
     return [
         mlir.dictionary(
-            {each.name: each.attr for each in one if each.name not in _BOUNDARY_ATTRIBUTES}
+            {each.name: each.attr for each in attributes if each.name not in _BOUNDARY_ATTRIBUTES}
         )
-        for one in map(ir.DictAttr, dictionaries)
+        for attributes in map(ir.DictAttr, dictionaries)
     ]

@@ -159,8 +159,8 @@ _DYNAMIC = object()
 def _fill_in(
     inner: Callable[..., Any], fixed: tuple[Any, ...], *dynamic: Any, **kwargs: Any
 ) -> Any:
-    given = iter(dynamic)
-    args = [next(given) if value is _DYNAMIC else value.value for value in fixed]
+    remaining = iter(dynamic)
+    args = [next(remaining) if value is _DYNAMIC else value.value for value in fixed]
     return inner(*args, **kwargs)
 
 

@@ -69,10 +69,10 @@ def check_key_reuse(
     if not has_keys(closed.jaxpr):
         return
     values = [*operands, *closed.consts]
-    given = [_used_of(value) if _is_key(value) else None for value in values]
+    used = [_used_of(value) if _is_key(value) else None for value in values]
     _callers.append(_line_of_call())
     try:
-        _check(name, closed, operands, given, results)
+        _check(name, closed, operands, used, results)
     finally:
         _callers.pop()
 

@@ -56,10 +56,10 @@ def advise(error: TypeError, fun: Callable[..., Any]) -> None:
         names = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
         return
-    given = found[2]
-    meant = _HABITS.get(given)
+    name = found[2]
+    meant = _HABITS.get(name)
     if meant not in names:
-        meant = nearest(given, names)
-    advice = _REASONS.get(given) or (f"Did you mean: {meant!r}?" if meant else "")
+        meant = nearest(name, names)
+    advice = _REASONS.get(name) or (f"Did you mean: {meant!r}?" if meant else "")
     parameters = "" if advice else f"Its parameters are {', '.join(names)}."
     error.args = (f"{error}. {advice or parameters}",)

@@ -36,10 +36,10 @@ def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _spread(operand: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     operand = lax.convert_element_type(operand, dtype)
-    given = shape_of(operand)
-    if given == shape:
+    old_shape = shape_of(operand)
+    if old_shape == shape:
         return operand
-    return lax.broadcast_in_dim(operand, shape, tuple(range(len(given))))
+    return lax.broadcast_in_dim(operand, shape, tuple(range(len(old_shape))))
 
 
 def is_double(x: Any) -> bool:

@@ -105,11 +105,11 @@ def lowered(values: Sequence[Any]) -> list[Any]:
 
 def raised(avals: Sequence[AbstractValue], arrays: Sequence[Any]) -> list[Any]:
     """Returns values of the given types, made from arrays."""
-    given = iter(arrays)
+    remaining = iter(arrays)
     return [
-        aval.raise_val(*(next(given) for _ in aval.lo_ty()))  # type: ignore[attr-defined]
+        aval.raise_val(*(next(remaining) for _ in aval.lo_ty()))  # type: ignore[attr-defined]
         if is_high(aval)
-        else next(given)
+        else next(remaining)
         for aval in avals
     ]
 

@@ -167,14 +167,14 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
       >>> broadcast_shapes((2, 1), (3,))
       (2, 3)
     """
-    given = [canonicalize_shape(shape) for shape in shapes]
-    ndim = max((len(shape) for shape in given), default=0)
+    canonical = [canonicalize_shape(shape) for shape in shapes]
+    ndim = max((len(shape) for shape in canonical), default=0)
     result = [1] * ndim
-    for shape in given:
+    for shape in canonical:
         for position, size in enumerate(shape, ndim - len(shape)):
             if size != 1:
                 if result[position] not in (1, size):
-                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={given}")
+                    raise ValueError(f"Incompatible shapes for broadcasting: shapes={canonical}")
                 result[position] = size
     return tuple(result)
 

@@ -217,9 +217,9 @@ def dot_general(
       >>> lax.dot_general(x, x, (((1,), (1,)), ((0,), (0,))))
       Array([ 5., 50.], dtype=float32)
     """
-    given: Any = dimension_numbers
+    numbers: Any = dimension_numbers
     try:
-        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = given
+        (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
         dimension_numbers = (
             (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
             (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),

@@ -244,10 +244,10 @@ def _gather_shape(
                 f"Slice size at index {dimension} in gather op is out of range, must be within "
                 f"[0, {full_size}], got {size}."
             )
-    taken = 0 not in indices.shape[:-1]
+    is_nonempty = 0 not in indices.shape[:-1]
     for position, dimension in enumerate(collapsed):
         size = slice_sizes[dimension]
-        if size > 1 or (taken and size == 0):
+        if size > 1 or (is_nonempty and size == 0):
             raise ShapeError(
                 "Gather op can only collapse slice dims with bound 1, but bound is "
                 f"{slice_sizes[dimension]} for index {dimension} at position {position}."

@@ -61,9 +61,9 @@ class PaddedFunction:
         fixed = [_with_aval(x, aval) for x, aval in zip(operands, avals, strict=True)]
         returned: list[Any] = []
 
-        def flat(*given: Any) -> list[Any]:
+        def flat(*arrays_given: Any) -> list[Any]:
             values = list(fixed)
-            for position, value in zip(arrays, given, strict=True):
+            for position, value in zip(arrays, arrays_given, strict=True):
                 values[position] = value
             returned[:] = self.fun(*values)
             return [each for each in returned if _is_array(each)]
@@ -92,8 +92,8 @@ class PaddedJvp(PaddedFunction):
     def __call__(self, *operands: Any) -> list[Any]:
         half, count = len(operands) // 2, len(self.names)
         avals = [*self.avals, *(aval.to_tangent_aval() for aval in self.avals)]
-        given = [*operands[count:half], *operands[half + count :]]
-        return self.run(operands[:count], avals, given)[0]
+        values = [*operands[count:half], *operands[half + count :]]
+        return self.run(operands[:count], avals, values)[0]
 
 
 class PaddedForward(PaddedFunction):

@@ -127,7 +127,7 @@ def traced_if(
         _traced_side(fun, values, line, side) for fun, side in ((then, "true"), (orelse, "false"))
     ]
     sides = zip(blocks[0].types(), blocks[1].types(), names, strict=True)
-    plans = [_join(one, other, name, line) for one, other, name in sides]
+    plans = [_join(left, other, name, line) for left, other, name in sides]
 
     def side(number: int) -> Callable[[], list[Any]]:
         return lambda: [
@@ -193,8 +193,8 @@ def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
         nothing = flattened(Undefined(name, reason))
         return _Plan(nothing.tree, nothing.leaves, [False])
     if then.is_not_returned or orelse.is_not_returned:
-        given = orelse if then.is_not_returned else then
-        return _Plan(given.tree, given.leaves, [_is_type(leaf) for leaf in given.leaves])
+        returned = orelse if then.is_not_returned else then
+        return _Plan(returned.tree, returned.leaves, [_is_type(leaf) for leaf in returned.leaves])
     label = label_of(name)
     if then.tree != orelse.tree:
         raise TypeError(
@@ -202,18 +202,18 @@ def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
             f"{then.tree} where it is true and {orelse.tree} where it is false."
         )
     leaves, is_type = [], []
-    for one, other in zip(then.leaves, orelse.leaves, strict=True):
-        if not _is_type(one) and not _is_type(other) and same_constant(one, other):
-            leaves.append(one)
+    for left, other in zip(then.leaves, orelse.leaves, strict=True):
+        if not _is_type(left) and not _is_type(other) and same_constant(left, other):
+            leaves.append(left)
             is_type.append(False)
             continue
         aval = None
-        if _is_selectable(one) and _is_selectable(other):
-            aval = joined_type(one, other)
+        if _is_selectable(left) and _is_selectable(other):
+            aval = joined_type(left, other)
         if aval is None:
             raise TypeError(
                 f"{label} has two types after the condition on line {line}, which is traced: "
-                f"{shown(one)} where it is true and {shown(other)} where it is false. Both sides "
+                f"{shown(left)} where it is true and {shown(other)} where it is false. Both sides "
                 "must give arrays or numbers of one shape."
             )
         leaves.append(aval)

@@ -165,16 +165,16 @@ def _joined(before: Value, after: Value, name: str, line: int) -> Value:
             f"{before.tree} before an iteration and {after.tree} after it."
         )
     leaves = []
-    for one, other in zip(before.leaves, after.leaves, strict=True):
-        if not _is_carried(one):
-            joined = one if same_constant(one, other) else None
+    for first, second in zip(before.leaves, after.leaves, strict=True):
+        if not _is_carried(first):
+            joined = first if same_constant(first, second) else None
         else:
-            selectable = _is_carried(other) or is_number(other)
-            joined = joined_type(one, other) if selectable else None
-        if joined is None and not (one is None and other is None):
+            selectable = _is_carried(second) or is_number(second)
+            joined = joined_type(first, second) if selectable else None
+        if joined is None and not (first is None and second is None):
             raise TypeError(
                 f"{label} changes its type in the loop on line {line}, which is traced: it is "
-                f"{shown(one)} before an iteration and {shown(other)} after it. A variable of a "
+                f"{shown(first)} before an iteration and {shown(second)} after it. A variable of a "
                 "traced loop keeps its shape, and values that are no numbers do not change."
             )
         leaves.append(joined)

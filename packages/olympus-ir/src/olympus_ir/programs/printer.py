@@ -161,14 +161,14 @@ class Printer:
         """Gives unnamed inputs and results of a program the names in the equation that calls it."""
         if id(olympuspr) in self._shared:
             return
-        taken: set[str] = set()
+        used: set[str] = set()
         names = self._names
         # The lengths may differ, because the checker also prints malformed programs in messages.
         for var, atom in zip(olympuspr.invars, equation.invars, strict=False):
             if isinstance(atom, Var) and var not in names:
                 name = self.name(atom)
-                if name not in taken:
-                    taken.add(name)
+                if name not in used:
+                    used.add(name)
                     names[var] = name
         for atom, var in zip(olympuspr.outvars, equation.outvars, strict=False):
             if isinstance(atom, Var) and atom not in names:

@@ -132,14 +132,14 @@ def _divided(
     """
     axes = tuple(axes)
     for target in targets:
-        taken: tuple = ()
+        used_axes: tuple = ()
         rest = new_sizes[target]
         while axes and rest % sizes[axes[0]] == 0:
             rest //= sizes[axes[0]]
-            taken += axes[:1]
+            used_axes += axes[:1]
             axes = axes[1:]
-        if taken:
-            reshaped[target] = taken[0] if len(taken) == 1 else taken
+        if used_axes:
+            reshaped[target] = used_axes[0] if len(used_axes) == 1 else used_axes
         if not axes:
             return True
         if rest != 1:

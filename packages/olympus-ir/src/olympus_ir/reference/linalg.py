@@ -225,13 +225,13 @@ def _schur(
     while done < size:
         rest = t[done:, done:]
         value = np.linalg.eigvals(rest)[0]
-        one = np.eye(len(rest), dtype=x.dtype)
+        identity = np.eye(len(rest), dtype=x.dtype)
         if real and value.imag:
             count = 2
-            shifted = rest @ rest - 2 * value.real * rest + abs(value) ** 2 * one
+            shifted = rest @ rest - 2 * value.real * rest + abs(value) ** 2 * identity
         else:
             count = 1
-            shifted = rest - (value.real if real else value) * one
+            shifted = rest - (value.real if real else value) * identity
         basis = _basis_from(np.linalg.svd(shifted)[2].conj().T, count)
         t[:, done:], z[:, done:] = t[:, done:] @ basis, z[:, done:] @ basis
         t[done:] = basis.conj().T @ t[done:]

@@ -166,7 +166,7 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
 def _joined(examples: Sequence[Any], batch: tuple[int, ...]) -> np.ndarray:
     if not batch:
         return np.asarray(examples[0])
-    one = np.asarray(examples[0])
+    example = np.asarray(examples[0])
     if 0 in batch:
-        return np.zeros((*batch, *one.shape), one.dtype)
-    return np.stack(examples).reshape(*batch, *one.shape)
+        return np.zeros((*batch, *example.shape), example.dtype)
+    return np.stack(examples).reshape(*batch, *example.shape)

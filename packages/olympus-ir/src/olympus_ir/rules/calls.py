@@ -186,9 +186,9 @@ class _GivenCotangents:
 
     def __call__(self, *values: Any) -> Sequence[Any]:
         first = len(values) - sum(self.used)
-        given = iter(values[first:])
+        remaining = iter(values[first:])
         cotangents = [
-            next(given) if used else _zeros(aval.to_tangent_aval())
+            next(remaining) if used else _zeros(aval.to_tangent_aval())
             for used, aval in zip(self.used, self.out_avals, strict=True)
         ]
         return self.bwd(*values[:first], *cotangents)

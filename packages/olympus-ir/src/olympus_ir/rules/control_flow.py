@@ -36,20 +36,20 @@ def _check_cond(operands: Sequence, results: Sequence, params: dict[str, Any]) -
 @checking_rules.define(lax.while_p)
 def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) -> None:
     condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    given = WhileLayout.of(params).operands(operands)
-    check_types("operands of `cond_jaxpr`", given.of_cond, condition.in_avals)
-    check_types("operands of `body_jaxpr`", given.of_body, body.in_avals)
+    values = WhileLayout.of(params).operands(operands)
+    check_types("operands of `cond_jaxpr`", values.of_cond, condition.in_avals)
+    check_types("operands of `body_jaxpr`", values.of_body, body.in_avals)
     # The condition gives one boolean, or one for each example of a batch. The batch dimensions are
     # then the first dimensions of every carried value.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
-    for position, aval in enumerate(given.carry):
+    for position, aval in enumerate(values.carry):
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
                 f"part {position} of the carry has type {short_type(aval)}, but the condition "
                 f"gives {short_type(goes_on)}, whose dimensions must lead in all values carried"
             )
-    check_types("results of `body_jaxpr`", body.out_avals, given.carry)
+    check_types("results of `body_jaxpr`", body.out_avals, values.carry)
 
 
 @checking_rules.define(lax.scan_p)

@@ -51,8 +51,8 @@ def read(flags: Mapping[str, Flag]) -> None:
     absl_flags = _absl("flags")
     declare(flags)
     names = {f"{dashes}{no}{name}" for name in flags for dashes in ("-", "--") for no in ("", "no")}
-    given = [each for each in _options(sys.argv[1:]) if each.partition("=")[0] in names]
-    absl_flags.FLAGS([sys.argv[0], *given], known_only=True)
+    options = [each for each in _options(sys.argv[1:]) if each.partition("=")[0] in names]
+    absl_flags.FLAGS([sys.argv[0], *options], known_only=True)
     _take_over(flags)
 
 

@@ -243,14 +243,14 @@ def _check_fields(
         return
     expected = {field.name for field in dataclasses.fields(nodetype) if field.init}
     expected -= set(drop_fields)
-    given = {*data_fields, *meta_fields}
-    if missing := expected - given:
+    registered = {*data_fields, *meta_fields}
+    if missing := expected - registered:
         raise ValueError(
             "register_dataclass: data_fields and meta_fields must include all dataclass fields "
             f"that the constructor of {nodetype.__name__} takes. Missing fields: {missing}. Add "
             "them to one of these, or to drop_fields."
         )
-    if unexpected := given - expected:
+    if unexpected := registered - expected:
         raise ValueError(
             "register_dataclass: data_fields and meta_fields must include all dataclass fields "
             f"that the constructor of {nodetype.__name__} takes, and no others. Unexpected fields: "

@@ -458,26 +458,26 @@ def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...
         True
     """
     given = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
-    for one in kind if isinstance(kind, tuple) else (kind,):
-        if isinstance(one, str) and one in _KINDS:
-            if _KINDS[one](given):
+    for each in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(each, str) and each in _KINDS:
+            if _KINDS[each](given):
                 return True
-        elif isinstance(one, ExtendedDType):
-            if given == one:
+        elif isinstance(each, ExtendedDType):
+            if given == each:
                 return True
         else:
             try:
-                if isinstance(one, tuple | list):
+                if isinstance(each, tuple | list):
                     raise TypeError
-                other = np.dtype(one)
+                other = np.dtype(each)
             except TypeError:
-                if isinstance(one, str):
+                if isinstance(each, str):
                     raise ValueError(
-                        f"isdtype: Unrecognized kind={one!r} expected one of {list(_KINDS)}, or a "
+                        f"isdtype: Unrecognized kind={each!r} expected one of {list(_KINDS)}, or a "
                         "dtype"
                     ) from None
                 raise TypeError(
-                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={one!r}"
+                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={each!r}"
                 ) from None
             if given == other:
                 return True

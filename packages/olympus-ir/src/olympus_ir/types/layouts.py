@@ -110,15 +110,17 @@ def _normal_form(mesh: AbstractMesh, spec: PartitionSpec, ndim: int) -> NamedSha
 
 @functools.lru_cache(maxsize=1024)
 def _without_axes_of_one(mesh: AbstractMesh, spec: PartitionSpec) -> PartitionSpec:
-    one = {axis for axis, size in mesh.shape_tuple if size == 1}
+    axes_of_one = {axis for axis, size in mesh.shape_tuple if size == 1}
     entries = []
     for entry in spec.partitions:
         if entry is UNCONSTRAINED:
             entries.append(entry)
             continue
-        axes = tuple(axis for axis in axes_of_entry(entry) if axis not in one)
+        axes = tuple(axis for axis in axes_of_entry(entry) if axis not in axes_of_one)
         entries.append(axes if len(axes) > 1 else axes[0] if axes else None)
-    return PartitionSpec(*entries, unreduced=spec.unreduced - one, reduced=spec.reduced - one)
+    return PartitionSpec(
+        *entries, unreduced=spec.unreduced - axes_of_one, reduced=spec.reduced - axes_of_one
+    )
 
 
 @functools.lru_cache(maxsize=4096)

@@ -139,7 +139,7 @@ class _Attention:
         return BlockSpec((None, None, whole), lambda i, b, h: (b, h, 0))
 
     def segments(self, *sizes: int) -> list[Any]:
-        """Returns the block specifications of segments, padded to a multiple of the largest step size."""
+        """Returns the block specifications of segments, padded to whole steps of every size."""
         if not self.has_segments:
             return [None]
         size = max(sizes)

@@ -65,8 +65,8 @@ def nonzero(
             "Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar)"
             ".nonzero() instead."
         )
-    given: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
-    if len(given) != a.ndim or any(np.ndim(fill) for fill in given):
+    fill_values: Any = fill_value if isinstance(fill_value, tuple) else (fill_value,) * a.ndim
+    if len(fill_values) != a.ndim or any(np.ndim(fill) for fill in fill_values):
         raise ValueError(
             f"fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value!r}"
         )
@@ -82,7 +82,7 @@ def nonzero(
         )
         return tuple(asarray(positions.astype(index_dtype)) for positions in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
-    fills = tuple(0 if fill is None else fill for fill in given)
+    fills = tuple(0 if fill is None else fill for fill in fill_values)
     return tuple(_nonzero(a, fills, size))
 
 

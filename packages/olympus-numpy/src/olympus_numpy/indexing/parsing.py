@@ -136,9 +136,9 @@ def _check_rank(axis: int, shape: tuple, parts: Sequence[Any]) -> None:
 
 
 def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
-    given = _dimensions([part for part in parts if part is not Ellipsis])
+    rank = _dimensions([part for part in parts if part is not Ellipsis])
     raise IndexError(
-        f"Too many indices: array is {len(shape)}-dimensional, but {given} were indexed"
+        f"Too many indices: array is {len(shape)}-dimensional, but {rank} were indexed"
     )
 
 

@@ -442,6 +442,7 @@ def interp(
             )
         extrapolate.append(isinstance(value, str))
     left, right = (
-        None if given else value for value, given in zip((left, right), extrapolate, strict=True)
+        None if extrapolates else value
+        for value, extrapolates in zip((left, right), extrapolate, strict=True)
     )
     return _interp(x, xp, fp, left, right, period, tuple(extrapolate))

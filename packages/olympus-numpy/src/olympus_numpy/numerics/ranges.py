@@ -96,12 +96,12 @@ def arange(
     if not all(map(is_constant_dim, bounds)):
         return placed(_symbolic_range(*bounds, dtype), device, out_sharding)
     names = ("start", "stop", "step")
-    given = [_bound(*pair) for pair in zip(names, bounds, strict=True)]
-    first, end, distance = given
+    checked_bounds = [_bound(*pair) for pair in zip(names, bounds, strict=True)]
+    first, end, distance = checked_bounds
     if end is None:
         raise TypeError("arange needs a stop, got None")
     if dtype is None:
-        dtype, _ = result_type_of(*(value for value in given if value is not None))
+        dtype, _ = result_type_of(*(value for value in checked_bounds if value is not None))
         dtype = dtypes.canonicalize_dtype(dtype)
     if dtype == np.bool_:
         raise TypeError("arange has no numbers of dtype bool; compare the numbers with zero")

@@ -606,10 +606,10 @@ def _at_positions(
     if values.shape[0] == 0:
         fill = zero if fill_value is None else convert(fill_value, values.dtype)
         return spread(ensure_array(fill), positions.shape)
-    taken = values.at[positions].get(mode="clip")
+    elements = values.at[positions].get(mode="clip")
     if fill_value is None:  # The default is the smallest element, or zero if the array is empty.
-        fill_value = where(found[:1], taken[:1], zero) if size else zero
-    return where(found, taken, fill_value)
+        fill_value = where(found[:1], elements[:1], zero) if size else zero
+    return where(found, elements, fill_value)
 
 
 def setxor1d(

@@ -74,8 +74,8 @@ def _operations(program: Olympuspr) -> tuple[int, int]:
         if primitive is lax.jit_p:
             more_flops, more_transcendentals = _operations(equation.params["jaxpr"].jaxpr)
         elif primitive is pallas_call_p and equation.params["cost_estimate"] is not None:
-            given = equation.params["cost_estimate"]
-            more_flops, more_transcendentals = given.flops, given.transcendentals
+            estimate = equation.params["cost_estimate"]
+            more_flops, more_transcendentals = estimate.flops, estimate.transcendentals
         else:
             more_flops, more_transcendentals = _of_equation(equation)
         flops += more_flops

@@ -336,7 +336,7 @@ class _Call:
         self, aliases: Sequence[tuple[int, int]], out_avals: Any, out_names: Sequence[str]
     ) -> None:
         """Checks the positions of aliases, and that aliased inputs and outputs have one type."""
-        taken: set[int] = set()
+        used_outputs: set[int] = set()
         names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
         for source, target in aliases:
             mapping = f"input_output_aliases contains the mapping '{source}:{target}'"
@@ -348,9 +348,9 @@ class _Call:
                     raise ValueError(
                         f"{mapping} with {kind} index {position} outside the range [0, {count})"
                     )
-            if target in taken:
+            if target in used_outputs:
                 raise ValueError(f"{mapping}, and output {target} is the target of another input")
-            taken.add(target)
+            used_outputs.add(target)
             given, wanted = self.in_avals[source], out_avals[target]
             if given.shape != wanted.shape or given.dtype != wanted.dtype:
                 raise ValueError(

@@ -144,9 +144,9 @@ def kernel(
             f"a kernel has one function for each mesh, got {len(bodies)} functions and "
             f"{len(meshes)} meshes"
         )
-    for position, one in enumerate(meshes):
+    for position, core_mesh in enumerate(meshes):
         for other in meshes[:position]:
-            one.check_is_compatible_with(other)
+            core_mesh.check_is_compatible_with(other)
     if isinstance(out_type, list):
         out_type = tuple(out_type)
     out_leaves, out_tree = pytrees.tree_flatten(out_type)
@@ -156,8 +156,10 @@ def kernel(
         leaves, in_tree = pytrees.tree_flatten(args)
         in_avals = [get_aval(leaf) for leaf in leaves]
         programs = tuple(
-            _trace(function, one, in_avals, in_tree, out_avals, out_tree, scratch_types, debug)
-            for function, one in zip(bodies, meshes, strict=True)
+            _trace(
+                function, core_mesh, in_avals, in_tree, out_avals, out_tree, scratch_types, debug
+            )
+            for function, core_mesh in zip(bodies, meshes, strict=True)
         )
         results = mpmd_map_p.bind(
             *leaves,

@@ -112,8 +112,8 @@ def _pull_elementwise(equation: Equation, block: Block) -> list[Any]:
                 Block(
                     kept,
                     lambda *at, ones=ones: tuple(
-                        0 if one else index
-                        for one, index in zip(ones, block.place(*at), strict=True)
+                        0 if is_one else index
+                        for is_one, index in zip(ones, block.place(*at), strict=True)
                     ),
                 )
             )
@@ -184,13 +184,13 @@ def _pull_broadcast(equation: Equation, block: Block) -> list[Any]:
     target = equation.outvars[0].aval.shape
     spread = [size == 1 and target[dim] != 1 for size, dim in zip(own, dims, strict=True)]
     shape = tuple(
-        1 if one and block.shape[dim] is not None else block.shape[dim]
-        for one, dim in zip(spread, dims, strict=True)
+        1 if is_one and block.shape[dim] is not None else block.shape[dim]
+        for is_one, dim in zip(spread, dims, strict=True)
     )
 
     def place(*at: Any) -> tuple[Any, ...]:
         whole = block.place(*at)
-        return tuple(0 if one else whole[dim] for one, dim in zip(spread, dims, strict=True))
+        return tuple(0 if is_one else whole[dim] for is_one, dim in zip(spread, dims, strict=True))
 
     return [Block(shape, place)]
 

@@ -256,9 +256,9 @@ def _while(
     **params: Any,
 ) -> Any:
     rank = len(places) // 2
-    given = WhileLayout(cond_nconsts, body_nconsts).operands(operands)
+    values = WhileLayout(cond_nconsts, body_nconsts).operands(operands)
     inputs = WhileOperands(
-        [*places, *given.cond_consts], [*places, *given.body_consts], given.carry
+        [*places, *values.cond_consts], [*places, *values.body_consts], values.carry
     )
     return lax.while_p.bind(
         *inputs.flat,

@@ -135,9 +135,9 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
     run.begin_cores(len(bodies) - 1)
     errors: list[BaseException] = []
 
-    def work(one: Core, body: Callable[[Core], Any]) -> None:
+    def work(part: Core, body: Callable[[Core], Any]) -> None:
         try:
-            body(one)
+            body(part)
         except BaseException as error:
             errors.append(error)
             with run.changed:

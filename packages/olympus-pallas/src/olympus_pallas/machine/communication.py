@@ -53,13 +53,13 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
                     on_core = index % size if on_core is None else on_core
                 index //= size
     else:
-        given = device_id if isinstance(device_id, tuple | list) else (device_id,)
-        if len(given) != len(sizes):
+        indices = device_id if isinstance(device_id, tuple | list) else (device_id,)
+        if len(indices) != len(sizes):
             raise ValueError(
                 f"a device is named by its place along the axes {tuple(sizes)} of the mesh, got "
-                f"{len(given)} numbers"
+                f"{len(indices)} numbers"
             )
-        position = dict(zip(sizes, map(int, given), strict=True))
+        position = dict(zip(sizes, map(int, indices), strict=True))
     number = 0
     for name, size in sizes.items():
         number = number * size + position[name]

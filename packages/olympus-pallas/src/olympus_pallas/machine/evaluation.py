@@ -233,8 +233,8 @@ def _cond(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
 
 @machine_rules.define(lax.while_p)
 def _while(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
-    given, params = with_scalar_condition(operands, equation.params)
-    cond_consts, body_consts, carry = WhileLayout.of(params).operands(given)
+    values, params = with_scalar_condition(operands, equation.params)
+    cond_consts, body_consts, carry = WhileLayout.of(params).operands(values)
     while core.evaluate(params["cond_jaxpr"], [*cond_consts, *carry])[0]:
         carry = core.evaluate(params["body_jaxpr"], [*body_consts, *carry])
     return list(carry)

@@ -353,11 +353,11 @@ class SimulatedRef:
 
 @simulated(inlining.inline_p)
 def _inline(core: Core, params: Any, *operands: Any) -> list[Any]:
-    given = [
+    values = [
         SimulatedRef(core, operand, aval) if isinstance(operand, Site) else np.asarray(operand)
         for operand, aval in zip(operands, params["in_avals"], strict=True)
     ]
-    function, args = params["function"], pytrees.tree_unflatten(params["in_tree"], given)
+    function, args = params["function"], pytrees.tree_unflatten(params["in_tree"], values)
     leaves, tree = pytrees.tree_flatten(function(core, *args))
     if tree != params["result_tree"]:
         raise ValueError(

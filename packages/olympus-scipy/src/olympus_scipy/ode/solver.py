@@ -123,12 +123,12 @@ def _advanced(func: Callable[..., Any], state: _Step, options: Any) -> _Step:
     y, slope, time, size, last_time, polynomial = state
     after, end_slope, error, slopes = runge_kutta_step(func, y, slope, time, size)
     ratio = mean_error_ratio(error, rtol, atol, y, after)
-    taken = ratio <= 1
+    is_accepted = ratio <= 1
     fitted = interp_fit_dopri(y, after, slopes, size)
     proposed = optimal_step_size(size, ratio.astype(size.dtype)).astype(size.dtype)
     reached = _Step(after, end_slope, time + size, proposed, time, fitted)
     kept = _Step(y, slope, time, proposed, last_time, polynomial)
-    chosen = pytrees.tree_map(lambda a, b: onp.where(taken, a, b), reached, kept)
+    chosen = pytrees.tree_map(lambda a, b: onp.where(is_accepted, a, b), reached, kept)
     return chosen._replace(size=onp.clip(chosen.size, 0.0, hmax).astype(size.dtype))
 
 

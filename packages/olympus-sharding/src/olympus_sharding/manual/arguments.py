@@ -143,10 +143,10 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
         out_tree: Any = None
 
         def __call__(self, *dynamic: Any) -> Any:
-            given = iter(dynamic)
+            remaining = iter(dynamic)
             results = call(
                 *(
-                    leaf if fixed else next(given)
+                    leaf if fixed else next(remaining)
                     for leaf, fixed in zip(leaves, static, strict=True)
                 )
             )

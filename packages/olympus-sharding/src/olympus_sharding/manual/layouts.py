@@ -79,10 +79,10 @@ def local_layout(
 
 def global_layout(mesh: BaseMesh, spec: PartitionSpec, aval: Any) -> NamedSharding | None:
     """Returns the layout of the global result whose parts have the type ``aval``."""
-    given = (*spec.partitions, *(None,) * (aval.ndim - len(spec)))
+    partitions = (*spec.partitions, *(None,) * (aval.ndim - len(spec)))
     entries = [
         _entry((*axes_of_entry(outer), *axes_of_entry(inner)))
-        for outer, inner in zip(given, entries_of(aval), strict=True)
+        for outer, inner in zip(partitions, entries_of(aval), strict=True)
     ]
     own = PartitionSpec() if aval.layout is None else aval.layout.spec
     abstract: AbstractMesh = mesh.abstract_mesh  # type: ignore[attr-defined]

@@ -226,10 +226,10 @@ def _assignments(
         if math.prod(free) == 1:
             yield ()
         return
-    for taken in choices(free, shape[-1], physical):
-        rest = tuple(size // part for size, part in zip(free, taken, strict=True))
+    for parts in choices(free, shape[-1], physical):
+        rest = tuple(size // part for size, part in zip(free, parts, strict=True))
         for others in _assignments(rest, shape[:-1], choices, physical):
-            yield (*others, taken)
+            yield (*others, parts)
 
 
 def _whole_axes(

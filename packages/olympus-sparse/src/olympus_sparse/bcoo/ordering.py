@@ -126,12 +126,12 @@ def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
     sparse_shape = spinfo.shape[n_batch : n_batch + n_sparse]
 
     def of_batch(indices: Any) -> tuple[Any, Any]:
-        given = indices.shape[0]
+        count = indices.shape[0]
         if nse == 0:
-            return jnp.zeros((0, n_sparse), indices.dtype), jnp.zeros(given, np.int32)
+            return jnp.zeros((0, n_sparse), indices.dtype), jnp.zeros(count, np.int32)
         ordered, numbers, ranks = ranks_of_unique(indices, sparse_shape)
         out = jnp.broadcast_to(jnp.asarray(padding(sparse_shape, indices)), (nse, n_sparse))
-        numbers, ranks = (jnp.where(each >= given, nse, each) for each in (numbers, ranks))
+        numbers, ranks = (jnp.where(each >= count, nse, each) for each in (numbers, ranks))
         return out.at[numbers].set(ordered, mode="drop"), ranks
 
     return over_batches(of_batch, n_batch, indices)

@@ -209,10 +209,10 @@ def bcoo_broadcast_in_dim(
     old = dict(zip(dims[n_batch : n_batch + n_sparse], range(n_sparse)))
     spread = []
     for dim in range(batch_end, sparse_end):
-        given = dim in old
-        column = indices[..., old[dim]] if given else _zero_column(indices)
+        is_old = dim in old
+        column = indices[..., old[dim]] if is_old else _zero_column(indices)
         columns.append(column)
-        spread.append(shape[dim] if not given or mat.shape[n_batch + old[dim]] == 1 else 1)
+        spread.append(shape[dim] if not is_old or mat.shape[n_batch + old[dim]] == 1 else 1)
     repeats = math.prod(spread)
     if columns:
         indices = jnp.stack(columns, axis=-1)

@@ -117,11 +117,13 @@ def transposed_expansion(
         return out[0] if primitive.multiple_results else out
 
     avals = [operands[position].aval for position in linear]
-    given = cotangent[0] if primitive.multiple_results else cotangent
+    result_cotangent = cotangent[0] if primitive.multiple_results else cotangent
     results: list[Any] = [None] * len(operands)
-    if given.__class__ is Zero:
+    if result_cotangent.__class__ is Zero:
         return results
-    for index, value in zip(linear, linear_transpose(fun, *avals)(instantiate(given)), strict=True):
+    for index, value in zip(
+        linear, linear_transpose(fun, *avals)(instantiate(result_cotangent)), strict=True
+    ):
         results[index] = value
     return results
 

@@ -100,8 +100,8 @@ def call_with_tracers(f: Callable[..., Any]) -> Callable[..., Any]:
         leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=is_sparse)
         trace = SparseTrace(current.trace)
         with set_current_trace(trace):
-            given = [trace._traced(leaf) for leaf in leaves]
-            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, given)
+            tracers = [trace._traced(leaf) for leaf in leaves]
+            full_args, full_kwargs = pytrees.tree_unflatten(in_tree, tracers)
             out = f(*full_args, **full_kwargs)
         trace.finished = True
         return pytrees.tree_map(trace._value, out)

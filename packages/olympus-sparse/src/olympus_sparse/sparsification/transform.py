@@ -62,7 +62,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
             for position, leaf in enumerate(leaves)
             if position >= positional and not is_sparse(leaf) and not hasattr(leaf, "dtype")
         ]
-        given = [leaf for position, leaf in enumerate(leaves) if position not in options]
+        traced = [leaf for position, leaf in enumerate(leaves) if position not in options]
         out_tree: Any = None
 
         def flat(*values: Any) -> Sequence[Any]:
@@ -76,7 +76,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
             return out
 
         flat.__name__ = function_name(f)
-        results = run_function(flat, [_marked(leaf) for leaf in given])
+        results = run_function(flat, [_marked(leaf) for leaf in traced])
         return pytrees.tree_unflatten(out_tree, results)
 
     return sparsified

@@ -275,7 +275,7 @@ class Unary:
         if self.special_values and first[0] == np.float32:
             values = _SPECIAL_VALUES.astype(np.float32)
             found.append(operation("special", values, first, differentiable=False))
-        return [case for one in found for case in one.cases(primitive)]
+        return [case for rules in found for case in rules.cases(primitive)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -335,7 +335,7 @@ class Binary:
             x, y = np.meshgrid(_SPECIAL_VALUES, _SPECIAL_VALUES)
             pairs = (x.astype(np.float32), y.astype(np.float32))
             add("special", pairs, self.dtypes[:1], differentiable=False)
-        return [case for one in found for case in one.cases(primitive)]
+        return [case for rules in found for case in rules.cases(primitive)]
 
 
 def sample(primitive: Primitive, *declarations: Any) -> None:

@@ -89,7 +89,9 @@ class Compiled:
             if not self._noted:
                 self._noted = True
                 pairs = zip(self.lowered.in_avals, self.lowered.donated, strict=True)
-                note_donations(self.lowered.name, [aval for aval, given in pairs if given])
+                note_donations(
+                    self.lowered.name, [aval for aval, is_donated in pairs if is_donated]
+                )
         return results
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:

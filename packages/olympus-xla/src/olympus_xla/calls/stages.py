@@ -147,7 +147,7 @@ class Stage:
     def donate_argnums(self) -> tuple[int, ...]:
         """The positions of the donated flat arguments."""
         donated = self._program.params["donated_invars"]
-        return tuple(position for position, given in enumerate(donated) if given)
+        return tuple(position for position, is_donated in enumerate(donated) if is_donated)
 
 
 @boundary_class

@@ -206,13 +206,13 @@ def _lengths(specs: tuple[str | None, ...], shapes: Sequence[tuple]) -> dict[str
     Raises:
       ValueError: arguments have different lengths of the same name.
     """
-    given = [shape for spec, shape in zip(specs, shapes, strict=True) if spec is not None]
+    argument_shapes = [shape for spec, shape in zip(specs, shapes, strict=True) if spec is not None]
     try:
-        return _solution(specs, tuple(map(len, shapes))).values_for(given)
+        return _solution(specs, tuple(map(len, shapes))).values_for(argument_shapes)
     except ValueError as error:
-        if 0 in [size for shape in given for size in shape]:
+        if 0 in [size for shape in argument_shapes for size in shape]:
             return {"n": 0}
-        shown = ", ".join(map(str, given))
+        shown = ", ".join(map(str, argument_shapes))
         raise ValueError(
             f"the lengths of arguments of shapes {shown} do not fit axis= of bucketed, which asks "
             f"for ({'), ('.join(spec for spec in specs if spec is not None)})"
@@ -281,9 +281,9 @@ def _compiled(
             avals.append(aval.update(shape=shape))
         out_tree: Any = None
 
-        def flat(*given: Any) -> list[Any]:
+        def flat(*arrays: Any) -> list[Any]:
             nonlocal out_tree
-            args, kwargs = pytrees.tree_unflatten(in_tree, given)
+            args, kwargs = pytrees.tree_unflatten(in_tree, arrays)
             results, out_tree = pytrees.tree_flatten(fun(*args, **kwargs))
             return results
 

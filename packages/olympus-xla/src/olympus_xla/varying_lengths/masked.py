@@ -97,9 +97,9 @@ def _run(
     operands = _operands(leaves, scope)
     out_tree: Any = None
 
-    def flat(*given: Any) -> list[Any]:
+    def flat(*arrays: Any) -> list[Any]:
         nonlocal out_tree
-        inner_args, inner_kwargs = pytrees.tree_unflatten(in_tree, given)
+        inner_args, inner_kwargs = pytrees.tree_unflatten(in_tree, arrays)
         results, out_tree = pytrees.tree_flatten(fun(*inner_args, **inner_kwargs))
         return results
 

@@ -18,18 +18,25 @@ def promoted_carry_avals(
 
     This lets a loop start from ``0`` and carry floats.
     """
-    return tuple([_promoted(given, made) for given, made in zip(in_avals, out_avals, strict=True)])
+    return tuple(
+        [
+            _promoted(in_aval, out_aval)
+            for in_aval, out_aval in zip(in_avals, out_avals, strict=True)
+        ]
+    )
 
 
-def _promoted(given: AbstractValue, made: AbstractValue) -> AbstractValue:
-    if typematch(given, made):
-        return given
-    if not (isinstance(given, ShapedArray) and isinstance(made, ShapedArray) and given.weak_type):
-        return given
-    if given.shape != made.shape:
-        return given
-    dtype, _ = promote(given.dtype, True, made.dtype, made.weak_type)
-    return given if dtype == given.dtype else given.update(dtype=dtype, weak_type=False)
+def _promoted(in_aval: AbstractValue, out_aval: AbstractValue) -> AbstractValue:
+    if typematch(in_aval, out_aval):
+        return in_aval
+    if not (
+        isinstance(in_aval, ShapedArray) and isinstance(out_aval, ShapedArray) and in_aval.weak_type
+    ):
+        return in_aval
+    if in_aval.shape != out_aval.shape:
+        return in_aval
+    dtype, _ = promote(in_aval.dtype, True, out_aval.dtype, out_aval.weak_type)
+    return in_aval if dtype == in_aval.dtype else in_aval.update(dtype=dtype, weak_type=False)
 
 
 def promote_carry(values: list[Any], avals: Sequence[Any], carry_avals: Sequence[Any]) -> list[Any]:

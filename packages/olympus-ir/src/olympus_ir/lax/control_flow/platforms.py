@@ -35,10 +35,10 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
     for position, names in enumerate(platforms):
         if names is None or platform in names:
             return position
-    given = [name for names in platforms if names for name in names]
+    all_names = [name for names in platforms if names for name in names]
     raise NotImplementedError(
         f"lax.platform_dependent: translation rule for primitive 'platform_index' not found for "
-        f"platform {platform}: there are functions for {given} and no `default`. Give one for "
+        f"platform {platform}: there are functions for {all_names} and no `default`. Give one for "
         f"{platform}, or a default."
     )
 

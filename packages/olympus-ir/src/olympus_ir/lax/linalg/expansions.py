@@ -296,8 +296,8 @@ def householder_product(a: Any, taus: Any) -> Any:
     """Applies reflections to the first columns of the identity."""
     aval = array_aval(a)
     positions = [lax.broadcasted_iota(np.int32, aval.shape, axis) for axis in (0, 1)]
-    one = lax.convert_element_type(lax.eq(*positions), aval.dtype)
-    return _product(a, taus, one, adjoint_wanted=False)
+    identity = lax.convert_element_type(lax.eq(*positions), aval.dtype)
+    return _product(a, taus, identity, adjoint_wanted=False)
 
 
 @expansion_rules.define(factoring.ormqr_p)

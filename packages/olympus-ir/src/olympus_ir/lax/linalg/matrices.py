@@ -115,8 +115,8 @@ def eye(size: int, dtype: Any, columns: int | None = None) -> Array:
 def identity_like(x: Any) -> Array:
     """Returns identity matrices with the shape and dtype of ``x``."""
     aval = array_aval(x)
-    one = eye(aval.shape[-2], aval.dtype, aval.shape[-1])
-    return broadcast_in_dim(one, aval.shape, (aval.ndim - 2, aval.ndim - 1))
+    identity = eye(aval.shape[-2], aval.dtype, aval.shape[-1])
+    return broadcast_in_dim(identity, aval.shape, (aval.ndim - 2, aval.ndim - 1))
 
 
 def permute_rows(x: Any, permutation: Any) -> Array:

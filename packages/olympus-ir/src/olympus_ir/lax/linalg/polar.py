@@ -53,15 +53,17 @@ def _step(x: Any, weights: tuple[float, float, float]) -> Any:
     a, b, c = weights
     rows, columns = array_aval(x).shape
     dtype = array_aval(x).dtype
-    one = eye(columns, dtype)
+    identity = eye(columns, dtype)
     if c > _LARGEST_WEIGHT_FOR_CHOLESKY:
-        stacked = lax.concatenate([_scaled(math.sqrt(c), x), one], 0)
+        stacked = lax.concatenate([_scaled(math.sqrt(c), x), identity], 0)
         q, _ = qr(stacked, full_matrices=False)
         upper = lax.slice_in_dim(q, 0, rows, axis=0)
         lower = lax.slice_in_dim(q, rows, rows + columns, axis=0)
         correction = _scaled((a - b / c) / math.sqrt(c), matmul(upper, adjoint(lower)))
     else:
-        factor = cholesky(lax.add(one, _scaled(c, matmul(adjoint(x), x))), symmetrize_input=False)
+        factor = cholesky(
+            lax.add(identity, _scaled(c, matmul(adjoint(x), x))), symmetrize_input=False
+        )
         solved = triangular_solve(factor, adjoint(x), left_side=True, lower=True)
         solved = triangular_solve(
             factor, solved, left_side=True, lower=True, transpose_a=True, conjugate_a=True

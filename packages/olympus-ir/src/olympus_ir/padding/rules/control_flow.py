@@ -108,10 +108,10 @@ def _scan(
     def step(*values: Any) -> list[Any]:
         is_step, *inputs = values[num_consts + num_carry :]
         before = values[num_consts : num_consts + num_carry]
-        taken = [*values[: num_consts + num_carry], *inputs]
+        inputs_of_body = [*values[: num_consts + num_carry], *inputs]
         return lax.cond(
             is_step,
-            lambda: run_inner(jaxpr, lengths, taken),
+            lambda: run_inner(jaxpr, lengths, inputs_of_body),
             lambda: [
                 *before,
                 *(lax.full(aval.shape, 0, aval.dtype) for aval in results[num_carry:]),

@@ -120,8 +120,8 @@ class BlockSizes:
                 raise ValueError("`use_fused_bwd_kernel` excludes `block_q_dq` and `block_kv_dq`")
         else:
             names += ["block_q_dq", "block_kv_dq"]
-        given = [getattr(self, name) is not None for name in names]
-        if any(given) and not all(given):
+        are_set = [getattr(self, name) is not None for name in names]
+        if any(are_set) and not all(are_set):
             raise ValueError(f"of {', '.join(names)} either all or none must be given")
 
     @property

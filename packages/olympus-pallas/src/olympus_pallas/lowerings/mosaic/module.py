@@ -324,17 +324,18 @@ def _block_type(block: BlockMapping) -> Any:
 
 
 def _dimension_semantics(grid_mapping: GridMapping, params: Any) -> Any:
-    given = params.dimension_semantics
+    semantics = params.dimension_semantics
     own = grid_mapping.own_dims
-    if given is not None and len(given) != len(own):
+    if semantics is not None and len(semantics) != len(own):
         raise ValueError(
-            f"dimension_semantics={given} has {len(given)} entries, the grid {len(own)} dimensions"
+            f"dimension_semantics={semantics} has {len(semantics)} entries, the grid {len(own)} "
+            "dimensions"
         )
     names = []
     for dim in range(len(grid_mapping.grid)):
         name: Any = "arbitrary"
-        if given is not None and dim in own:
-            name = given[own.index(dim)]
+        if semantics is not None and dim in own:
+            name = semantics[own.index(dim)]
         name = str(getattr(name, "value", name)).lower()
         names.append(mlir.parsed(f"#tpu.dimension_semantics<{name}>"))
     return mlir.array(names)

@@ -21,7 +21,7 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
     Returns:
       The new name of the former ``main``, which is now private.
     """
-    taken = {_symbol_of(operation) for operation in destination.body.operations}
+    used = {_symbol_of(operation) for operation in destination.body.operations}
     renamed: list[tuple[Any, str, str]] = []
     main = ""
     for operation in list(source.body.operations):
@@ -32,7 +32,7 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
                 renamed.append((None, old, same))
                 operation.operation.detach_from_parent()
                 continue
-        new = _unused(name if old == "main" else old, taken)
+        new = _unused(name if old == "main" else old, used)
         if old == "main":
             main = new
         if operation.operation.name == "func.func":
@@ -54,11 +54,11 @@ def merge_modules(destination: Any, name: str, source: Any, symbols: Any = None)
     return main
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, used: set[str]) -> str:
     new, count = name, 0
-    while new in taken:
+    while new in used:
         new, count = f"{name}_{count}", count + 1
-    taken.add(new)
+    used.add(new)
     return new
 
 

@@ -92,7 +92,7 @@ def _permuted(operand: Any, order: Any) -> Any:
     positions = lax.reshape(order, (size // length, length))
     first_of_row = lax.broadcasted_iota(np.int32, positions.shape, 0)
     positions = lax.add(positions, lax.mul(first_of_row, lax.full_like(positions, length)))
-    taken = lax.gather(
+    gathered = lax.gather(
         lax.reshape(operand, (size,)),
         lax.reshape(positions, (size, 1)),
         lax.GatherDimensionNumbers((), (0,), (0,)),
@@ -100,7 +100,7 @@ def _permuted(operand: Any, order: Any) -> Any:
         unique_indices=True,
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )
-    return lax.reshape(taken, operand.shape)
+    return lax.reshape(gathered, operand.shape)
 
 
 # ---- computed by NumPy, which the program calls ----

@@ -45,10 +45,10 @@ def is_cut_from_gather(equation: Equation, fused: Iterable[Equation]) -> bool:
 
 
 def _repeats_elements(equation: Equation) -> bool:
-    taken, given = equation.outvars[0].aval.shape, equation.invars[0].aval.shape
-    if not is_static(taken) or not is_static(given) or math.prod(taken) < _SMALLEST:
+    out_shape, in_shape = equation.outvars[0].aval.shape, equation.invars[0].aval.shape
+    if not is_static(out_shape) or not is_static(in_shape) or math.prod(out_shape) < _SMALLEST:
         return False
-    return math.prod(taken) >= _LEAST_REPETITION * math.prod(given)
+    return math.prod(out_shape) >= _LEAST_REPETITION * math.prod(in_shape)
 
 
 def _is_expensive(equation: Equation) -> bool:

@@ -36,8 +36,8 @@ def _with_layout(sharding: Any, aval: Any) -> Any:
     if aval.layout is None or type(sharding) is not NamedSharding:
         return sharding
     entries = []
-    given = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
-    for own, asked in zip(entries_of(aval), given, strict=True):
+    partitions = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
+    for own, asked in zip(entries_of(aval), partitions, strict=True):
         if asked is PartitionSpec.UNCONSTRAINED:
             entries.append(asked if own is None else own)
         else:

@@ -214,8 +214,8 @@ def _infer(
     else:
         structs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in out_avals]
         result = pytrees.tree_unflatten(out_tree, structs)
-        given = infer(*found.params["static_args"], found.mesh, types, result)
-        flat = pytrees.tree_leaves(given)
+        inferred = infer(*found.params["static_args"], found.mesh, types, result)
+        flat = pytrees.tree_leaves(inferred)
     packed = [_hlo(each, aval.ndim) for each, aval in zip(flat, out_avals, strict=True)]
     return _packed(packed, result_shape.is_tuple())
 

@@ -232,8 +232,8 @@ def empty_svd(x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
 
     def basis(shape: tuple[int, int]) -> Any:
         ndim = len(batch) + 2
-        one = eye(shape[0], dtype, shape[1])
-        return lax.broadcast_in_dim(one, (*batch, *shape), (ndim - 2, ndim - 1))
+        identity = eye(shape[0], dtype, shape[1])
+        return lax.broadcast_in_dim(identity, (*batch, *shape), (ndim - 2, ndim - 1))
 
     left = basis((rows, rows if full_matrices else 0))
     return [values, left, basis((columns if full_matrices else 0, columns))]

@@ -160,8 +160,8 @@ def _svd_of_tall(x: Any, *, full_matrices: bool) -> list[Any]:
         corner = lax.pad(turned, np.zeros((), dtype), [(0, rows - columns, 0)] * 2)
         positions = lax.broadcasted_iota(np.int32, (rows, rows), 0)
         rest = lax.ge(positions, lax.full((rows, rows), np.int32(columns)))
-        one = identity_like(corner)
-        turned = lax.add(corner, lax.select(rest, one, lax.sub(one, one)))
+        identity = identity_like(corner)
+        turned = lax.add(corner, lax.select(rest, identity, lax.sub(identity, identity)))
     return [values, matmul(q, turned), adjoint(vectors)]
 
 
