@@ -379,7 +379,7 @@ def test_structures():
     assert result.second.unit == "m"
     with pytest.raises(ValueError, match="Duplicate serialization registration for type"):
         export.register_namedtuple_serialization(Pair, serialized_name="tests.OtherPair")
-    with pytest.raises(ValueError, match="is no named tuple"):
+    with pytest.raises(ValueError, match="is not a named tuple"):
         export.register_namedtuple_serialization(dict, serialized_name="tests.dict")
     with pytest.raises(TypeError, match="with string keys. Found key 3 of type <class 'int'>"):
         export.export(jit(function))({3: X}).serialize()

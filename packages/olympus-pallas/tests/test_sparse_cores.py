@@ -189,7 +189,7 @@ def test_bits():
     np.testing.assert_array_equal(tpu_sc.bitcast(x, np.uint32), x.view(np.uint32))
     np.testing.assert_array_equal(tpu_sc.bitcast(x.view(np.uint32), np.uint16), x)
     np.testing.assert_array_equal(tpu_sc.bitcast(x, np.int16), x.view(np.int16))
-    with pytest.raises(ValueError, match="is no multiple of 2"):
+    with pytest.raises(ValueError, match="is not a multiple of 2"):
         tpu_sc.bitcast(x[:, :3], np.uint32)
 
 

@@ -113,7 +113,7 @@ def test_contiguous_submeshes():
 
 
 def test_incomplete_blocks():
-    with pytest.raises(ValueError, match="no complete block"):
+    with pytest.raises(ValueError, match="do not form a complete block"):
         create_device_mesh((3,), chips((2, 2, 1), "TPU v4")[:3])
 
 

@@ -58,7 +58,7 @@ def test_run(file, capsys, inputs, monkeypatch):
 def test_what_is_wrong_is_said(file, capsys):
     x = str(file.parent / "x.npy")
     for command, words in (
-        (["info", x], "no file of a frozen function"),
+        (["info", x], "not a file of a frozen function"),
         (["info", "missing"], "No such file"),
         (["run", str(file), "-i", x], "missing: scale"),
         (["run", str(file), "-i", x, "-i", x, "-i", x], "too many"),

@@ -130,8 +130,9 @@ def register_namedtuple_serialization(nodetype: type, *, serialized_name: str) -
         )
     if not _is_namedtuple(nodetype):
         raise ValueError(
-            f"{nodetype} is no named tuple. Use `olympus.export.register_pytree_node_serialization`"
-            " for types other than `collections.namedtuple`."
+            f"{nodetype} is not a named tuple. Use "
+            "`olympus.export.register_pytree_node_serialization` for types other than "
+            "`collections.namedtuple`."
         )
     return register_pytree_node_serialization(
         nodetype,

@@ -630,7 +630,7 @@ def pack_optimizer_state(marked_pytree: Any) -> Any:
     for sentinel in sentinels:
         if not isinstance(sentinel, JoinPoint):
             raise TypeError(
-                "pack_optimizer_state takes what unpack_optimizer_state gives: expected every "
+                "pack_optimizer_state accepts results of unpack_optimizer_state: expected every "
                 f"leaf to be a JoinPoint, got {type(sentinel)}."
             )
     packed_state, subtree_defs = _flatten_each([sentinel.subtree for sentinel in sentinels])

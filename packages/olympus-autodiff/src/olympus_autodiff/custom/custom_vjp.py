@@ -207,7 +207,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
                 raise ValueError(
                     f"custom_vjp primal function {name_of(self)} returned a mutable array "
                     f"reference of type {aval_of(leaf).str_short()}, but mutable array references "
-                    "cannot be returned: return what it holds, `ref[...]`."
+                    "cannot be returned: return its value, `ref[...]`."
                 )
 
     def _check_not_traced(self, position: int, value: Any) -> None:
@@ -272,7 +272,7 @@ class FlatForward:
                 raise ValueError(
                     f"custom_vjp fwd function {self.__name__} returned a mutable array reference "
                     f"of type {aval.str_short()}, but mutable array references cannot be returned "
-                    "there: return what it holds, `ref[...]`, or return it among the residuals."
+                    "there: return its value, `ref[...]`, or return it among the residuals."
                 )
         if (difference := self._out_tree.difference(tree, results, decorated)) is not None:
             raise TypeError(f"{wanted}but instead the fwd rule {difference.found}")

@@ -58,7 +58,7 @@ def check_results_are_arrays(leaves: Iterable[Any]) -> None:
         if aval.is_ref:
             raise TypeError(
                 f"a differentiated function returned a reference, of type {aval.str_short()}: "
-                "return what it holds, `ref[...]`"
+                "return its value, `ref[...]`"
             )
 
 
@@ -67,7 +67,7 @@ def check_no_reference(aval: Any) -> None:
     if aval.is_ref:
         raise TypeError(
             "functions cannot be differentiated with respect to a reference, of type "
-            f"{aval.str_short()}: pass what it holds, `ref[...]`, and make a reference inside"
+            f"{aval.str_short()}: pass its value, `ref[...]`, and make a reference inside"
         )
 
 

@@ -180,7 +180,7 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, inputs: Inputs) -
     if aval.is_ref:
         raise TypeError(
             "functions cannot be differentiated with respect to a reference, of type "
-            f"{aval.str_short()}: pass what it holds, `ref[...]`, and make a reference inside"
+            f"{aval.str_short()}: pass its value, `ref[...]`, and make a reference inside"
         )
     if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
         return
@@ -242,7 +242,7 @@ def check_scalar(result: Any) -> None:
     if aval.is_ref:
         raise TypeError(
             "Gradient only defined for scalar-output functions. Output was a reference, of type "
-            f"{aval.str_short()}; return what it holds, `ref[...]`."
+            f"{aval.str_short()}; return its value, `ref[...]`."
         )
     if aval.shape != ():
         raise TypeError(

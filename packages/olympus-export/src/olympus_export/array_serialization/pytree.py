@@ -130,7 +130,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
       ts_specs: a pytree prefix of TensorStore specs with further options of the storage.
 
     Raises:
-      ValueError: a leaf is no array, or the folder has files and ``overwrite`` is not set.
+      ValueError: a leaf is not an array, or the folder has files and ``overwrite`` is not set.
 
     Example:
       Needs the library tensorstore::

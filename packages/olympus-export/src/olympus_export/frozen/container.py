@@ -160,16 +160,16 @@ def opened(contents: bytes, read_beside: Callable[[str], bytes]) -> Parts:
       read_beside: reads a file in the same folder, given its name.
 
     Raises:
-      ValueError: the contents are no frozen function or are damaged.
+      ValueError: the contents are not a frozen function, or are damaged.
     """
     try:
         arrays, metadata = safetensors.read(contents)
     except ValueError as error:
-        raise ValueError(f"this is no file of a frozen function: {error}") from None
+        raise ValueError(f"this is not a file of a frozen function: {error}") from None
     if metadata.get("format") != FORMAT:
         raise ValueError(
-            f"this is no file of a frozen function: its format is {metadata.get('format')!r}, and "
-            f"`freeze` writes {FORMAT!r}"
+            f"this is not a file of a frozen function: its format is {metadata.get('format')!r}, "
+            f"and `freeze` writes {FORMAT!r}"
         )
     if metadata.get("version") != VERSION:
         raise ValueError(
@@ -223,7 +223,7 @@ def _weights_beside(
     name = metadata["weights_file"]
     if not _FILE_NAME.fullmatch(name) or name in (".", ".."):
         raise ValueError(
-            f"the frozen function has its weights in {name!r}, which is no file beside it"
+            f"the frozen function has its weights in {name!r}, which is not in the same folder"
         )
     contents = read_beside(name)
     if _sha256(contents) != metadata["weights_digest"]:

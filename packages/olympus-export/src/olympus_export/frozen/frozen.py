@@ -166,7 +166,7 @@ class Frozen:
         """Returns the function that `to_bytes` wrote.
 
         Raises:
-          ValueError: the bytes are no frozen function or are damaged.
+          ValueError: the bytes are not a frozen function, or are damaged.
         """
         return cls(opened(bytes(contents), _refuse_beside))
 
@@ -190,7 +190,7 @@ def load_frozen(path: str | os.PathLike[str], *, untrusted: bool = False) -> Fro
 
     Raises:
       OSError: the file, or the file of weights beside it, cannot be read.
-      ValueError: the file is no frozen function or is damaged.
+      ValueError: the file is not a frozen function, or is damaged.
 
     Example:
       >>> import tempfile

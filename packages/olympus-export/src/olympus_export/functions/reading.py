@@ -56,8 +56,8 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
     blob = bytes(blob)
     if not blob.startswith(MAGIC):
         raise ValueError(
-            "deserialize: these bytes are not an exported function of OLYMPUS. It reads what "
-            f"Exported.serialize returned; this begins with {blob[:16]!r}."
+            "deserialize: these bytes are not an exported function of OLYMPUS. It accepts the "
+            f"bytes that Exported.serialize returned; these begin with {blob[:16]!r}."
         )
     start = len(MAGIC) + LENGTHS.size
     if len(blob) < start:

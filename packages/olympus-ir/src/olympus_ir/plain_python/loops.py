@@ -175,7 +175,7 @@ def _joined(before: Value, after: Value, name: str, line: int) -> Value:
             raise TypeError(
                 f"{label} changes its type in the loop on line {line}, which is traced: it is "
                 f"{shown(first)} before an iteration and {shown(second)} after it. A variable of a "
-                "traced loop keeps its shape, and values that are no numbers do not change."
+                "traced loop keeps its shape, and values that are not numbers do not change."
             )
         leaves.append(joined)
     return Value(before.tree, leaves)

@@ -74,7 +74,7 @@ def _check_program(olympuspr: Olympuspr, checked: set[int]) -> None:
         for position, var in enumerate(variables):
             if not isinstance(var, Var):
                 raise OlympusprTypeError(
-                    f"{kind} {position} is no variable: {var!r}{_in(olympuspr)}"
+                    f"{kind} {position} is not a variable: {var!r}{_in(olympuspr)}"
                 )
             if var in bound:
                 raise OlympusprTypeError(f"{kind} {position} is bound twice{_in(olympuspr)}")
@@ -153,7 +153,9 @@ def _check_literal(literal: Literal, position: int) -> None:
     try:
         aval = get_aval(literal.val)
     except TypeError:
-        raise Misfit(f"operand {position} is a literal that is no array: {literal.val!r}") from None
+        raise Misfit(
+            f"operand {position} is a literal that is not an array: {literal.val!r}"
+        ) from None
     if aval.shape or not typematch(aval, literal.aval):
         raise Misfit(
             f"operand {position} is a literal of type {short_type(aval)} that is said to have type "

@@ -308,7 +308,7 @@ class StagingTrace(Trace):
         raise ValueError(
             f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
             f"reference of type {atom.aval.str_short()}{where}, but mutable array references "
-            "cannot be returned. Return what it holds, `ref[...]`.\n\nThe returned mutable array "
+            "cannot be returned. Return its value, `ref[...]`.\n\nThe returned mutable array "
             f"was {origin}."
         )
 

@@ -325,7 +325,7 @@ def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:
         else:
             raise ValueError(
                 f"an index of a reference cannot add dimensions, got None among {indices}; add "
-                "them to what was read."
+                "them to the value read."
             )
     positions = [position for position, index in enumerate(indices) if index is Ellipsis]
     if len(positions) > 1:

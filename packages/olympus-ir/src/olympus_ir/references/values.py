@@ -134,12 +134,10 @@ class RefMethods:
         return len(self._array_aval())
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
-            f"a reference is not iterable: iterate over what was read, `ref[...]`; {self}"
-        )
+        raise TypeError(f"a reference is not iterable: iterate over its value, `ref[...]`; {self}")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(f"a reference is no array: read it first, with `ref[...]`; got {self}")
+        raise TypeError(f"a reference is not an array: read it first, with `ref[...]`; got {self}")
 
     def __bool__(self) -> bool:
         return True

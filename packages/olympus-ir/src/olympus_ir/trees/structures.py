@@ -103,7 +103,7 @@ def _count_leaves(prefix: PyTreeDef, treedef: PyTreeDef, counts: list[int]) -> N
         return
     children, full_children = prefix.children(), treedef.children()
     if data != treedef.node_data() or len(children) != len(full_children):
-        raise ValueError(f"{prefix} is no prefix of {treedef}")
+        raise ValueError(f"{prefix} is not a prefix of {treedef}")
     for child, full_child in zip(children, full_children, strict=True):
         _count_leaves(child, full_child, counts)
 

@@ -63,7 +63,9 @@ class ExtendedDType(abc.ABC):
         """The abstract value of the plain array that stores one element."""
         rules: Any = getattr(self, "_rules", None)
         if rules is None:
-            raise TypeError(f"the dtype {self.name} does not say what carries its elements")
+            raise TypeError(
+                f"the dtype {self.name} does not define the array that stores its elements"
+            )
         return rules.physical_element_aval(self)
 
     @classmethod

@@ -26,7 +26,8 @@ def _push(core: Core, equation: Equation, operands: Sequence[Any]) -> list[Any]:
     if register in unit:
         raise ValueError(
             f"staging register {params['staging_register']} of matrix unit {params['mxu_index']} "
-            "is not empty: use what was pushed, with matmul_acc_lhs(load_staged_rhs=...), first"
+            "is not empty: consume the pushed operand first, with "
+            "matmul_acc_lhs(load_staged_rhs=...)"
         )
     (rhs,) = operands
     unit[register] = rhs.T if params["transpose"] else rhs

@@ -27,7 +27,7 @@ def as_torch_kernel(fn: Callable[..., Any]) -> Callable[..., Any]:
       tensor. Contiguous tensors on the CPU are not copied.
 
     Raises:
-      TypeError: an argument is no tensor.
+      TypeError: an argument is not a tensor.
       ImportError: PyTorch is not installed.
     """
 

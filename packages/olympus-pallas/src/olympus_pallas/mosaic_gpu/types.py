@@ -142,7 +142,7 @@ class _BarrierType:
     """Base class of the types of barriers."""
 
     def _dtype(self) -> BarrierDType:
-        raise TypeError("a kind of barrier says what its dtype is")
+        raise TypeError("a barrier type must define `_dtype`")
 
     def get_array_aval(self) -> ShapedArray:
         """Raises an error, since barriers are not arrays.

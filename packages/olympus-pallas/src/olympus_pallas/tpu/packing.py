@@ -319,8 +319,8 @@ def _check_tiles(
             if inner % tile:
                 raise ValueError(
                     f"the equation {equation!r} does not keep tiles together: dimension "
-                    f"{position} of {side} is cut into parts of {inner}, which is no multiple of "
-                    f"{tile}"
+                    f"{position} of {side} is cut into parts of {inner}, which is not a multiple "
+                    f"of {tile}"
                 )
 
 

@@ -64,7 +64,7 @@ class Indices:
         """Returns the view that consists of these rows of a reference.
 
         Raises:
-          TypeError: the indices are no integers.
+          TypeError: the indices are not integers.
           ValueError: the indices have more than one dimension.
         """
         given, transforms = ref_and_transforms("Indices", ref)

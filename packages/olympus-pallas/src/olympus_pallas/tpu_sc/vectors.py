@@ -189,7 +189,7 @@ def bitcast(x: Any, dtype: Any) -> Any:
         pieces = lax.bitcast_convert_type(x, dtype)
         return lax.reshape(pieces, (*shape[:-1], shape[-1] * (old // new)))
     if shape[-1] % (new // old):
-        raise ValueError(f"the last dimension of {shape} is no multiple of {new // old}")
+        raise ValueError(f"the last dimension of {shape} is not a multiple of {new // old}")
     split = lax.reshape(x, (*shape[:-1], shape[-1] // (new // old), new // old))
     return lax.bitcast_convert_type(split, dtype)
 

@@ -506,8 +506,8 @@ def _with_batch_dim(sharding: Any, axis: BatchAxis, dim: int) -> Any:
         return sharding
     if type(sharding) is not NamedSharding:
         raise TypeError(
-            f"a constraint to {sharding} cannot be batched, since the sharding does not say what "
-            "it does with each dimension. Use a NamedSharding."
+            f"a constraint to {sharding} cannot be batched, since the sharding does not specify "
+            "how each dimension is split. Use a NamedSharding."
         )
     spec, mesh = sharding.spec, sharding.mesh
     names = axis.spmd_name

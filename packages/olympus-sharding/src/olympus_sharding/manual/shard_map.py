@@ -331,7 +331,7 @@ def _flat_operands(
 def _running(
     operands: _Operands, mesh: BaseMesh, manual: tuple, check_vma: bool
 ) -> RunningParts | None:
-    """Returns what computes values while the function runs, if it runs on known operands."""
+    """Returns the evaluator of the function's operations if the operands are known."""
     if current.trace is not evaluation_trace or not isinstance(mesh, Mesh):
         return None
     if len(manual) < len(mesh.axis_names) or any(get_aval(leaf).is_ref for leaf in operands.leaves):

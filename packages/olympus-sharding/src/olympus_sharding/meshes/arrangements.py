@@ -175,9 +175,9 @@ def _torus(devices: Sequence[Any]) -> np.ndarray:
     extents = tuple(highest - lowest + 1)
     if math.prod(extents) != len(devices) or len(set(coordinates)) != len(devices):
         raise ValueError(
-            f"the {len(devices)} devices are no complete block of the hardware: they lie between "
-            f"{tuple(map(int, lowest))} and {tuple(map(int, highest))}, where there is place for "
-            f"{math.prod(map(int, extents))}. Pass all devices of a block."
+            f"the {len(devices)} devices do not form a complete block of the hardware: the block "
+            f"from {tuple(map(int, lowest))} to {tuple(map(int, highest))} has "
+            f"{math.prod(map(int, extents))} devices. Pass all devices of a block."
         )
     torus = np.empty(extents, dtype=object)
     for device, place in zip(devices, coordinates, strict=True):

@@ -46,7 +46,7 @@ def make_array_from_single_device_arrays(
       dtype: the dtype; required if this process holds no shard.
 
     Raises:
-      TypeError: ``arrays`` is no list or tuple, or one of them is no array on a device.
+      TypeError: ``arrays`` is not a list or tuple, or an element is not an array on a device.
       ValueError: the arrays do not match the shards of the sharding, or are traced.
 
     Example:

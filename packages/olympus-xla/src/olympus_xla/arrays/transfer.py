@@ -203,7 +203,7 @@ def _host_operand(value: Any) -> Any:
     if array.dtype == object:
         raise TypeError(
             f"{value!r} of type {type(value)} is not a valid {naming.library} value here: it has a "
-            "type and no contents. Functions of types alone are what olympus.eval_shape is for."
+            "type and no contents. To compute with types alone, use olympus.eval_shape."
         )
     return array
 
@@ -256,8 +256,8 @@ def _place_in_program(place: Any) -> Any:
     """Returns a place as a parameter of an equation; a partition spec becomes a sharding.
 
     Raises:
-      ValueError: the place is no device, sharding, format or memory, or a partition spec without a
-        current mesh.
+      ValueError: the target is not a device, sharding, format or memory, or is a partition spec and
+        there is no current mesh.
     """
     if type(place) is PartitionSpec:
         mesh: Any = concrete_mesh_in_force() or mesh_in_force()

@@ -89,7 +89,7 @@ def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) 
     return TypeError(
         f"Argument '{name_of_operand(program, position)}' of shape {get_aval(leaf).str_short()} "
         f"of type {type(leaf)} is not a valid {naming.library} type. "
-        "Functions of types alone are what olympus.eval_shape is for."
+        "To compute with types alone, use olympus.eval_shape."
     )
 
 

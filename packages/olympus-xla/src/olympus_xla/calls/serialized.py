@@ -151,13 +151,14 @@ def _opened(sealed: bytes) -> bytes:
     """Returns the contents of bytes that `serialized_bytes` made, after checking the digest.
 
     Raises:
-      ValueError: the bytes are no compiled function, or they are damaged.
+      ValueError: the bytes are not a compiled function, or they are damaged.
     """
     start = len(MAGIC) + _DIGEST_SIZE
     if not sealed.startswith(MAGIC):
         raise ValueError(
             "deserialize_and_load: these bytes are not a compiled function of this version of "
-            f"OLYMPUS. It reads what serialize returned; this begins with {sealed[:24]!r}."
+            f"OLYMPUS. It accepts the bytes that serialize returned; these begin with "
+            f"{sealed[:24]!r}."
         )
     contents = sealed[start:]
     if hashlib.sha256(contents).digest() != sealed[len(MAGIC) : start]:

@@ -114,7 +114,7 @@ class Stage:
     def __reduce__(self) -> Any:
         raise TypeError(
             f"a {type(self).__name__} refers to the Python function that was traced, and cannot be "
-            "pickled. Pickle what its `compile()` returns, for machines of this kind; export the "
+            "pickled. Pickle the result of its `compile()`, for machines of this kind; export the "
             "function for any other"
         )
 

@@ -565,7 +565,7 @@ def check_shardings(what: str, shardings: Sequence[Any]) -> None:
       shardings: the leaves of the argument.
 
     Raises:
-      TypeError: one of them is no sharding, partition spec or format.
+      TypeError: one of them is not a sharding, partition spec or format.
       ValueError: one of them has an unconstrained dimension or an axis twice, or is a layout
         without a sharding.
     """

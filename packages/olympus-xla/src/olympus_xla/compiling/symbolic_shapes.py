@@ -50,7 +50,7 @@ def refined(lowered: Any) -> Any:
             raise ValueError(
                 f"{lowered.name} was lowered for operands of symbolic shapes, such as "
                 f"{aval.str_short()}, and cannot be compiled before the shapes are known. Export "
-                "it, and call what is exported from a function of arrays."
+                "it, and call the exported function from a function of arrays."
             )
     try:
         artifact = refine_shapes(mlir.bytecode(lowered.module))

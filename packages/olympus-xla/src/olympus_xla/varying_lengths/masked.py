@@ -45,7 +45,7 @@ def masked(fun: F) -> F:
       fun: the function of arrays, of `VaryingArray`, or of pytrees of them.
 
     Returns:
-      A function that returns what ``fun`` returns. A result of a data-dependent size is a
+      A function with the results of ``fun``. A result of a data-dependent size is a
       `VaryingArray`. `np.asarray` returns its valid part, and `masked` functions accept it.
 
     Raises:

@@ -97,7 +97,7 @@ def _placed_like(values: np.ndarray, x: Any) -> Any:
         return device_put(values, x.sharding)
     try:
         return device_put(values, x.sharding)
-    except ValueError:  # the new size is no multiple of the number of devices
+    except ValueError:  # the new size is not a multiple of the number of devices
         return array_from_host(values, get_aval(x).update(shape=values.shape))
 
 

@@ -82,7 +82,7 @@ class BlockSizes:
       v_layout: the memory layout of values.
 
     Raises:
-      ValueError: the number of keys of a program is no multiple of the number of keys of a step, or
+      ValueError: the keys per program are not a multiple of the keys per step, or
         some of the backward kernels' sizes are missing.
 
     Example:

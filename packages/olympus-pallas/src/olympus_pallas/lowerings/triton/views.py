@@ -169,7 +169,7 @@ def place(
             continue
         raise KernelLoweringError(
             f"the Triton lowering of kernels does not know the view {transform} of a reference; "
-            "read the reference first, and change what was read"
+            "read the reference first, and change the value read"
         )
     if arrays is None:
         places = [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index of the cache on disk by digests of programs, which spares a process their lowering.
 
-An entry of the index names the file of an executable, and holds what a call needs besides. Entries
-are in a folder beside the user's cache of executables. The cache in a directory that the user has
-named works without the index, because listeners expect its events.
+An entry of the index names the file of an executable, and stores the other data that a call needs.
+Entries are in a folder next to the user's cache of executables. A cache in a directory that the
+user has chosen has no index, because listeners expect the events of that cache.
 """
 
 from __future__ import annotations

@@ -375,7 +375,7 @@ def _pow(context: LoweringContext, base: Any, exponent: Any, **params: Any) -> A
 
 
 def _constant_of(exponent: Any) -> float | None:
-    """Returns an exponent, an operand of the equation, as a number; None if it is no literal."""
+    """Returns an exponent, an operand of the equation, as a number; None if it is not a literal."""
     return float(np.asarray(exponent.val).flat[0]) if isinstance(exponent, Literal) else None
 
 
