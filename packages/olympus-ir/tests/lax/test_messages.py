@@ -117,12 +117,22 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.slice(X, (0, 0), (4, 4)),
             ShapeError,
-            r"start_indices \(0, 0\) and limit_indices \(4, 4\) for operand shape \(3, 4\)",
+            r"limit_indices must be less than or equal to operand shape, got limit_indices \(4, 4\)",
+        ),
+        (
+            lambda: lax.slice(X, (-1, 0), (3, 4)),
+            ShapeError,
+            r"start_indices must have every element be nonnegative, got \(-1, 0\); slice_in_dim",
+        ),
+        (
+            lambda: lax.slice(X, (0, 2), (3, 1)),
+            ShapeError,
+            r"greater than or equal to start_indices, got start_indices \(0, 2\) and limit_indices",
         ),
         (
             lambda: lax.slice(X, (0, 0), (3, 4), (1, 0)),
             ShapeError,
-            r"slice strides must be positive, got strides \(1, 0\)",
+            r"slice strides must have every element be positive, got strides \(1, 0\); lax\.rev",
         ),
         (
             lambda: lax.gather(X, V[:, None], ROWS, (1, 4)),

@@ -69,25 +69,38 @@ def _slice_shape(
                 f"slice {name} must have length equal to the number of dimensions of the operand, "
                 f"got {name} {indices} for operand shape {operand.shape}."
             )
-    if not all(
-        0 <= start <= limit <= size
-        for start, limit, size in zip(start_indices, limit_indices, operand.shape, strict=True)
-    ):
-        raise ShapeError(
-            "slice requires 0 <= start_indices <= limit_indices <= operand shape, got "
-            f"start_indices {start_indices} and limit_indices {limit_indices} for operand shape "
-            f"{operand.shape}."
-        )
+    _check_slice_bounds(operand.shape, start_indices, limit_indices)
     if strides is None:
         shape = tuple(map(operator.sub, limit_indices, start_indices))
     else:
         if not all(stride > 0 for stride in strides):
-            raise ShapeError(f"slice strides must be positive, got strides {strides}.")
+            raise ShapeError(
+                "slice strides must have every element be positive, got strides "
+                f"{strides}; lax.rev reverses dimensions."
+            )
         shape = tuple(
             (limit - start + stride - 1) // stride
             for start, limit, stride in zip(start_indices, limit_indices, strides, strict=True)
         )
     return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+
+
+def _check_slice_bounds(shape: tuple, start_indices: tuple, limit_indices: tuple) -> None:
+    if not all(0 <= start for start in start_indices):
+        raise ShapeError(
+            f"slice start_indices must have every element be nonnegative, got {start_indices}; "
+            "slice_in_dim counts negative indices from the end."
+        )
+    if not all(map(operator.le, limit_indices, shape)):
+        raise ShapeError(
+            "slice limit_indices must be less than or equal to operand shape, got limit_indices "
+            f"{limit_indices} for operand shape {shape}."
+        )
+    if not all(map(operator.le, start_indices, limit_indices)):
+        raise ShapeError(
+            "slice limit_indices must be greater than or equal to start_indices, got "
+            f"start_indices {start_indices} and limit_indices {limit_indices}."
+        )
 
 
 def slice(
