@@ -85,7 +85,8 @@ def test_donations_to_other_devices():
 def test_a_device_asked_for_takes_arrays_of_several():
     x = olympus.device_put(np.arange(4.0), NamedSharding(_over(("i",), (2,)), PartitionSpec("i")))
     device = olympus.devices()[2]
-    assert olympus.jit(lambda x: x + 1, device=device)(x).devices() == {device}
+    with pytest.warns(DeprecationWarning, match="backend and device argument on jit"):
+        assert olympus.jit(lambda x: x + 1, device=device)(x).devices() == {device}
 
 
 def test_constraints_to_abstract_meshes_of_concrete_arrays():

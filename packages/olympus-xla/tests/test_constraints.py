@@ -154,7 +154,67 @@ def test_incompatible_devices(mesh, devices):
     with pytest.raises(ValueError, match="jit's context mesh"), set_mesh(half):
         jit(constrained(sharding))(X)
     with pytest.raises(ValueError, match="`device` and `backend` choose one device"):
-        jit(constrained(sharding), device=devices[0])(X)
+        on_device(constrained(sharding), devices[0])(X)
+
+
+def on_device(fun, device):
+    with pytest.warns(DeprecationWarning, match="backend and device argument on jit is deprecated"):
+        return jit(fun, device=device)
+
+
+def test_the_device_of_an_inner_function_is_that_of_the_program(devices):
+    inner = on_device(lambda x: lax.add(x, np.float32(1)), devices[1])
+    programs = {
+        "jit": jit(inner),
+        "vmap": vmap(inner),
+        "grad": grad(lambda x: lax.reduce_sum(inner(x), (0, 1))),
+        "scan": lambda x: lax.scan(lambda carry, row: (carry, inner(row)), 0.0, x)[1],
+    }
+    for name, program in programs.items():
+        result = program(X)
+        assert result.committed and result.devices() == {devices[1]}, name
+    with pytest.warns(DeprecationWarning, match="backend and device"):
+        assert jit(jit(lambda x: x, backend="cpu"))(X).committed
+    other = on_device(lambda x: lax.neg(x), devices[2])
+    with pytest.raises(ValueError, match=r"device ids \[1\].*device ids \[2\]"):
+        jit(lambda x: lax.add(inner(x), other(x)))(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": 1, "backend": "cpu"}, "can't specify both a device and a backend"),
+        ({"device": 1, "in_shardings": 0}, "then in_shardings should not be specified"),
+        ({"backend": "cpu", "out_shardings": 0}, "then out_shardings should not be specified"),
+    ],
+)
+def test_one_device_is_asked_for_in_one_way(devices, options, message):
+    places = {name: SingleDeviceSharding(devices[0]) for name in options if "shardings" in name}
+    with (
+        pytest.warns(DeprecationWarning, match="backend and device argument"),
+        pytest.raises(ValueError, match=message),
+    ):
+        jit(lambda x: x, **{**options, **places})
+
+
+def test_unused_operands_have_no_influence_on_the_placement(mesh, devices):
+    on_mesh = device_put(X, NamedSharding(mesh, P("x")))
+    on_device = device_put(X, devices[1])
+    for unused in (on_mesh, on_device):
+        for fun in (lambda x, y: x, lambda x, y: lax.neg(x), lambda x, y: 1.0):
+            result = jit(fun)(X, unused)
+            assert not result.committed and len(result.devices()) == 1
+            np.testing.assert_array_equal(np.asarray(result), fun(X, X))
+            kept = jit(fun, keep_unused=True)(X, unused)
+            assert kept.committed and kept.devices() == unused.devices()
+    first = jit(lambda x, y: x)
+    assert first(on_device, on_mesh).devices() == {devices[1]}
+    assert first(on_mesh, on_device).sharding == on_mesh.sharding
+    with pytest.raises(ValueError, match="incompatible devices"):
+        jit(lambda x, y: x, keep_unused=True)(on_device, on_mesh)
+    compiled = first.lower(on_device, on_mesh).compile()
+    assert compiled(on_device, X).devices() == {devices[1]}
+    assert compiled(X, on_mesh).devices() == {devices[1]}
 
 
 def test_the_mesh_in_force_decides_for_uncommitted_operands(mesh, devices):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack, overload
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions, jit_options
 from olympus_ir.programs.calls.trace_history import histories
@@ -198,6 +199,8 @@ def _jit(
 
 def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str | None) -> tuple:
     """Returns the user's placement options as pairs of name and value."""
+    if device is not None or backend is not None:
+        _check_single_device(in_shardings, out_shardings, device, backend)
     given = []
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
@@ -209,6 +212,34 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
     if backend is not None:
         given.append(("backend", backend))
     return tuple(given)
+
+
+def _check_single_device(
+    in_shardings: Any, out_shardings: Any, device: Any, backend: str | None
+) -> None:
+    """Warns of the deprecated arguments `device` and `backend` of `jit`.
+
+    Raises:
+      ValueError: both are given, or one of them beside shardings.
+    """
+    place = 'olympus.local_devices(backend="cpu")[0]'
+    warn_user(
+        "backend and device argument on jit is deprecated. You can use "
+        f"`olympus.device_put(..., {place})` on the inputs to the jitted function to get the same "
+        "behavior.",
+        DeprecationWarning,
+    )
+    if device is not None and backend is not None:
+        raise ValueError(
+            f"can't specify both a device and a backend for jit, got device={device!r} and "
+            f"backend={backend!r}; the device alone is enough."
+        )
+    for name, given in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        if given is not None:
+            raise ValueError(
+                f"If backend or device is specified on jit, then {name} should not be specified. "
+                "Leave `device` and `backend` out."
+            )
 
 
 def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = False) -> Any:
@@ -262,9 +293,10 @@ def _cache_miss(
     whether C++ drops its entry. The entry is dropped if the program is not compiled yet, because
     C++ never requests a `Fastpath` again for an entry that had none at first.
     """
-    fun_inside, sharded = fun, False
-    if any(name in _SHARDINGS for name, _ in options.placement):
-        fun_inside, sharded = nested_shardings.with_constraints(fun, options), True
+    fun_inside = fun
+    if options.placement:
+        fun_inside = nested_shardings.with_constraints(fun, options)
+    sharded = any(name in _SHARDINGS for name, _ in options.placement)
 
     def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:

@@ -2,7 +2,8 @@
 """Shardings of a compiled function that is called inside another program.
 
 The operands and results of such a function are values of the outer program, so its `in_shardings`
-and `out_shardings` become sharding constraints. All transformations have rules for these.
+and `out_shardings` become sharding constraints. All transformations have rules for these. The
+arguments `device` and `backend` of `jit` become constraints of the results to one device.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from olympus_sharding.meshes.context import concrete_mesh_in_force
 from .._jaxlib import NamedSharding
 from ..arrays.layouts import Format, Layout
 from ..compiling.placement import prefix_of_shardings
+from ..platforms.backends import default_device_for, device_sharding
 
 __all__ = ["with_constraints"]
 
@@ -33,7 +35,8 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
       options: the options of `jit`.
     """
     asked = dict(options.placement)
-    in_shardings, out_shardings = asked.get("in_shardings"), asked.get("out_shardings")
+    in_shardings = asked.get("in_shardings")
+    out_shardings = asked.get("out_shardings", _on_one_device(asked))
 
     @functools.wraps(fun)
     def constrained(*args: Any, **kwargs: Any) -> Any:
@@ -48,6 +51,18 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
         return result
 
     return constrained
+
+
+def _on_one_device(asked: dict[str, Any]) -> Any:
+    """Returns the prefix of result shardings that `device` or `backend` stands for, or None."""
+    if "device" in asked:
+        device = asked["device"]
+    elif "backend" in asked:
+        device = default_device_for(asked["backend"])
+    else:
+        return None
+    leaves, tree = pytrees.tree_flatten(device_sharding(device))
+    return tree, leaves
 
 
 def _constrain(values: Any, given: Any, what: str) -> Any:

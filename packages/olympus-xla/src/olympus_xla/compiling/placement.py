@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.dead_code import dce_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import result_paths
 from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
@@ -204,8 +206,19 @@ def _over_devices(sharding: NamedSharding) -> NamedSharding:
     return NamedSharding(concrete, sharding.spec, memory_kind=sharding.memory_kind)
 
 
+def used_inputs(closed: ClosedOlympuspr) -> Sequence[bool]:
+    """Returns for each input of a program whether its results or effects depend on it."""
+    used: Sequence[bool] | None = closed.memo.get(used_inputs)
+    if used is None:
+        outputs = [True] * len(closed.out_avals)
+        used = closed.memo[used_inputs] = dce_olympuspr(closed.jaxpr, outputs)[1]
+    return used
+
+
 def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:
     """Returns the placement of a call.
+
+    Operands that the program does not use have no influence, unless ``keep_unused`` is set.
 
     Args:
       options: the user's options.
@@ -215,6 +228,12 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     Raises:
       ValueError: committed operands are on different devices, or contradict the user's options.
     """
+    if not options.keep_unused and any(sharding is not None for sharding in shardings):
+        used = used_inputs(program.closed)[len(program.closed.in_avals) - len(shardings) :]
+        shardings = [
+            sharding if is_used else None
+            for sharding, is_used in zip(shardings, used, strict=True)
+        ]
     over_mesh = any(type(sharding) is NamedSharding for sharding in shardings)
     over_mesh = over_mesh or any(given is not None and given.num_devices > 1 for given in shardings)
     over_mesh = over_mesh or any(map(_is_over_mesh, program.closed.consts))
