@@ -175,6 +175,7 @@ def test_the_device_of_an_inner_function_is_that_of_the_program(devices):
         assert result.committed and result.devices() == {devices[1]}, name
     with pytest.warns(DeprecationWarning, match="backend and device"):
         assert jit(jit(lambda x: x, backend="cpu"))(X).committed
+    assert inner.lower(X).out_info.sharding == SingleDeviceSharding(devices[1])
     other = on_device(lambda x: lax.neg(x), devices[2])
     with pytest.raises(ValueError, match=r"device ids \[1\].*device ids \[2\]"):
         jit(lambda x: lax.add(inner(x), other(x)))(X)

@@ -7,7 +7,7 @@ import pytest
 
 from olympus_ir.settings import config
 from olympus_ir.types.avals import ShapedArray
-from olympus_sharding import NamedSharding
+from olympus_sharding import NamedSharding, SingleDeviceSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, from_dlpack
 from olympus_xla.arrays.array import ArrayImpl
@@ -65,6 +65,12 @@ def test_round_trip_between_arrays(devices):
     other = from_dlpack(array)
     assert other.unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
     assert from_dlpack(array, device=devices[1]).devices() == {devices[1]}
+    for place in (devices[1], SingleDeviceSharding(devices[1])):
+        with pytest.raises(ValueError, match=r"requires a copy since the source device is CpuDev"):
+            from_dlpack(array, device=place, copy=False)
+    for place in (devices[0], SingleDeviceSharding(devices[0])):
+        shared = from_dlpack(array, device=place, copy=False)
+        assert shared.unsafe_buffer_pointer() == array.unsafe_buffer_pointer()
     brain = from_dlpack(device_put(np.arange(3).astype(ml_dtypes.bfloat16)))
     assert brain.dtype == ml_dtypes.bfloat16
 

@@ -60,6 +60,7 @@ def test_the_stages_know_the_same(traced):
             assert getattr(stage, what) == getattr(traced, what)
     assert lowered.out_info["q"] == ShapeDtypeStruct((), F32)
     assert compiled.out_info["r"].sharding == compiled.output_shardings["r"]
+    assert compiled.out_info["r"].format == compiled.output_formats["r"]
 
 
 def test_what_jit_returns_is_wrapped():

@@ -124,3 +124,11 @@ def test_callbacks_are_repeated_where_values_are_computed_again():
         olympus.effects_barrier()
         counts.append(calls[:])
     assert counts == [[2.0], [2.0, 2.0]]
+
+
+def test_types_name_the_memory_of_devices():
+    x = jnp.ones(3)
+    space = DEVICE
+    for value in (x, np.ones(3), 1.0, olympus.device_put(olympus.device_put(x, HOST), space)):
+        assert olympus.typeof(value).memory_space is space
+    assert olympus.typeof(x).update(memory_space=None) is olympus.typeof(x)

@@ -23,6 +23,7 @@ from olympus_ir.types.layouts import (
     with_dimension,
     without_dimension,
 )
+from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
 BatchDim: TypeAlias = int | None
@@ -142,7 +143,7 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
 
 def _placement(aval: ShapedArray, layout: Any) -> dict[str, Any]:
     """Returns the placement of a type with one dimension more or less, as keyword arguments."""
-    if layout is None and not aval.vma and aval.memory_space is None:
+    if layout is None and not aval.vma and aval.memory_space is MemorySpace.Device:
         return {}
     return {"sharding": layout, "vma": aval.vma, "memory_space": aval.memory_space}
 

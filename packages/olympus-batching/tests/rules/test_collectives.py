@@ -7,6 +7,8 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.programs.make import make_olympuspr
 
 X = np.arange(24, dtype=np.float32).reshape(4, 3, 2)
 
@@ -34,6 +36,16 @@ def test_reductions_over_positions_too():
     np.testing.assert_array_equal(
         mapped(lambda x: lax.psum(x, ("i", 1)), out_axes=None), X.sum((0, 2))
     )
+    np.testing.assert_allclose(mapped(lambda x: lax.pmean(x, ("i", 0)))[1], X.mean((0, 1)))
+    np.testing.assert_allclose(mapped(lambda x: lax.pmean(x, 1)), X.mean(2))
+
+
+def test_sums_of_numbers_that_all_examples_share_keep_weak_types():
+    number = convert_dtype(2.0, weak_type=True)
+    for reduce, value in ((lax.psum, 8.0), (lax.pmean, 2.0), (lax.pmax, 2.0)):
+        fun = vmap(lambda x, reduce=reduce: reduce(number, "i"), axis_name="i", out_axes=None)
+        (aval,) = make_olympuspr(fun)(X).out_avals
+        assert aval.weak_type and float(fun(X)) == value
 
 
 def test_axis_index():

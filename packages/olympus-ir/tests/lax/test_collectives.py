@@ -8,6 +8,7 @@ import pytest
 
 from olympus_ir import ShapedArray, lax
 from olympus_ir.diagnostics.errors import MissingRuleError
+from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.tracing import extend_axes
@@ -79,9 +80,26 @@ class TestReductions:
 
     def test_dimensions(self):
         assert shape(lambda x: lax.psum(x, 0)) == (4,)
-        assert shape(lambda x: lax.pmax(x, ("i", -1))) == (2,)
+        assert shape(lambda x: lax.pmax(x, ("i", 1))) == (2,)
         np.testing.assert_array_equal(np.asarray(lax.psum(lax.neg(X), 0)), -X.sum(0))
         np.testing.assert_array_equal(np.asarray(lax.pmin(lax.neg(X), 1)), -X.max(1))
+
+    @pytest.mark.parametrize("reduce", [lax.psum, lax.pmax, lax.pmin, lax.pmean])
+    @pytest.mark.parametrize("axes", [2, -1, (0, 5), ("i", 2), (0, 0)])
+    def test_dimensions_that_are_not_there(self, reduce, axes):
+        with pytest.raises(ValueError, match=r"reduction axes .* out-of-bounds|duplicate value"):
+            traced(lambda x: reduce(x, axes))
+        with pytest.raises(ValueError, match=r"out-of-bounds indices for int32\[\]|duplicate"):
+            traced(lambda x: reduce(1, axes))
+
+    def test_weak_types(self):
+        weak = convert_dtype(2.0, weak_type=True)
+        for reduce in (lax.pmax, lax.pmin):
+            assert not traced(lambda x, reduce=reduce: reduce(weak, "i")).out_avals[0].weak_type
+        exchanged = traced(
+            lambda x: lax.all_to_all(convert_dtype(x, weak_type=True), "i", 0, 0, tiled=True)
+        )
+        assert not exchanged.out_avals[0].weak_type
 
     def test_nothing_to_reduce(self):
         assert traced(lambda x: lax.psum(x, ())).eqns == []

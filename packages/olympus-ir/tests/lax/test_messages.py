@@ -117,7 +117,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.slice(X, (0, 0), (4, 4)),
             ShapeError,
-            r"limit_indices must be less than or equal to operand shape, got limit_indices \(4, 4\)",
+            r"limit_indices must be less than or equal to operand shape, got limit_indices",
         ),
         (
             lambda: lax.slice(X, (-1, 0), (3, 4)),

@@ -26,7 +26,7 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.programs.tracing import current
-from olympus_ir.types.memory_spaces import MemorySpace, space_of_kind
+from olympus_ir.types.memory_spaces import space_of_kind
 
 from .policies import Offloadable, Recompute, decide, everything_saveable, nothing_saveable
 
@@ -73,7 +73,7 @@ class Move(NamedTuple):
 
 def _transfer(source: Var, target: Var) -> Equation:
     params = {
-        "devices": (target.aval.memory_space or MemorySpace.Device,),
+        "devices": (target.aval.memory_space,),
         "srcs": (None,),
         "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
     }

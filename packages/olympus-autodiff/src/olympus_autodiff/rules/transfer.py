@@ -21,7 +21,7 @@ def _origin(src: Any, operand: Any, device: Any) -> Any:
     """Returns the destination of a cotangent: the device and memory of the operand."""
     if src is not None or type(device) is not MemorySpace or not is_undefined_primal(operand):
         return src
-    return operand.aval.memory_space or MemorySpace.Device
+    return operand.aval.memory_space
 
 
 @jvp_rules.define(lax.device_put_p)

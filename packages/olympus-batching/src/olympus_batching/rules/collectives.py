@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.avals import get_aval
 
 from ..tables import (
     BatchAxis,
@@ -156,7 +158,8 @@ def _reduce_over_axis(primitive: Primitive, of_equal: Callable[[Any, int], Any])
 
 
 def _times(value: Any, count: int) -> Any:
-    return lax.mul(value, lax.full((), count, value.dtype))
+    factor = convert_dtype(count, value.dtype, weak_type=get_aval(value).weak_type)
+    return lax.mul(value, factor)
 
 
 for _primitive, _of_equal in (

@@ -197,7 +197,7 @@ def _aval_from_json(data: list[Any], scope: Any) -> ShapedArray:
         _dtype_of_name(dtype),
         weak_type,
         sharding=_named_from_json(layout),
-        memory_space=None if space is None else MemorySpace[space],
+        memory_space=MemorySpace.Device if space is None else MemorySpace[space],
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.types import dtypes
 from olympus_ir.types.effects import Effect
+from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_ir.types.placement import PartitionSpec
 
 from ..trees import tree_to_json
@@ -88,13 +89,13 @@ def _to_json(exported: Exported, vjp_order: int, pieces: _Pieces) -> dict[str, A
 
 def _aval_to_json(aval: Any) -> list[Any]:
     shape = [size if type(size) is int else str(size) for size in aval.shape]
-    space = getattr(aval, "memory_space", None)
+    space = getattr(aval, "memory_space", MemorySpace.Device)
     return [
         shape,
         dtypes.name_of(aval.dtype),
         aval.weak_type,
         _named_to_json(getattr(aval, "layout", None)),
-        None if space is None else space.name,
+        None if space is MemorySpace.Device else space.name,
     ]
 
 

@@ -10,7 +10,6 @@ from ..diagnostics.errors import ShapeError
 from ..programs.olympuspr import ClosedOlympuspr
 from ..programs.primitives import instruction
 from ..types.avals import AbstractValue, ShapedArray
-from ..types.memory_spaces import MemorySpace
 
 __all__ = [
     "compute_on_p",
@@ -67,10 +66,7 @@ def _types_of_program(
 
 def in_spaces(avals: Sequence[Any], spaces: Sequence[Any]) -> list[Any]:
     """Returns types with the given memory spaces. None stands for the device's default memory."""
-    return [
-        aval.update(memory_space=None if space is MemorySpace.Device else space)
-        for aval, space in zip(avals, spaces, strict=True)
-    ]
+    return [aval.update(memory_space=space) for aval, space in zip(avals, spaces, strict=True)]
 
 
 @compute_on_p.def_effectful_abstract_eval

@@ -7,6 +7,7 @@ also take positional axes (integers), along which they reduce the operand itself
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,9 +22,10 @@ from ..types.arrays import Array
 from ..types.avals import ShapedArray, get_aval
 from . import partial_sums
 from .broadcasting import expand_dims
-from .conversion import convert_element_type
+from .conversion import convert_dtype, convert_element_type
 from .creation import full
 from .elementwise import add, div, mul
+from .families import reduced_shape
 from .indexing import dynamic_update_slice_in_dim
 from .named_axes import (
     AxisName,
@@ -38,6 +40,7 @@ from .named_axes import (
     pvary,
 )
 from .shaping import squeeze
+from .values import shape_of
 
 __all__ = [
     "all_gather",
@@ -137,11 +140,12 @@ def _axis_index_type(*, axis_name: AxisName) -> tuple[ShapedArray, frozenset]:
 def _reduction_type(
     operand: ShapedArray, *, axes: tuple, axis_index_groups: tuple | None
 ) -> tuple[ShapedArray, frozenset]:
-    positional = {axis % operand.ndim for axis in axes if is_positional(axis)}
-    shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in positional)
+    shape = reduced_shape("collective", operand, tuple(filter(is_positional, axes)))
     # Different groups have different results. Without groups, the results are equal along the axes.
     varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
-    return operand.update(shape=shape, vma=varying), named_effects(axes)
+    # Weak types are kept only where types say along which axes values vary.
+    weak_type = operand.weak_type and bool(operand.vma)
+    return operand.update(shape=shape, weak_type=weak_type, vma=varying), named_effects(axes)
 
 
 for _primitive in (psum_p, pmax_p, pmin_p):
@@ -157,6 +161,7 @@ def _reduce(
     of_constant: Callable[[Any, int], Any] | None = None,
 ) -> Any:
     axes = axis_names(axis_name)
+    positional = tuple(filter(is_positional, axes))
     named = tuple(axis for axis in axes if not is_positional(axis))
     if groups is not None and len(named) < len(axes):
         raise ValueError(f"axis_index_groups are for named axes only, got the axes {axes}")
@@ -167,6 +172,7 @@ def _reduce(
     def of_leaf(leaf: Any) -> Any:
         if not axes:
             return leaf
+        reduced_shape(primitive.name, get_aval(leaf), positional)  # checks the positional axes
         if of_constant is not None and named == axes and not isinstance(leaf, Array | bool):
             size = axis_size(axes) if groups_of_axis is None else group_size(groups_of_axis, axes)
             return of_constant(leaf, size)
@@ -230,18 +236,22 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -
       ...     pmean(3, "i")
       3.0
     """
-    size = psum(1, axis_name, axis_index_groups=axis_index_groups)
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+    axes = axis_names(axis_name)
+    named = tuple(axis for axis in axes if not is_positional(axis))
+    instances = psum(1, named, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: Any) -> Any:
-        if not isinstance(leaf, Array):
-            return leaf / size
-        dtype = dtypes.to_inexact_dtype(leaf.dtype)
-        if dtype != leaf.dtype:
-            leaf = convert_element_type(leaf, dtype)
-        return div(leaf, convert_element_type(size, dtype))
+    def mean(total: Any, leaf: Any) -> Any:
+        shape = shape_of(leaf)
+        size = instances * math.prod(shape[axis] for axis in axes if is_positional(axis))
+        if not isinstance(total, Array):
+            return total / size
+        dtype = dtypes.to_inexact_dtype(total.dtype)
+        if dtype != total.dtype:
+            total = convert_element_type(total, dtype)
+        return div(total, convert_dtype(size, dtype, weak_type=total.aval.weak_type))
 
-    return pytrees.tree_map(mean, total)
+    return pytrees.tree_map(mean, total, x)
 
 
 def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -> PyTree:
@@ -561,7 +571,7 @@ def _all_to_all_type(
         )
     shape[split_axis] //= size
     shape[concat_axis] *= size
-    return operand.update(shape=tuple(shape)), named_effects(axis_name)
+    return operand.update(shape=tuple(shape), weak_type=False), named_effects(axis_name)
 
 
 def all_to_all(

@@ -17,6 +17,7 @@ from ..diagnostics.errors import ShapeError
 from ..programs.primitives import Primitive, instruction
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.memory_spaces import MemorySpace
 
 # Kinds of dtypes that operations accept, as abstract classes of NumPy's hierarchy.
 Floating = (np.floating,)
@@ -176,7 +177,7 @@ def binary(name: str, accepted: Sequence[type] = Anything, **options: Any) -> Pr
 def common_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     """Returns the placement of an elementwise result; empty if no operand has a placement."""
     for aval in avals:
-        if aval.vma or aval.memory_space is not None:
+        if aval.vma or aval.memory_space is not MemorySpace.Device:
             return _joined_placement(avals)
     return {}
 
@@ -188,7 +189,7 @@ def _joined_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     varying = frozenset().union(*(aval.vma for aval in avals))
     if varying:
         placement["vma"] = varying
-    spaces = {aval.memory_space for aval in full if aval.memory_space is not None}
+    spaces = {aval.memory_space for aval in full} - {MemorySpace.Device}
     if len(spaces) == 1:
         placement["memory_space"] = spaces.pop()
     return placement

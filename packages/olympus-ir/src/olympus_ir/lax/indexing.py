@@ -86,7 +86,7 @@ def _slice_shape(
 
 
 def _check_slice_bounds(shape: tuple, start_indices: tuple, limit_indices: tuple) -> None:
-    if not all(0 <= start for start in start_indices):
+    if not all(start >= 0 for start in start_indices):
         raise ShapeError(
             f"slice start_indices must have every element be nonnegative, got {start_indices}; "
             "slice_in_dim counts negative indices from the end."

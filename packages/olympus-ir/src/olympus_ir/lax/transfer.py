@@ -42,7 +42,7 @@ def _device_put_shape(
 def _put(aval: Any, device: Any) -> Any:
     """Returns the type of a value after its transfer to a device."""
     if type(device) is MemorySpace:
-        return aval.update(memory_space=None if device is MemorySpace.Device else device)
+        return aval.update(memory_space=device)
     if type(device) is NamedSharding:
         return placed(aval, device)
     kind = getattr(device, "_memory_kind", None)

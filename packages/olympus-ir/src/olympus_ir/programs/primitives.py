@@ -10,7 +10,7 @@ from ..diagnostics.errors import ReferenceOperandError
 from ..loading import deferred
 from ..types.avals import AbstractValue, ShapedArray, varying_axes
 from ..types.effects import no_effects
-from ..types.memory_spaces import on_host, results_on_host
+from ..types.memory_spaces import MemorySpace, on_host, results_on_host
 from .tracing import Trace, current, evaluation_trace
 
 if TYPE_CHECKING:
@@ -225,7 +225,9 @@ class Primitive:
         """Infers the types of results for operands without layouts."""
         if self.follows_memory and self.spreads_varying and on_host(avals):
             plain = tuple(
-                aval.update(memory_space=None) if isinstance(aval, ShapedArray) else aval
+                aval.update(memory_space=MemorySpace.Device)
+                if isinstance(aval, ShapedArray)
+                else aval
                 for aval in avals
             )
             results, effects = self._infer_plain(plain, params)

@@ -48,7 +48,6 @@ class AbstractValue:
 _interned: dict[tuple, weakref.ref] = {}
 _interning_lock = threading.Lock()
 _NO_AXES: frozenset = frozenset()
-_OWN_MEMORY = (None, MemorySpace.Device)
 
 
 class aval_property(NamedTuple):
@@ -73,7 +72,7 @@ class ShapedArray(AbstractValue):
       sharding: the layout of the array over the explicit axes of an abstract mesh: a
           `NamedSharding`, or a partition spec over the current mesh.
       vma: the manual mesh axes over which the value varies.
-      memory_space: the memory space of the array; None for the default of the device.
+      memory_space: the memory space of the array; None stands for `MemorySpace.Device`.
       manual_axis_type: a `ManualAxisType` in place of ``vma``.
 
     Example:
@@ -111,7 +110,7 @@ class ShapedArray(AbstractValue):
         *,
         sharding: Any = None,
         vma: frozenset = _NO_AXES,
-        memory_space: Any = None,
+        memory_space: Any = MemorySpace.Device,
         manual_axis_type: Any = None,
     ) -> ShapedArray:
         if manual_axis_type is not None:
@@ -139,6 +138,8 @@ class ShapedArray(AbstractValue):
             dtype = np.dtype(dtype)
         weak_type = bool(weak_type)
         vma = frozenset(vma)
+        if memory_space is None:
+            memory_space = MemorySpace.Device
         if sharding is not None:
             sharding = layouts.normal_form(sharding, len(shape))
             if sharding is not None:
@@ -240,7 +241,7 @@ class ShapedArray(AbstractValue):
           mesh_axis_types: whether to show the types of mesh axes.
         """
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.name_of(self.dtype)
-        space = "" if self.memory_space in _OWN_MEMORY else f"<{self.memory_space}>"
+        space = "" if self.memory_space is MemorySpace.Device else f"<{self.memory_space}>"
         if self.layout is None and not self.vma:
             text = f"{name}{space}[{','.join(map(str, self.shape))}]"
         else:

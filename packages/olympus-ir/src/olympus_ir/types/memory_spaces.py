@@ -31,17 +31,17 @@ class MemorySpace(enum.Enum):
 MEMORY_KINDS = {MemorySpace.Device: "device", MemorySpace.Host: "pinned_host"}
 
 
-def space_of_kind(kind: str | None) -> MemorySpace | None:
-    """Returns the memory space of a kind of memory; None for the device's default memory.
+def space_of_kind(kind: str | None) -> MemorySpace:
+    """Returns the memory space of a kind of memory.
 
     Args:
-      kind: the device's name for the memory.
+      kind: the device's name for the memory; None for its default memory.
 
     Example:
       >>> space_of_kind("pinned_host"), space_of_kind("device")
-      (MemorySpace.Host, None)
+      (MemorySpace.Host, MemorySpace.Device)
     """
-    return MemorySpace.Host if kind == "pinned_host" else None
+    return MemorySpace.Host if kind == "pinned_host" else MemorySpace.Device
 
 
 def on_host(avals: Sequence[Any]) -> bool:
@@ -66,7 +66,7 @@ def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tup
     arrays = [aval for aval in avals if getattr(aval, "shape", ())]
     there = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]
     if not there:
-        return tuple(_moved(aval, None) for aval in results)
+        return tuple(_moved(aval, MemorySpace.Device) for aval in results)
     if len(there) < len(arrays):
         if primitive.multiple_results:
             return results
@@ -79,7 +79,7 @@ def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tup
     return tuple(_moved(aval, MemorySpace.Host) for aval in results)
 
 
-def _moved(aval: Any, space: MemorySpace | None) -> Any:
+def _moved(aval: Any, space: MemorySpace) -> Any:
     if getattr(aval, "memory_space", space) is space:
         return aval
     return aval.update(memory_space=space)

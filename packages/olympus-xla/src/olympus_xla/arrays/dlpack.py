@@ -162,6 +162,11 @@ def from_dlpack(
             f"got {type(external_array).__name__}."
         )
     source = _device_of_number(*external_array.__dlpack_device__())
+    if copy is False and device is not None and getattr(device, "device_set", {device}) != {source}:
+        raise ValueError(
+            f"Specified {device=} which requires a copy since the source device is {source!r}, "
+            "however copy=False. Set copy=True or copy=None to perform the requested operation."
+        )
     # The exporter makes the data on a GPU ready for this stream.
     stream = None if source.platform == "cpu" else source.get_stream_for_external_ready_events()
     arguments = {} if stream is None else {"stream": stream}
@@ -193,8 +198,9 @@ def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxli
         if copy is None or "unaligned" not in str(error):
             raise
         raise ValueError(
-            "from_dlpack cannot share memory that is not aligned to 64 bytes, and copy=False. "
-            "Set copy=True or copy=None."
+            "Specified input which requires a copy since the source data buffer is not aligned to "
+            "64 bytes, however copy=False. Set copy=True or copy=None to perform the requested "
+            "operation."
         ) from error
 
 

@@ -21,8 +21,8 @@ from olympus_sharding.meshes.context import concrete_mesh_in_force
 
 from .._jaxlib import NamedSharding
 from ..arrays.layouts import Format, Layout
-from ..compiling.placement import prefix_of_shardings
-from ..platforms.backends import default_device_for, device_sharding
+from ..compiling.placement import asked_device, prefix_of_shardings
+from ..platforms.backends import device_sharding
 
 __all__ = ["with_constraints"]
 
@@ -55,11 +55,8 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
 
 def _on_one_device(asked: dict[str, Any]) -> Any:
     """Returns the prefix of result shardings that `device` or `backend` stands for, or None."""
-    if "device" in asked:
-        device = asked["device"]
-    elif "backend" in asked:
-        device = default_device_for(asked["backend"])
-    else:
+    device = asked_device(asked)
+    if device is None:
         return None
     leaves, tree = pytrees.tree_flatten(device_sharding(device))
     return tree, leaves

@@ -252,6 +252,10 @@ def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(platforms))
 
 
+def _strong(info: Any) -> Any:
+    return info.update(weak_type=False) if type(info) is ShapeDtypeStruct else info
+
+
 @boundary_class
 class Lowered(Stage):
     """A program lowered to StableHLO."""
@@ -260,8 +264,8 @@ class Lowered(Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes, weak types and known shardings, in the structure of the result."""
-        return self._traced.out_info
+        """Shapes, dtypes and known shardings, in the structure of the result."""
+        return pytrees.tree_map(_strong, self._traced.out_info)
 
     def __init__(self, traced: Traced, lowered: LoweredModule, placement: Placement) -> None:
         self._placement = placement
@@ -495,11 +499,12 @@ class Compiled(Stage):
 
     @property
     def out_info(self) -> Any:
-        """Shapes, dtypes and shardings of the results, in the structure of the result."""
-        shardings = self._compiled.executable.out_shardings
+        """Shapes, dtypes, shardings and layouts of the results, in the structure of the result."""
         structs = [
-            ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding)
-            for aval, sharding in zip(self._program.closed.out_avals, shardings, strict=True)
+            ShapeDtypeStruct(aval.shape, aval.dtype, sharding=placed)
+            for aval, placed in zip(
+                self._program.closed.out_avals, self._flat_output_formats(), strict=True
+            )
         ]
         return pytrees.tree_unflatten(self._program.out_tree, structs)
 

@@ -231,8 +231,7 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     if not options.keep_unused and any(sharding is not None for sharding in shardings):
         used = used_inputs(program.closed)[len(program.closed.in_avals) - len(shardings) :]
         shardings = [
-            sharding if is_used else None
-            for sharding, is_used in zip(shardings, used, strict=True)
+            sharding if is_used else None for sharding, is_used in zip(shardings, used, strict=True)
         ]
     over_mesh = any(type(sharding) is NamedSharding for sharding in shardings)
     over_mesh = over_mesh or any(given is not None and given.num_devices > 1 for given in shardings)
@@ -241,10 +240,9 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     mesh, what = mesh_of(program.closed)
     shardings_given = "in_shardings" in asked or "out_shardings" in asked
     if mesh is None and not shardings_given:
-        if "device" in asked:
-            return on_one_device(asked["device"], True)
-        if "backend" in asked:
-            return on_one_device(default_device_for(asked["backend"]), True)
+        device = asked_device(asked)
+        if device is not None:
+            return on_one_device(device, True)
     if mesh is None and not over_mesh and not shardings_given:
         device = _common_device(program, shardings)
         if device is not None:
@@ -331,7 +329,10 @@ def _resolve_shardings(
     known = _known_shardings(program, shardings, in_given, out_given)
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
-        if all(given is None or space_of_kind(given.memory_kind) is None for given in out_given):
+        if all(
+            given is None or space_of_kind(given.memory_kind) is MemorySpace.Device
+            for given in out_given
+        ):
             return on_one_device(devices[0], True)
         return Placement(devices, None, (), tuple(out_given), True)
     if mesh is None:
@@ -413,12 +414,12 @@ def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
     """Raises ValueError if an operand is not in the memory of its requested sharding."""
     for given, aval in zip(in_given, avals, strict=True):
-        space = getattr(aval, "memory_space", None)
+        space = getattr(aval, "memory_space", MemorySpace.Device)
         if given is not None and space_of_kind(given.memory_kind) is not space:
             raise ValueError(
                 "Memory kinds passed to olympus.jit does not match memory kind on the respective "
                 f"arg. Got jit memory kind: {given.memory_kind}, arg memory kind: "
-                f"{MEMORY_KINDS[space or MemorySpace.Device]} for arg type: {aval.str_short()}. "
+                f"{MEMORY_KINDS[space]} for arg type: {aval.str_short()}. "
                 "Move it with device_put."
             )
 
@@ -472,7 +473,8 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
     if layout is not None:
         mesh = mesh_like(mesh, layout.mesh)
     spec = PartitionSpec(*(None,) * getattr(aval, "ndim", 0)) if layout is None else layout.spec
-    kind = None if getattr(aval, "memory_space", None) is None else MEMORY_KINDS[aval.memory_space]
+    space = getattr(aval, "memory_space", MemorySpace.Device)
+    kind = None if space is MemorySpace.Device else MEMORY_KINDS[space]
     return NamedSharding(mesh, spec, memory_kind=kind)
 
 
@@ -513,9 +515,20 @@ def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
     return [_concrete_sharding(each, what) for each in flat]
 
 
+def asked_device(asked: dict[str, Any]) -> Any:
+    """Returns the device that the options `device` or `backend` of `jit` choose, or None."""
+    if "backend" in asked:
+        return default_device_for(asked["backend"])
+    return asked.get("device")
+
+
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
     """Returns the requested shardings: one, or None, for each leaf of the result."""
-    given = dict(options.placement).get("out_shardings")
+    asked = dict(options.placement)
+    device = asked_device(asked)
+    if device is not None:
+        return [device_sharding(device)] * program.out_tree.num_leaves
+    given = asked.get("out_shardings")
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
 

@@ -38,6 +38,7 @@ from olympus_ir.trees.function_caches import FunctionCache
 from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.memory_spaces import MemorySpace
 
 from .. import _jaxlib
 from ..arrays.layouts import layouts_in_use
@@ -220,7 +221,7 @@ def _is_committed(leaf: Any, device: Any) -> bool:
 
 def _type_text(aval: Any) -> str:
     plain = type(aval) is ShapedArray and aval.layout is None and not aval.vma
-    if not plain or aval.memory_space is not None or dtypes.is_extended(aval.dtype):
+    if not plain or aval.memory_space is not MemorySpace.Device or dtypes.is_extended(aval.dtype):
         raise _IneligibleError(f"an argument has the type {aval}")
     return f"{aval.dtype!r}{aval.shape!r}{aval.weak_type}"
 

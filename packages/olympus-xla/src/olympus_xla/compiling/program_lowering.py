@@ -189,7 +189,7 @@ def _prepared(closed: ClosedOlympuspr, placement: Placement | None) -> ClosedOly
 def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any]) -> ClosedOlympuspr:
     """Returns the program with its results moved to the memories of the shardings."""
     spaces = [
-        getattr(aval, "memory_space", None)
+        getattr(aval, "memory_space", MemorySpace.Device)
         if sharding is None
         else space_of_kind(sharding.memory_kind)
         for aval, sharding in zip(closed.out_avals, shardings, strict=True)
@@ -205,7 +205,7 @@ def _with_results_in_memories(closed: ClosedOlympuspr, shardings: Sequence[Any])
         return [
             result
             if getattr(aval, "memory_space", space) is space
-            else lax.device_put(result, space or MemorySpace.Device)
+            else lax.device_put(result, space)
             for result, aval, space in zip(results, closed.out_avals, spaces, strict=True)
         ]
 

@@ -35,6 +35,7 @@ from olympus_ir.settings import config_cache_flags, config_flags, config_states
 from olympus_ir.settings.config import config
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.extended_dtypes import ExtendedDType
+from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_ir.types.records import Record
 
 from ..._jaxlib import ArrayImpl, is_description
@@ -316,7 +317,7 @@ def _type_text(aval: Any) -> str:
         type(aval) is not ShapedArray
         or aval.layout is not None
         or aval.vma
-        or aval.memory_space is not None
+        or aval.memory_space is not MemorySpace.Device
         or not all(type(size) is int for size in aval.shape)
     ):
         raise _NoStableFormError

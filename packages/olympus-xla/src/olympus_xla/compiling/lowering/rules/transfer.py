@@ -36,7 +36,7 @@ def _in_memory_of_type(context: LoweringContext) -> Callable[[Any, Any, Any], An
     def moved(operand: Any, before: Any, after: Any) -> Any:
         if before.memory_space is after.memory_space or is_one_cpu:
             return operand
-        return in_memory(context, operand, after.memory_space or MemorySpace.Device)
+        return in_memory(context, operand, after.memory_space)
 
     return moved
 
