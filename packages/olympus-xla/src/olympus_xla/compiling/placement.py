@@ -329,10 +329,8 @@ def _resolve_shardings(
     known = _known_shardings(program, shardings, in_given, out_given)
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
-        if all(
-            given is None or space_of_kind(given.memory_kind) is MemorySpace.Device
-            for given in out_given
-        ):
+        kinds = [given.memory_kind for given in out_given if given is not None]
+        if all(space_of_kind(kind) is MemorySpace.Device for kind in kinds):
             return on_one_device(devices[0], True)
         return Placement(devices, None, (), tuple(out_given), True)
     if mesh is None:
