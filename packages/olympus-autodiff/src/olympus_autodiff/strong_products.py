@@ -2,7 +2,7 @@
 """Products of tangents under the flag ``olympus_strong_zeros``: zero times infinity is zero.
 
 A branch that a `where` does not take has a zero cotangent, but may have an infinite derivative.
-Derivative rules treat the product as linear in each factor. Derivatives of any order are thus
+Derivative rules treat the product as bilinear. Derivatives of any order are thus
 products of the same kind.
 """
 

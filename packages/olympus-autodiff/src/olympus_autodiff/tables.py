@@ -242,7 +242,7 @@ def unary_transpose(cotangent_of_operand: Callable[..., Any]) -> Callable[..., A
 def product_transpose(
     first: Callable[..., Any], second: Callable[..., Any] | None
 ) -> Callable[..., Any]:
-    """Returns the transpose rule of an operation that is linear in each of two operands.
+    """Returns the transpose rule of a bilinear operation.
 
     Args:
       first: maps the cotangent and both operands to the first operand's cotangent.

@@ -197,7 +197,7 @@ def _full(aval: Any, value: int) -> Any:
 def zeros_like_aval(aval: Any) -> Any:
     """Returns an array of zeros of the given type."""
     if known_types.is_high(aval):
-        # The value must not contain tracers, so it is evaluated at once.
+        # The value must not contain tracers, so it is evaluated immediately.
         with set_current_trace(evaluation_trace):
             return aval.vspace_zero()
     return _full(aval, 0)
@@ -227,13 +227,15 @@ def as_operand(tangent: Any) -> Any:
 def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
     """Returns the tangent as an array for the user, even if it is zero.
 
-    A number is returned as it is: it is a constant that a user's rule returned, or a tangent that
-    the user gave. So are the other tangents that the user has ``given``, such as NumPy arrays.
+    Numbers are returned unchanged: they are constants that a user's rule returned, or tangents that
+    the user passed. Other tangents that the user passed, such as NumPy arrays, are in ``given`` and
+    are also returned unchanged.
     """
     if isinstance(tangent, float | complex | np.generic):
         return tangent
     result = as_operand(tangent)
-    # Arrays are returned as they are anyway. To look for each among all would take quadratic time.
+    # `as_operand` returns arrays unchanged. Searching ``given`` for each of them would take
+    # quadratic time.
     if result is not tangent and any(tangent is value for value in given):
         return tangent
     return result

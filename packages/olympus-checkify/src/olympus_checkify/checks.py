@@ -122,8 +122,8 @@ def _check_batching(
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Checks that a predicate holds.
 
-    Outside of compiled functions a false predicate raises at once. A compiled function with checks
-    must be transformed by `checkify`, which returns the error as a result.
+    Outside of compiled functions a false predicate raises immediately. A compiled function with
+    checks must be transformed by `checkify`, which returns the error as a result.
 
     Args:
       pred: the predicate, a scalar of dtype bool.
@@ -182,7 +182,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 def check_error(error: Error) -> None:
     """Checks that an `Error` of `checkify` has not occurred.
 
-    A concrete error is raised at once. The surrounding `checkify` returns a traced error.
+    A concrete error is raised immediately. The surrounding `checkify` returns a traced error.
 
     Args:
       error: the error.

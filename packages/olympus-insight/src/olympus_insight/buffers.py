@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buffers of a compiled program: the bytes that are alive while each instruction runs.
+"""Buffers of a compiled program: the bytes that are live while each instruction runs.
 
 XLA's buffer assignment (``BufferAssignmentProto``) contains the offset of each buffer, but not its
 lifetime. This module follows the buffers through the scheduled program. A buffer lives from the
@@ -39,7 +39,7 @@ class Buffer(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """Memory that is allocated at once.
+    """Block of memory that is allocated as a whole.
 
     Attributes:
       size: the size in bytes.

@@ -28,14 +28,14 @@ _KINDS = ("argument", "result", "residual", "temporary")
 
 
 class LiveBuffer(NamedTuple):
-    """A buffer that is alive when the program needs the most memory.
+    """A buffer that is live when the program needs the most memory.
 
     Attributes:
       bytes: the size on each device.
       shape: the shape of the value in the buffer.
       dtype: the name of the dtype.
       kind: ``"argument"``, ``"result"``, ``"residual"``, ``"temporary"`` or ``"constant"``.
-      why: the reason why the buffer is alive, in words.
+      why: the reason why the buffer is live, as a phrase.
       line: the user's line that computes the value, or that first reads an argument. If the
         compiler reports no line, this is the line that defines the function, or None.
       operation: the equation that computes the value, such as ``jit(step)/jvp()/dot_general``, or
@@ -58,7 +58,7 @@ class MemoryReport:
     """The memory of a compiled program, on each device.
 
     Attributes:
-      peak: the bytes that are alive when the program needs the most.
+      peak: the bytes that are live at the peak.
       allocated: the bytes that XLA allocates: arguments, results and temporaries.
       arguments: the bytes of arguments.
       results: the bytes of results that do not take the memory of donated arguments.

@@ -201,7 +201,8 @@ class LinearFunction:
         leaves, tree = pytrees.tree_flatten(tangents)
         if tree != self.in_tree:
             raise TypeError(
-                "the linearized function was called with tangents of another structure than the "
+                "the linearized function was called with tangents whose structure differs "
+                "from that of the "
                 f"primal arguments: expected {self.in_tree}, got {tree}"
             )
         inputs = []

@@ -112,8 +112,8 @@ class RecognitionTrace(Trace):
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
         if self._is_inlining and not find_tracers(args):
-            # Operations on constants are evaluated at once, so that rules can read the elements of
-            # their results, such as the elements of an identity matrix.
+            # Operations on constants are evaluated immediately, so that rules can read the elements
+            # of their results, such as the elements of an identity matrix.
             return primitive.bind_with_trace(evaluation_trace, args, params)
         rule = recognition_rules.rules.get(primitive) or recognition_rules.find(primitive)
         if rule is not None:

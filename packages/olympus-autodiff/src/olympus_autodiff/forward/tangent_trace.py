@@ -2,8 +2,8 @@
 """Trace that records the linear part of a computation while its primal part is evaluated.
 
 A derivative rule runs under a `TangentTrace`. A primitive with a tangent among its operands is
-recorded. The parent trace applies other primitives at once, and their results become coefficients
-of the linear program. Primal and linear part therefore need no separation afterwards.
+recorded. The parent trace applies other primitives immediately, and their results become
+coefficients of the linear program. Primal and linear part therefore need no separation afterwards.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class TangentTrace(StagingTrace):
 
     def __init__(self, parent: Trace, debug_info: Any = unknown_debug_info) -> None:
         super().__init__(debug_info, parent)
-        # An eager backward pass runs at once, so the sources of its equations are not needed.
+        # An eager backward pass runs immediately, so the sources of its equations are not needed.
         self._keeps_source = parent is not evaluation_trace
 
     def process_primitive(

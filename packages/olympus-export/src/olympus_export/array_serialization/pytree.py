@@ -63,7 +63,7 @@ class PyTreeFuture(concurrent.futures.Future):
     """Future of a pytree that a thread reads or writes, with ``result()`` and ``await``.
 
     Attributes:
-      pytree: the pytree with `ShapeDtypeStruct`s in place of arrays, available at once.
+      pytree: the pytree with `ShapeDtypeStruct`s in place of arrays, available immediately.
     """
 
     def __init__(self, work: Callable[[], Any], pytree: Any) -> None:

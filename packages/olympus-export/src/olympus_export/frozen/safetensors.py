@@ -121,7 +121,7 @@ def _read(contents: bytes) -> Contents:
     header = json.loads(text, object_pairs_hook=_without_duplicates)
     metadata = header.pop("__metadata__", {})
     if not all(type(text) is str for text in metadata.values()):
-        raise ValueError("the header's __metadata__ must have texts")
+        raise ValueError("the header's __metadata__ must map strings to strings")
     data = memoryview(contents)[start:]
     arrays, position = {}, 0
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):

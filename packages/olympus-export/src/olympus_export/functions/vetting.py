@@ -2,7 +2,7 @@
 """Vetting of modules from untrusted files: a separate process reads each module first.
 
 The reader of StableHLO's bytecode is written in C++ and trusts its input. On malicious bytes it may
-loop for ever, or damage the memory of its process. `vet` therefore lets a separate process read a
+loop forever, or damage the memory of its process. `vet` therefore lets a separate process read a
 module first. The caller's process reads only modules that the separate process has read.
 
 One separate process serves all calls, and ends with its caller. If it dies or does not answer, the

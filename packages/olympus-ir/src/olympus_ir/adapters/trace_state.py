@@ -116,7 +116,7 @@ class take_current_trace(set_current_trace):
 
 
 def eval_context() -> set_current_trace:
-    """Returns a context manager that evaluates operations on concrete values at once.
+    """Returns a context manager that evaluates operations on concrete values immediately.
 
     Example:
       >>> with eval_context():

@@ -133,7 +133,7 @@ def check_index_vectors(
     """Raises if the indices are not vectors of integers for the operand's dimensions.
 
     Raises:
-      ShapeError: if the vectors have another length than ``index_map``.
+      ShapeError: if the length of the vectors differs from that of ``index_map``.
       ValueError: if the indices are not integers.
     """
     if len(index_map) != indices.shape[-1]:

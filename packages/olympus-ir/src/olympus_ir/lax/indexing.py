@@ -306,8 +306,8 @@ def _scalar_start_indices(
 ) -> list[Any]:
     """Returns one scalar index for each dimension; negative indices may count from the end.
 
-    Concrete integers are normalized at once. Traced integers are normalized by a comparison and a
-    selection.
+    Concrete integers are normalized immediately. Traced integers are normalized by a comparison and
+    a selection.
     """
     shape = shape_of(operand)
     if isinstance(start_indices, Array):

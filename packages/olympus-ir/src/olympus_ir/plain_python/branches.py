@@ -214,7 +214,7 @@ def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
             raise TypeError(
                 f"{label} has two types after the condition on line {line}, which is traced: "
                 f"{shown(left)} where it is true and {shown(other)} where it is false. Both sides "
-                "must give arrays or numbers of one shape."
+                "must produce arrays or numbers of the same shape."
             )
         leaves.append(aval)
         is_type.append(True)

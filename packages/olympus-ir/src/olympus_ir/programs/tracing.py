@@ -330,7 +330,7 @@ class CompileTimeTrace(Trace):
 
 @contextmanager
 def ensure_compile_time_eval():
-    """Context manager that evaluates operations on concrete values at once, even while tracing.
+    """Context manager that evaluates operations on concrete values immediately, even while tracing.
 
     Operations on tracers are recorded as usual.
 

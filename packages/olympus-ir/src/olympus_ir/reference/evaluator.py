@@ -160,8 +160,8 @@ def _result(primitive: Primitive, value: Any, aval: AbstractValue) -> Any:
         return ExtendedArray(ReferenceArray(physical, physical_aval(aval)), aval)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise AssertionError(
-            f"the reference rule of {primitive.name} gave {value.dtype}{list(value.shape)}, its "
-            f"shape rule says {aval.str_short()}"
+            f"the reference rule of {primitive.name} returned {value.dtype}{list(value.shape)}, "
+            f"but its shape rule returned {aval.str_short()}"
         )
     if config.debug_nans.value or config.debug_infs.value:
         _check_special(primitive, value)

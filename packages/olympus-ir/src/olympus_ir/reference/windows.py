@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules of reductions of windows, and of selections in them."""
+"""Reference rules of `reduce_window`, and of selections in windows."""
 
 from __future__ import annotations
 

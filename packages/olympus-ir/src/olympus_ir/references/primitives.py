@@ -83,7 +83,7 @@ def transforms_of(leaves: Sequence[Any], tree: Any) -> tuple:
 def _view_aval(operation: str, ref: AbstractValue, leaves: Sequence[Any], tree: Any) -> ShapedArray:
     if not isinstance(ref, AbstractRef):
         raise ValueError(
-            f"`{operation}` works on a reference, got a value of type {ref.str_short()}"
+            f"`{operation}` expects a reference, got a value of type {ref.str_short()}"
         )
     for leaf in leaves:
         if not dtypes.issubdtype(leaf.dtype, np.integer):

@@ -47,7 +47,8 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
         if aval.shape[: goes_on.ndim] != goes_on.shape:
             raise Misfit(
                 f"part {position} of the carry has type {short_type(aval)}, but the condition "
-                f"gives {short_type(goes_on)}, whose dimensions must lead in all values carried"
+                f"has type {short_type(goes_on)}, whose shape must be a prefix of the "
+                "shape of every part"
             )
     check_types("results of `body_jaxpr`", body.out_avals, values.carry)
 

@@ -219,7 +219,7 @@ def check_and_canonicalize_user_dtype(
     the treatment of explicit 64-bit dtypes while 64-bit types are disabled.
 
     Args:
-        dtype: the dtype that the user gave.
+        dtype: the dtype given by the user.
         function_name: the user's function, for messages.
 
     Raises:

@@ -158,7 +158,7 @@ class WriteEffect(RefEffect):
 
 
 class AccumEffect(RefEffect):
-    """Effect of adding to the array that a reference holds."""
+    """Effect of adding to the value of a reference."""
 
     __slots__ = ()
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivative rules of this package's functions, without importing olympus-autodiff early.
 
-Importing olympus-autodiff takes a twelfth of the time of the benchmark "import the NumPy
-interface". The decorator therefore creates the `olympus_autodiff.custom_jvp` only when the function
-is first called.
+Importing olympus-autodiff takes a twelfth of the time to import the NumPy interface. The decorator
+therefore creates the `olympus_autodiff.custom_jvp` only when the function is first called.
 """
 
 from __future__ import annotations

@@ -130,8 +130,8 @@ def _solve_of(a: Any, b: Any) -> Any:
     # As in NumPy 2, b is a vector only if it has one dimension.
     if b.ndim == a.ndim - 1 and b.ndim > 1 and a.shape[-1] == b.shape[-1] != b.shape[-2]:
         raise ValueError(
-            f"Invalid shapes for solve: {a.shape}, {b.shape}. Several right-hand sides that are "
-            "vectors are given by solve(a, b[..., None]).squeeze(-1)."
+            f"Invalid shapes for solve: {a.shape}, {b.shape}. To solve for a batch of "
+            "vectors, call solve(a, b[..., None]).squeeze(-1)."
         )
     if rows != a.shape[-1]:
         raise ShapeError(

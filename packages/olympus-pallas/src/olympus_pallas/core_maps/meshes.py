@@ -64,9 +64,9 @@ class Mesh:
         return core.number
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Checks that one kernel can run on this mesh and on another mesh at once.
+        """Checks that one kernel can run on this mesh and on another mesh at the same time.
 
         Raises:
           ValueError: always; classes of meshes that can run together override the method.
         """
-        raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at once")
+        raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at the same time")

@@ -11,7 +11,7 @@ __all__ = ["check_known_sizes"]
 
 
 def check_known_sizes(block: BlockMapping, compiler: str) -> None:
-    """Checks that a compiler is given no block of a symbolic size.
+    """Raises an error if a block has a symbolic size, which no compiler of kernels accepts.
 
     Raises:
       KernelLoweringError: a size of the block is symbolic.

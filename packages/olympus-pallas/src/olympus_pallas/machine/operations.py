@@ -105,7 +105,10 @@ def _load(core: Core, equation: Equation, operands: Sequence[Any]) -> Any:
 def _masked_change(
     core: Core, view: Site, mask: Any, change: Any, is_added: bool = False
 ) -> np.ndarray:
-    """Replaces elements by ``change(old)``, or adds ``change``; returns the old elements."""
+    """Replaces the selected elements by ``change(old)``; returns the old elements.
+
+    With ``is_added``, ``change`` is an array that is added to the elements.
+    """
     with core.run.access(core, view if mask is None else Site(view.buffer)) as array:
         transforms = view.transforms
         roomy = array

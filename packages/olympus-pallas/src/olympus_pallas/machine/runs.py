@@ -246,7 +246,7 @@ class Run:
     # ---- semaphores ----
 
     def signal(self, core: Any, semaphore: Site, amount: int) -> None:
-        """Adds to a semaphore."""
+        """Adds ``amount`` to a semaphore."""
         with self.changed:
             self._add(semaphore, amount)
             if self.races is not None:

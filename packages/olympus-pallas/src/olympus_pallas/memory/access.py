@@ -77,7 +77,7 @@ class AtomicOpType(enum.Enum):
 
 def _view(operation: str, ref: Any, transforms: Sequence[Any]) -> ShapedArray:
     if not isinstance(ref, AbstractRef):
-        raise ValueError(f"`{operation}` works on a reference, got a value of type {ref}")
+        raise ValueError(f"`{operation}` expects a reference, got a value of type {ref}")
     return transformed_aval(ref.inner_aval, transforms)
 
 
@@ -92,7 +92,7 @@ def _check_shape(operation: str, what: str, aval: Any, view: ShapedArray) -> Non
 def _check_dtype(operation: str, what: str, aval: Any, view: ShapedArray) -> None:
     if aval.dtype != view.dtype:
         raise ValueError(
-            f"`{operation}` works on a reference of dtype {dtypes.name_of(view.dtype)}, but {what} "
+            f"`{operation}` accesses a reference of dtype {dtypes.name_of(view.dtype)}, but {what} "
             f"has the dtype {dtypes.name_of(aval.dtype)}; convert it, with `astype` for example."
         )
 
@@ -137,7 +137,9 @@ def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
     ref, transforms, compared, value = pytrees.tree_unflatten(args_tree, flat)
     view = _view("atomic_cas", ref, transforms)
     if view.shape:
-        raise ValueError(f"`atomic_cas` works on a scalar, got a reference of shape {view.shape}")
+        raise ValueError(
+            f"`atomic_cas` expects a reference to a scalar, got a reference of shape {view.shape}"
+        )
     for what, aval in (("`cmp`", compared), ("`val`", value)):
         _check_shape("atomic_cas", what, aval, view)
         _check_dtype("atomic_cas", what, aval, view)

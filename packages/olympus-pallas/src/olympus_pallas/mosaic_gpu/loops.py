@@ -53,7 +53,7 @@ def nd_loop(
         ``carry`` and returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once and returns the last carry. The decorated function
+      A decorator that runs the loop immediately and returns the last carry. The decorated function
       takes an `NDLoopInfo`.
 
     Raises:

@@ -261,7 +261,7 @@ def barrier_wait(barrier: Any) -> None:
 
 
 def barrier_test(barrier: Any) -> Any:
-    """Returns whether `barrier_wait` would return at once."""
+    """Returns whether `barrier_wait` would return without waiting."""
     return bind_operation(barrier_test_p, (barrier,), (_BOOL,))[0]
 
 

@@ -50,8 +50,8 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
 def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
     """Cancels a cluster that has not started, and asks for its index.
 
-    All threads of a block must call this function. On simulated threads all clusters run at once,
-    so there is never a cluster to cancel.
+    All threads of a block must call this function. On simulated threads all clusters run
+    concurrently, so there is never a cluster to cancel.
 
     Args:
       result_ref: buffer for the answer, a `TryClusterCancelResult`.
@@ -99,7 +99,7 @@ def dynamic_scheduling_loop(
         ``carry`` and returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once and returns the last carry. The decorated function
+      A decorator that runs the loop immediately and returns the last carry. The decorated function
       takes an `NDLoopInfo`.
     """
 

@@ -22,7 +22,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
       condition: a boolean scalar, known or traced.
 
     Returns:
-      A decorator that calls the function at once. The function takes no arguments and returns
+      A decorator that calls the function immediately. The function takes no arguments and returns
       nothing.
 
     Example:
@@ -65,7 +65,7 @@ def loop(
       unroll: the number of iterations that one step of the compiled loop does.
 
     Returns:
-      A decorator that runs the loop at once and returns the last carry.
+      A decorator that runs the loop immediately and returns the last carry.
 
     Raises:
       TypeError: the function returns a value although there is no carry.
@@ -90,7 +90,7 @@ def loop(
             if result is not None:
                 raise TypeError(
                     "a function that pl.loop runs without init_carry returns nothing, got "
-                    f"{result!r}: the carry output has another structure than the carry input"
+                    f"{result!r}: the carry output differs in structure from the carry input"
                 )
             return None
 

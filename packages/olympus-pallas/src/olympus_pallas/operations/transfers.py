@@ -13,7 +13,7 @@ primitives are:
 - ``get_barrier_semaphore()`` returns the semaphore at which the devices of a kernel meet.
 
 The interpreter of array programs runs one program after another. There a copy is complete when it
-starts, and waits return at once. `olympus_pallas.machine` simulates several devices.
+starts, and waits return immediately. `olympus_pallas.machine` simulates several devices.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _check_one(operation: str, ref: Any, transforms: Sequence[Any]) -> None:
     view = transformed_aval(ref.inner_aval, transforms)
     if view.shape:
         raise ValueError(
-            f"`{operation}` works on one semaphore, got an array of shape {view.shape}; index it."
+            f"`{operation}` expects a single semaphore, got an array of shape {view.shape}; "
+            "index it."
         )
 
 

@@ -40,7 +40,7 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], Any]], None
       core_axis_name: the name of the axis.
 
     Returns:
-      A decorator that calls the function at once. The function takes no arguments and returns
+      A decorator that calls the function immediately. The function takes no arguments and returns
       nothing.
     """
     return when(lax.axis_index(core_axis_name) == 0)

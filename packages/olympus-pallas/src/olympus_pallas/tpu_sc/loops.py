@@ -27,7 +27,7 @@ def parallel_loop(
         returns the next carry.
 
     Returns:
-      A decorator that runs the loop at once and returns the last carry.
+      A decorator that runs the loop immediately and returns the last carry.
     """
 
     def run(body: Callable[..., Any]) -> Any:

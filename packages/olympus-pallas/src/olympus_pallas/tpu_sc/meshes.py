@@ -43,13 +43,13 @@ class _SubcoreMesh(Mesh):
         return TpuMemorySpace.HBM
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
-        """Checks that one kernel can run on this mesh and another mesh at once.
+        """Checks that one kernel can run on this mesh and another mesh at the same time.
 
         Raises:
           ValueError: the other mesh is of the same kind, or is not a mesh of sparse cores.
         """
         if not isinstance(other_mesh, _SubcoreMesh) or type(self) is type(other_mesh):
-            raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at once")
+            raise ValueError(f"a kernel cannot run on {self} and {other_mesh} at the same time")
 
 
 def _default_cores() -> int:

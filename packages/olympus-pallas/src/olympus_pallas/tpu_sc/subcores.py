@@ -31,7 +31,7 @@ def _barrier_types() -> Any:
 @fetch_and_add_p.def_effectful_abstract_eval
 def _fetch_types(ref: Any, value: Any, subcore: Any) -> Any:
     if ref.inner_aval.shape not in ((), (1,)):
-        raise ValueError(f"fetch_and_add works on one number, got {ref}")
+        raise ValueError(f"fetch_and_add expects a reference to a scalar, got {ref}")
     return (
         ShapedArray(ref.inner_aval.shape, ref.inner_aval.dtype),
         frozenset({thread_effect, read_effect, write_effect}),

@@ -99,7 +99,7 @@ def with_sharding_constraint(x: Any, shardings: PyTree) -> PyTree:
     """Constrains the sharding of arrays inside a compiled function.
 
     The constraint overrules the compiler's choice for intermediate values. Outside of compiled
-    functions, arrays are moved to their shardings at once.
+    functions, arrays are moved to their shardings immediately.
 
     Args:
       x: an array or a pytree of arrays.

@@ -77,7 +77,7 @@ def _check_decision(equation: Equation) -> None:
             raise ValueError(
                 f"{name} over {_names(axes)} may not be reached by all devices: {what} around it "
                 f"varies over {_names(varying)}, so that some devices may {consequence} while "
-                "others wait for them for ever. Call the collective outside, or make the decision "
+                "others wait for them forever. Call the collective outside, or make the decision "
                 "the same on all devices, for instance by olympus.lax.pmax; with check_vma=False "
                 "nothing is checked."
             )

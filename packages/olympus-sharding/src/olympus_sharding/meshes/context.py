@@ -149,7 +149,7 @@ class use_abstract_mesh:
       mesh: an `AbstractMesh`.
 
     Raises:
-      ValueError: ``mesh`` is not an `AbstractMesh`, or has another size than the current mesh.
+      ValueError: ``mesh`` is not an `AbstractMesh`, or differs in size from the current mesh.
     """
 
     __slots__ = ("mesh", "prev")

@@ -231,8 +231,8 @@ def _len(self: ArrayImpl) -> int:
 def _iter(self: ArrayImpl) -> Iterator[ArrayImpl]:
     """Iterates over the rows.
 
-    olympus-numpy replaces this method, because its own can be traced and slices many rows at once.
-    This method serves programs that load only the layers below.
+    olympus-numpy replaces this method, because its own can be traced and slices many rows in one
+    operation. This method serves programs that load only the layers below.
     """
     shape = self.aval.shape
     if not shape:

@@ -2,7 +2,7 @@
 """Warning about forks of a process that has devices.
 
 A forked child has a copy of the memory, but XLA's threads do not run in the child. The
-child's first computation waits for these threads for ever.
+child's first computation waits for these threads forever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from olympus_ir.diagnostics.user_warnings import warn_user
 __all__ = ["warn_of_forks"]
 
 # Packages of the standard library that fork for their callers. Forks by `subprocess` need no
-# warning, because the child starts another program at once.
+# warning, because the child immediately starts another program.
 _CALLERS = frozenset(("concurrent", "multiprocessing", "os", "pty"))
 _is_hooked = False
 

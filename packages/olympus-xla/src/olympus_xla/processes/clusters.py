@@ -38,7 +38,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
     """Completes a layout of processes from the environment.
 
     Args:
-      given: the part that the user gave.
+      given: the part given by the user.
       method: the name of a method; None for the first method whose launcher is in use.
 
     Raises:

@@ -151,7 +151,7 @@ class CoordinationServiceProcess:
             self.kill()
 
     def kill(self) -> None:
-        """Ends the service process at once."""
+        """Kills the service process."""
         self._process.kill()
         self._end(None)
 

@@ -28,8 +28,8 @@ from .greetings import BadMessageError
 __all__ = ["join", "receive_all", "split_address"]
 
 _RETRY_SECONDS = 0.1
-# Limits for a connection that is not yet admitted. A process sends its greeting at once, in about
-# 200 bytes.
+# Limits for a connection that is not yet admitted. A process sends its greeting immediately, in
+# about 200 bytes.
 _GREETING_SECONDS = 10.0
 _LONGEST_GREETING = 4096
 _LONGEST_ANSWER = 65536

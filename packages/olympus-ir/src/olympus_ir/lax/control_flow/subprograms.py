@@ -178,7 +178,7 @@ def listed(differences: Sequence[str]) -> str:
 
 
 def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tree: Any) -> None:
-    """Raises if a loop's body returns a carry of another structure than it takes.
+    """Raises if the carry that a loop's body returns differs in structure from its input.
 
     Raises:
       TypeError: if the structures differ.

@@ -76,7 +76,7 @@ class TracedProgram:
         return self.uncompiled is not None and not self.executables
 
     def check_operands(self, leaves: Sequence[Any]) -> None:
-        """Raises if the program cannot take these operands together. Arrays are always allowed."""
+        """Raises if the program does not accept the combination of operands; it accepts arrays."""
 
     def run(
         self, run_arrays: RunArrays, options: JitOptions, operands: Sequence[Any]
