@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.axes import integer_or_dim
 from olympus_ir.lax.fft import MAX_FFT_RANK, FftType
+from olympus_ir.lax.sizes import min_dim
 from olympus_ir.lax.values import dtype_of, shape_of
+from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike
 from olympus_ir.types.arrays import Array
@@ -23,7 +26,7 @@ from .arrays.shaping import moveaxis
 from .core.axes import canonical_axis
 from .core.compilation import compiled
 from .core.options import is_among
-from .core.promotion import check_arraylike, ensure_array
+from .core.promotion import check_arraylike, ensure_array, spread
 
 __all__ = [
     "fft",
@@ -78,8 +81,8 @@ def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
     shape = list(x.shape)
     for axis, size in zip(axes, sizes, strict=True):
         shape[axis] = size
-    if any(size < old_size for size, old_size in zip(shape, x.shape, strict=True)):
-        limits = [min(size, old_size) for size, old_size in zip(shape, x.shape, strict=True)]
+    limits = tuple(min_dim(size, old_size) for size, old_size in zip(shape, x.shape, strict=True))
+    if limits != x.shape:
         x = lax.slice(x, [0] * x.ndim, limits)
     missing = [(0, size - old_size, 0) for size, old_size in zip(shape, x.shape, strict=True)]
     if any(high for _, high, _ in missing):
@@ -554,7 +557,8 @@ def irfft2(
 # ---- frequencies ----
 
 
-def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any, device: Any):
+def _frequencies(function: str, count: Any, positive: Any, n: Any, d: Any, dtype: Any, device: Any):
+    """Returns ``count`` frequencies, of which those after the first ``positive`` are negative."""
     if np.ndim(d) or isinstance(d, list | tuple):
         raise ValueError(
             f"The d argument of olympus.numpy.fft.{function} only takes a single value. "
@@ -565,14 +569,27 @@ def _frequencies(function: str, numbers: np.ndarray, n: int, d: Any, dtype: Any,
     else:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
     inexact = dtypes.to_inexact_dtype(dtype)
-    step = lax.mul(lax.convert_element_type(d, inexact), np.asarray(n, inexact))
-    result = lax.div(ensure_array(numbers.astype(inexact)), step)
+    step = lax.mul(lax.convert_element_type(d, inexact), lax.size_array(n, inexact))
+    numbers = _numbers(count, positive, n)
+    result = lax.div(lax.convert_element_type(ensure_array(numbers), inexact), step)
     return placed(lax.convert_element_type(result, dtype), device)
 
 
-def _length(function: str, n: Any) -> int:
+def _numbers(count: Any, positive: Any, n: Any) -> Any:
+    """Returns the numbers of the frequencies of a transform of length ``n``."""
+    if is_constant_dim(n):
+        numbers = np.arange(count)
+        return np.where(numbers < positive, numbers, numbers - n)
+    numbers = lax.iota(np.int32, count)
+    first_negative, length = (
+        spread(lax.size_array(size, np.int32), (count,)) for size in (positive, n)
+    )
+    return lax.select(lax.lt(numbers, first_negative), numbers, lax.sub(numbers, length))
+
+
+def _length(function: str, n: Any) -> Any:
     try:
-        return operator.index(n)
+        return integer_or_dim(n)
     except TypeError:
         raise ValueError(
             f"The n argument of olympus.numpy.fft.{function} only takes an int. Got n = {n!r}."
@@ -599,9 +616,7 @@ def fftfreq(
       Array([ 0.  ,  0.25, -0.5 , -0.25], dtype=float32)
     """
     n = _length("fftfreq", n)
-    positive = (n + 1) // 2
-    numbers = np.concatenate([np.arange(positive), np.arange(-(n // 2), 0)])
-    return _frequencies("fftfreq", numbers, n, d, dtype, device)
+    return _frequencies("fftfreq", n, (n + 1) // 2, n, d, dtype, device)
 
 
 def rfftfreq(
@@ -624,7 +639,8 @@ def rfftfreq(
       Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     n = _length("rfftfreq", n)
-    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    count = n // 2 + 1
+    return _frequencies("rfftfreq", count, count, n, d, dtype, device)
 
 
 def _shifted(function: str, x: Any, axes: Any, inverse: bool) -> Any:

@@ -16,6 +16,7 @@ from ..types.avals import ShapedArray, canonicalize_shape
 from . import elementwise
 from .axes import canonical_axis
 from .broadcasting import expand_dims
+from .dimensions import size_array
 from .logic import lt, select_n
 from .shaping import concatenate
 from .values import Array, ArrayLike, dtype_of, shape_of
@@ -408,9 +409,9 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
     return gather(src, concatenate(components, 1), numbers, sizes, mode="promise_in_bounds")
 
 
-def _index_from_start(index: Any, size: int) -> Array:
+def _index_from_start(index: Any, size: Any) -> Array:
     dtype = dtype_of(index)
     if not dtypes.issubdtype(dtype, np.signedinteger):
         return index
-    offset = np.asarray(size).astype(dtype)
-    return select_n(lt(index, np.zeros((), dtype)), index, elementwise.add(index, offset))
+    from_end = elementwise.add(index, size_array(size, dtype))
+    return select_n(lt(index, np.zeros((), dtype)), index, from_end)

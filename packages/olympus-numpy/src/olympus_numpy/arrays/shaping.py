@@ -207,6 +207,10 @@ def _resize(a: Any, new_shape: tuple[int, ...]) -> Any:
     size = math.prod(new_shape)
     if a.shape[0] == 0 or size == 0:
         return lax.full(new_shape, np.zeros((), a.dtype))
+    if not (is_constant_dim(a.shape[0]) and is_constant_dim(size)):
+        length = spread(lax.size_array(a.shape[0], np.int32), (size,))
+        places = lax.rem(lax.iota(np.int32, size), length)
+        return lax.reshape(lax.index_take(a, [places], [0]), new_shape)
     repeats = -(-size // a.shape[0])
     a = lax.slice_in_dim(lax.tile(a, (repeats,)), 0, size, axis=0)
     return lax.reshape(a, new_shape)

@@ -38,11 +38,12 @@ def _packed(a: Any, axis: int | None, bitorder: str) -> Any:
         a, axis = lax.reshape(a, (math.prod(a.shape),)), 0
     axis = canonical_axis(axis, a.ndim)
     bits = moveaxis(convert(truth(a), _uint8), axis, -1)
-    missing = -bits.shape[-1] % 8
+    count = (bits.shape[-1] + 7) // 8
+    missing = 8 * count - bits.shape[-1]
     if missing:
         config = [(0, 0, 0)] * (bits.ndim - 1) + [(0, missing, 0)]
         bits = lax.pad(bits, np.zeros((), _uint8), config)
-    bits = lax.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
+    bits = lax.reshape(bits, (*bits.shape[:-1], count, 8))
     shifted = lax.shift_left(bits, spread(_bit_weights(bitorder), bits.shape))
     packed = lax.reduce_sum(shifted, (bits.ndim - 1,))
     return moveaxis(packed, -1, axis)

@@ -311,7 +311,7 @@ def _index_dtype(shape: tuple, operands: Any) -> Any:
 
 def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
     """Converts negative indices, which count from the end, to indices from the start."""
-    if isinstance(index, np.ndarray):
+    if isinstance(index, np.ndarray) and is_constant_dim(size):
         index = index.astype(np.int64)
         return (
             np.where(index < 0, index + size, index).astype(dtype) if wrap else index.astype(dtype)

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.tracing import Tracer, concrete_or_error
+from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.sizes import max_dim, min_dim
+from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape
 from olympus_ir.types.arrays import Array
@@ -23,6 +25,7 @@ from ..arrays.selection import clip, where
 from ..arrays.shaping import atleast_1d
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes, result_type_of
 from ..elementwise.arithmetic import remainder
+from ..products.matrices import tri
 from .ranges import arange, linspace, meshgrid
 
 __all__ = [
@@ -53,6 +56,13 @@ def _from_numpy(arrays: Any) -> Any:
     return tuple(asarray(array.astype(index_dtype)) for array in arrays)
 
 
+def _count_below(n: Any, m: Any, k: Any) -> Any:
+    """Returns the number of elements of an n x m matrix on and below a diagonal."""
+    first = min_dim(max_dim(-k, 0), n)  # the first row with such an element
+    full = max_dim(min_dim(max_dim(m - k, 0), n), first)  # the first row that is whole
+    return (full - first) * (first + full + 2 * k + 1) // 2 + m * (n - full)
+
+
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Returns the indices of a matrix's elements on and below a diagonal.
 
@@ -68,8 +78,12 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       >>> tril_indices(2)
       (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
-    n, k = operator.index(n), operator.index(k)
-    return _from_numpy(np.tril_indices(n, k, n if m is None else operator.index(m)))
+    n, k = integer_or_dim(n), integer_or_dim(k)
+    m = n if m is None else integer_or_dim(m)
+    if all(map(is_constant_dim, (n, k, m))):
+        return _from_numpy(np.tril_indices(n, k, m))
+    rows, columns = nonzero(tri(n, m, k, dtype=bool), size=_count_below(n, m, k))
+    return rows, columns
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
@@ -87,8 +101,13 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
       >>> triu_indices(2)
       (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    n, k = operator.index(n), operator.index(k)
-    return _from_numpy(np.triu_indices(n, k, n if m is None else operator.index(m)))
+    n, k = integer_or_dim(n), integer_or_dim(k)
+    m = n if m is None else integer_or_dim(m)
+    if all(map(is_constant_dim, (n, k, m))):
+        return _from_numpy(np.triu_indices(n, k, m))
+    below = tri(n, m, k - 1, dtype=bool)
+    rows, columns = nonzero(lax.bitwise_not(below), size=_count_below(m, n, -k))
+    return rows, columns
 
 
 def _matrix_shape(arr: Any) -> tuple[int, ...]:
@@ -240,7 +259,7 @@ def unravel_index(indices: ArrayLike, shape: int | Shape) -> tuple[Array, ...]:
     sizes: Any = shape if isinstance(shape, tuple | list) or np.ndim(shape) else (shape,)
     sizes = tuple(sizes)
     if not any(isinstance(size, Tracer) for size in sizes):
-        sizes = tuple(map(operator.index, sizes))
+        sizes = tuple(map(integer_or_dim, sizes))
     dtype = indices.dtype
     if dtype == np.bool_:
         indices = indices.astype(int)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
+from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
@@ -81,8 +83,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
 # ---- matrices given by vectors ----
 
 
-def _indices(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.arange(rows)[:, None], np.arange(columns)[None, :]
+def _indices(rows: Any, columns: Any) -> tuple[Any, Any]:
+    arange = np.arange if is_constant_dim(rows) and is_constant_dim(columns) else jnp.arange
+    return arange(rows)[:, None], arange(columns)[None, :]
 
 
 def _of_one_batch(x: Any, y: Any) -> tuple[Array, Array]:
@@ -381,7 +384,7 @@ def hilbert(n: int) -> Array:
       Array([[1.        , 0.5       ],
              [0.5       , 0.33333334]], dtype=float32)
     """
-    n = operator.index(n)
+    n = integer_or_dim(n)
     i, j = _indices(n, n)
     return jnp.asarray(1 / (i + j + 1), float)
 

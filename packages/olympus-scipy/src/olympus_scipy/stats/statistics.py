@@ -9,6 +9,8 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.lax.sizes import max_dim
+from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -211,6 +213,8 @@ def _sem(a: Any, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any
         count = onp.sum(~onp.isnan(a), axis=axis, keepdims=keepdims, dtype=onp.real(a).dtype)
         deviation = onp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / lax.sqrt(count)
         return deviation.astype(a.dtype)
-    size = a.size if axis is None else a.shape[axis]
+    size = max_dim(a.size if axis is None else a.shape[axis], 1)
     deviation = onp.std(a, axis=axis, ddof=ddof, keepdims=keepdims)
-    return (deviation / np.array(np.sqrt(max(size, 1)), deviation.dtype)).astype(a.dtype)
+    if is_constant_dim(size):
+        return (deviation / np.array(np.sqrt(size), deviation.dtype)).astype(a.dtype)
+    return (deviation / lax.sqrt(lax.size_array(size, deviation.dtype))).astype(a.dtype)

@@ -468,15 +468,24 @@ class LoweringContext:
             comparison_attributes(direction, dtype),
         )
 
-    def call(self, symbol: str, result_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
-        """Builds ``func.call`` of a function of this module."""
+    def call(
+        self,
+        symbol: str,
+        result_types: Sequence[Any],
+        operands: Sequence[Any],
+        inlineable: bool = True,
+    ) -> list[Any]:
+        """Builds ``func.call`` of a function of this module.
+
+        With ``inlineable=False``, the CPU compiler keeps the function as one of its own.
+        """
         if self.platform_index is not None:
             operands = [self.platform_index, *operands]
-        return list(
-            self.operation(
-                "func.call", result_types, operands, {"callee": mlir.symbol(symbol)}
-            ).results
-        )
+        attributes = {"callee": mlir.symbol(symbol)}
+        if not inlineable:
+            hint = mlir.dictionary({"inlineable": mlir.string("false")})
+            attributes["mhlo.frontend_attributes"] = hint
+        return list(self.operation("func.call", result_types, operands, attributes).results)
 
     def custom_call(
         self, target: str, result_types: Sequence[Any], operands: Sequence[Any], **keywords: Any
@@ -621,11 +630,7 @@ class LoweringContext:
         """
         symbol = self.module.function_for((id(closed), name), name, closed, IN_FUNCTIONS, ())
         result_types = [mlir.aval_type(aval) for aval in closed.out_avals]
-        attributes = {
-            "callee": mlir.symbol(symbol),
-            "mhlo.frontend_attributes": mlir.dictionary({"inlineable": mlir.string("false")}),
-        }
-        return list(self.operation("func.call", result_types, operands, attributes).results)
+        return self.call(symbol, result_types, operands, inlineable=False)
 
 
 def _size(olympuspr: Olympuspr) -> int:

@@ -216,9 +216,15 @@ class SymbolicContext(LoweringContext):
             return self.broadcast(scalar, shape, dtype, ()) if len(shape) else scalar
         return super().full(value, shape, dtype)
 
-    def call(self, symbol: str, result_types: Sequence[Any], operands: Sequence[Any]) -> list[Any]:
+    def call(
+        self,
+        symbol: str,
+        result_types: Sequence[Any],
+        operands: Sequence[Any],
+        inlineable: bool = True,
+    ) -> list[Any]:
         values = [self.variables[name] for name in self.module.variables]
-        return super().call(symbol, result_types, [*values, *operands])
+        return super().call(symbol, result_types, [*values, *operands], inlineable)
 
     # ---- sizes ----
 
