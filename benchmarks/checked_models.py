@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of checked functions beside the functions themselves, for the models of `models`.
 
-Both are awaited, because a checked function waits for its flag. The times are processor times, the
-least of rounds that alternate between the two.
+Both are awaited, because a checked function waits for its flag. The times are the least of many
+short rounds that alternate between the two, because other processes disturb long rounds. The table
+shows the time on the clock and the processor time.
 
 Usage: python -m benchmarks.checked_models [part of a model's name ...]
 """
@@ -12,42 +13,62 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from .models import MODELS
 from .workloads import library
 
-ROUNDS = 15
-SECONDS_OF_ROUND = 0.05
+SECONDS_OF_ROUND = 1e-3
+SECONDS_OF_MODEL = 6.0
 
 
-def awaited(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int) -> float:
-    """The processor time of one call, in seconds."""
+class Times(NamedTuple):
+    """Seconds of one call."""
+
+    clock: float
+    processor: float
+
+
+def awaited(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int) -> Times:
+    """The times of one call, the mean of several."""
     top = library("olympus").top
-    before = time.process_time()
+    clock, processor = time.perf_counter(), time.process_time()
     for _ in range(calls):
         top.block_until_ready(function(*arguments))
-    return (time.process_time() - before) / calls
+    return Times((time.perf_counter() - clock) / calls, (time.process_time() - processor) / calls)
 
 
-def ratio(name: str) -> tuple[float, float]:
-    """The times of a model and of its checked form, in seconds."""
+def least(rounds: list[Times]) -> Times:
+    return Times(*map(min, zip(*rounds, strict=True)))
+
+
+def times(name: str) -> tuple[Times, Times]:
+    """The times of a model and of its checked form."""
     lib = library("olympus")
     function, arguments = MODELS[name](lib)[:2]
     arguments = lib.top.device_put(arguments)
     plain, checked = lib.top.jit(function), lib.top.checked(function)
     for each in (plain, checked):
         awaited(each, arguments, 2)
-    calls = max(1, int(SECONDS_OF_ROUND / awaited(plain, arguments, 1)))
-    times = [[awaited(each, arguments, calls) for each in (plain, checked)] for _ in range(ROUNDS)]
-    return min(each[0] for each in times), min(each[1] for each in times)
+    first = least([awaited(plain, arguments, 1) for _ in range(5)])
+    calls = max(1, int(SECONDS_OF_ROUND / first.clock))
+    rounds: tuple[list[Times], list[Times]] = ([], [])
+    end = time.perf_counter() + SECONDS_OF_MODEL
+    while time.perf_counter() < end:
+        for each, found in zip((plain, checked), rounds, strict=True):
+            found.append(awaited(each, arguments, calls))
+    return least(rounds[0]), least(rounds[1])
 
 
 def main(*parts: str) -> None:
     for name in MODELS:
         if not parts or any(part in name for part in parts):
-            plain, checked = ratio(name)
-            print(f"| {name} | {plain * 1e3:.3f} ms | {checked / plain:.2f} |", flush=True)
+            plain, checked = times(name)
+            ratios = [b / a for a, b in zip(plain, checked, strict=True)]
+            print(
+                f"| {name} | {plain.clock * 1e3:.3f} ms | {ratios[0]:.2f} | {ratios[1]:.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -16,8 +16,10 @@ from olympus_checkify.screens.programs import Screen
 from olympus_checkify.screens.screening import screened
 from olympus_checkify.screens.tables import Case
 from olympus_ir import ShapedArray, lax
+from olympus_ir.lax.conversion import stored_p
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.trees import pytrees
 
 RNG = np.random.default_rng(0)
 MATRIX = RNG.uniform(0.5, 0.9, (3, 4)).astype(np.float32)
@@ -283,6 +285,16 @@ def test_looks_are_few():
     screen = Screen(closed, [Fact()], frozenset({NonFiniteError}))
     assert screen.cover([False]) == [True]
     assert [step.checked for step in screen.steps] == [[], [], [], [0]]
+
+
+def test_small_results_are_stored_as_vectors():
+    fun = screened(lambda x: lax.exp(lax.transpose(x, (1, 0))), frozenset({NonFiniteError}))
+    closed = trace_to_closed(
+        lambda x: pytrees.tree_leaves(fun(x)), [ShapedArray(MATRIX.shape, MATRIX.dtype)]
+    )
+    stored = [e.outvars[0].aval.shape for e in closed.eqns if e.primitive is stored_p]
+    assert stored == [(MATRIX.size,)]
+    np.testing.assert_allclose(jit(fun)(MATRIX)[1], np.exp(MATRIX.T), rtol=1e-6)
 
 
 # Functions of a vector of four numbers. Each value that may be bad is detected in the result.

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.conversion import stored_p
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 
 from ..rules.checked_results import any_of
 from .facts import Fact, bad_elements
 
-__all__ = ["Checked", "failures"]
+__all__ = ["Checked", "failures", "stored"]
 
 # The largest number of elements of a value that is checked together with other values.
 _SMALL = 4096
@@ -46,6 +47,18 @@ def failures(checked: Iterable[Checked]) -> list[Any]:
         else:
             flags.append(_has_bad_element(value))
     return flags + [_has_bad_element(_joined(values)) for values in small.values()]
+
+
+def stored(value: Any) -> Any:
+    """Returns a value that the compiled program stores in memory before the value is checked.
+
+    A small value is stored as a vector. Otherwise the compiler may choose a layout that the result
+    of the program does not have, and copy the value once more.
+    """
+    aval = get_aval(value)
+    if aval.size > _SMALL or aval.ndim < 2:
+        return stored_p.bind(value)
+    return lax.reshape(stored_p.bind(lax.reshape(value, (aval.size,))), aval.shape)
 
 
 def _joined(values: Sequence[Any]) -> Any:

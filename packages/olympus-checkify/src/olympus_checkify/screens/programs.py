@@ -9,7 +9,6 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.lax import calls
-from olympus_ir.lax.conversion import stored_p
 from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
@@ -18,7 +17,7 @@ from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 
 from ..tables import Enabled
-from .checks import Checked, failures
+from .checks import Checked, failures, stored
 from .detection import Detected
 from .facts import Fact, NotScreenedError, fact_of_constant
 from .steps import Operation, Step, step_rules
@@ -148,7 +147,7 @@ class Screen:
             flags.extend(found)
             for position in step.checked:
                 if self.stores:
-                    results[position] = stored_p.bind(results[position])
+                    results[position] = stored(results[position])
                 checked.append(Checked(results[position], step.facts[position]))
             return results
 
