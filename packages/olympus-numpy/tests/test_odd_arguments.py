@@ -537,3 +537,13 @@ def test_empty_arrays_of_floats_are_no_indices_to_delete():
     assert jnp.delete(x, np.ones(0, np.int32)).tolist() == [0, 1, 2]
     with pytest.raises(IndexError, match="Indices must be integers"):
         jnp.delete(x, np.ones((2, 0)))
+
+
+@pytest.mark.parametrize("flag", [jnp.array(True), np.array(True), np.bool_(True), 1])
+def test_flags_of_unique_may_be_arrays(flag):
+    x = np.array([3, 1, 1, 2])
+    for name in ("return_index", "return_inverse", "return_counts"):
+        for ours, theirs in zip(
+            jnp.unique(x, **{name: flag}), np.unique(x, **{name: True}), strict=True
+        ):
+            np.testing.assert_array_equal(ours, theirs)

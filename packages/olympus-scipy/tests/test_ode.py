@@ -10,6 +10,7 @@ import olympus_numpy as onp
 from olympus_autodiff import grad, jvp
 from olympus_autodiff.reverse.derivative_checks import check_grads
 from olympus_batching import vmap
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.settings.config import enable_x64
 from olympus_ir.trees.flattening import debug_info
 from olympus_numpy.arrays.flatten_util import ravel_pytree
@@ -102,10 +103,18 @@ def test_steps_are_limited():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(TypeError, match="floating numbers"):
+    with pytest.raises(TypeError, match="needs states of floating or complex numbers"):
         odeint(decay, np.array(1), TIMES, 0.5)
-    with pytest.raises(TypeError, match="not a valid"):
+    with pytest.raises(TypeError, match=r"contents of odeint \*args must be arrays .* got 'fast'"):
         odeint(decay, np.array(1.0), TIMES, "fast")
+    for times in (3.0, [0.0, 1.0], np.arange(3)):
+        with pytest.raises(TypeError, match="t must be an array of floats, but got"):
+            odeint(decay, np.array(1.0), times, 0.5)
+    for times in (np.zeros(0), np.ones((2, 2))):
+        with pytest.raises(ShapeError, match=r"t must be a vector .* got the shape \([02]"):
+            odeint(decay, np.array(1.0), times, 0.5)
+    with pytest.raises(TypeError, match="first argument must be callable, got 3"):
+        odeint(3, np.array(1.0), TIMES, 0.5)
     with pytest.raises(TypeError, match="forward-mode"):
         jvp(lambda y0: odeint(decay, y0, TIMES, 0.5), (1.0,), (1.0,))
 

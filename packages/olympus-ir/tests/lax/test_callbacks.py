@@ -201,3 +201,12 @@ class TestIOCallback:
         assert lax.io_callback(lambda x: log.append(x), None, 1.0) is None
         lax.effects_barrier()
         assert len(log) == 1
+
+
+@pytest.mark.parametrize("types", [(), {}, None])
+def test_pure_functions_without_results_are_not_called(types):
+    def refuses(x):
+        raise AssertionError(f"called with {x}")
+
+    assert lax.pure_callback(refuses, types, VECTOR) == types
+    assert jit(lambda x: lax.pure_callback(refuses, types, x))(VECTOR) == types

@@ -437,6 +437,8 @@ def pure_callback(
     _check_sharding("pure_callback", sharding)
     arrays, in_tree = pytrees.tree_flatten((args, kwargs))
     result_avals, out_tree = _result_avals(result_shape_dtypes)
+    if not result_avals:
+        return pytrees.tree_unflatten(out_tree, ())  # a pure function without results has no use
     results = pure_callback_p.bind(
         *arrays,
         callback=_FlatCallback(callback, in_tree),

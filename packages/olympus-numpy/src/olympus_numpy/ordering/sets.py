@@ -163,7 +163,8 @@ def unique(
     ar = ensure_array(ar)
     size = _checked_size(ar, size)
     lines, rest, axis = _lines(ar, axis)
-    order, is_first, ordered = _sort_rows(lines, bool(equal_nan), return_index or return_inverse)
+    with_order = bool(return_index or return_inverse)
+    order, is_first, ordered = _sort_rows(lines, bool(equal_nan), with_order)
     if size is None and not (return_index or return_inverse or return_counts):
         firsts = _firsts_in_host_memory(ordered, is_first)
         if firsts is not None:

@@ -17,6 +17,7 @@ import olympus_numpy as onp
 from olympus_autodiff import closure_convert, custom_vjp, vjp
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import typeof
 from olympus_ir.trees import pytrees
@@ -75,23 +76,15 @@ def odeint(
     Raises:
       TypeError: the state or an argument is not an array of inexact dtype, or the times are not
         floating.
+      ShapeError: the times are not a vector of at least one element.
 
     Example:
       >>> times = np.array([0.0, 1.0], np.float32)
       >>> odeint(lambda y, t: -y, np.float32(1), times, rtol=1e-5).round(2)
       Array([1.  , 0.37], dtype=float32)
     """
-    for leaf in pytrees.tree_leaves(args):
-        typeof(leaf)  # this raises an error for a non-array
-    for leaves, kind in ((y0, np.inexact), (t, np.floating)):
-        for leaf in pytrees.tree_leaves(leaves):
-            if not onp.issubdtype(typeof(leaf).dtype, kind):  # type: ignore[attr-defined]
-                raise TypeError(
-                    "odeint needs states of floating or complex numbers and times of floating "
-                    f"numbers, got {typeof(leaf)}"
-                )
-    first = pytrees.tree_leaves(t)[0][0]
-    converted, constants = closure_convert(func, y0, first, *args)
+    _check_operands(func, y0, t, args)
+    converted, constants = closure_convert(func, y0, t[0], *args)
     flat_y0, unravel = ravel_pytree(y0)
 
     def flat_func(y: Any, time: Any, *rest: Any) -> Any:
@@ -100,6 +93,33 @@ def odeint(
     options = (rtol, atol, _step_limit(mxstep), hmax)
     states = _solve(flat_func, options, flat_y0, onp.asarray(t), (*args, *constants))
     return vmap(unravel)(states)
+
+
+def _check_operands(func: Any, y0: Any, t: Any, args: tuple[Any, ...]) -> None:
+    """Raises if an argument of `odeint` has the wrong type."""
+    if not callable(func):
+        raise TypeError(f"odeint: the first argument must be callable, got {func!r}")
+    for leaf in pytrees.tree_leaves(args):
+        try:
+            typeof(leaf)
+        except TypeError:
+            raise TypeError(
+                f"The contents of odeint *args must be arrays or scalars, but got {leaf!r}; a "
+                "function of other values closes over them."
+            ) from None
+    for leaf in pytrees.tree_leaves(y0):
+        if not onp.issubdtype(typeof(leaf).dtype, np.inexact):  # type: ignore[attr-defined]
+            raise TypeError(
+                f"odeint needs states of floating or complex numbers, got {typeof(leaf)}; write "
+                "1.0 instead of 1."
+            )
+    if not onp.issubdtype(getattr(t, "dtype", object), np.floating):
+        raise TypeError(f"t must be an array of floats, but got {t!r}.")
+    if t.ndim != 1 or t.shape[0] == 0:
+        raise ShapeError(
+            "odeint: t must be a vector of at least one time, the first of which is that of y0; "
+            f"got the shape {t.shape}."
+        )
 
 
 def _step_limit(mxstep: float) -> np.int32:
