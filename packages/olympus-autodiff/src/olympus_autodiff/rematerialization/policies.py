@@ -152,7 +152,7 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 class DotsSaveable(Record):
-    """Policy that saves the results of products of arrays, which are expensive to recompute.
+    """Policy that saves the results of contractions, which are expensive to recompute.
 
     Attributes:
       only_if_no_batch_dims: whether to recompute batched products, which are cheaper.
@@ -223,7 +223,7 @@ class SaveFromBothPolicies(Record):
 
 
 class OffloadDots(Record):
-    """Policy that offloads the results of unbatched products of arrays to another memory space."""
+    """Policy that offloads the results of unbatched contractions to another memory space."""
 
     offload_src: str
     offload_dst: str

@@ -4,6 +4,6 @@
 An element is bad if it is not finite although the operands of the program are finite. Most
 operations propagate bad elements to their results. A screen therefore checks only the few values
 whose bad elements do not propagate to another checked value. If an operation would lose bad
-elements, the screen can put them into the result. The folder may import `rules` and the modules
+elements, the screen can put them into the result. The folder may import `rules` and the layers
 below it.
 """

@@ -87,7 +87,7 @@ class Frozen:
         return self._parts.options
 
     def mlir_module(self) -> str:
-        """Returns the program as text."""
+        """Returns the StableHLO program as text."""
         return self._parts.exported.mlir_module()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -38,7 +38,7 @@ def log_add_exp(x: Any, y: Any) -> Any:
 
 
 def _of_complex(x: Any, y: Any) -> Any:
-    """Computes ``log(exp(x) + exp(y))`` relative to the number with the larger real part."""
+    """Computes ``log(exp(x) + exp(y))``, with the larger exponential factored out."""
     is_first_larger = lax.gt(lax.real(x), lax.real(y))
     larger, smaller = lax.select_n(is_first_larger, y, x), lax.select_n(is_first_larger, x, y)
     difference = lax.select_n(lax.eq(x, y), lax.sub(smaller, larger), lax.full_like(x, 0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contractions: products of arrays summed over dimensions."""
+"""Contractions: products of elements of two arrays, summed over dimensions."""
 
 from __future__ import annotations
 

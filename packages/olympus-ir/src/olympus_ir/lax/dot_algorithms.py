@@ -15,7 +15,7 @@ __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "PrecisionLike"]
 
 
 class DotAlgorithm(NamedTuple):
-    """An algorithm for products of arrays, specified by its parts.
+    """An algorithm for contractions, specified by its parts.
 
     Platforms support only a few combinations. `DotAlgorithmPreset` lists those that at least one
     platform supports.
@@ -63,7 +63,7 @@ _FLOAT8_TYPES = (
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """Algorithms for products of arrays, named for the dtypes of operands and of sums.
+    """Algorithms for contractions, named for the dtypes of operands and of sums.
 
     Operands of other dtypes are converted before the product, and the result after it.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Precision` of products of arrays, and its names."""
+"""`Precision` of contractions and convolutions, and its names."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     """Estimates the operations of a function, and the memory that it reads and writes.
 
     The estimate counts common elementwise operations (arithmetic, exponentials, trigonometric
-    functions) and products of arrays, also inside of `jit`. It leaves out loops and conditionals,
+    functions) and contractions, also inside of `jit`. It leaves out loops and conditionals,
     whose iterations and branches may depend on values.
 
     Args:

@@ -5,5 +5,5 @@ A kernel runs equation by equation on NumPy arrays. Each core is a thread. Memor
 that kernels write. Copies run between the memories of several devices. Semaphores block cores.
 Unlike the array programs of `olympus_pallas.calls.interpreter`, the machine runs kernels that
 communicate, and shows their mistakes. The folder may import `tpu_sc`, `tpu`, `core_maps` and the
-folders below them.
+layers below them.
 """

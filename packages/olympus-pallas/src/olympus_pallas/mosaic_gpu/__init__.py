@@ -2,7 +2,7 @@
 """Kernels for GPUs with explicit warpgroups, barriers, asynchronous copies and tensor cores.
 
 These kernels run on simulated threads. Settings of the hardware, such as layouts of registers, are
-accepted but have no effect there. The folder may import `machine`, `core_maps` and the folders
+accepted but have no effect there. The folder may import `machine`, `core_maps` and the layers
 below them.
 """
 

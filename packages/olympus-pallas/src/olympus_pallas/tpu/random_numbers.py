@@ -31,7 +31,9 @@ def _own_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     if bit_width == 32:
         return bits
     if bit_width > 32:
-        raise ValueError(f"the generators of TPUs make 32 bits at once, got {bit_width}")
+        raise ValueError(
+            f"the generators of TPUs produce words of 32 bits, got bit_width={bit_width}"
+        )
     return lax.convert_element_type(bits, np.dtype(f"uint{bit_width}"))
 
 

@@ -571,9 +571,9 @@ def bernoulli(n: int) -> Array:
         return onp.asarray(values.astype(dtype))
 
 
-# The index of the last number that is finite in double precision. Later numbers are zero, or
-# infinite with alternating signs. The index is a multiple of four, so the last finite number is
-# negative.
+# The index of the last nonzero Bernoulli number that is finite in double precision. Later numbers
+# are zero, or infinite with alternating signs. The index is a multiple of four, so the last finite
+# number is negative.
 _LAST_FINITE_BERNOULLI = 300
 
 

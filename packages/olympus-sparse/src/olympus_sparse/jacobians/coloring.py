@@ -123,8 +123,9 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
     """Returns a color for each column of a symmetric pattern, so that entries can be recovered.
 
     This is a star coloring: neighbors differ, and each path over four vertices has three colors.
-    Each entry can then be read from the product of the matrix with the sum of the columns of one
-    color, in the row of the entry or in the row of its mirror image. The coloring is a heuristic:
+    The seed vector of a color has a one for each column of the color. Each entry can then be read
+    from the product of the matrix with a seed vector, in the row of the entry or in the row of its
+    mirror image. The coloring is a heuristic:
     the best of periodic colorings and of greedy colorings in two orders of the vertices.
     """
     count = pattern.shape[0]

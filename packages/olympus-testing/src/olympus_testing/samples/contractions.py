@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of products of arrays."""
+"""Samples of contractions."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def _types(terms: Sequence[Any]) -> tuple[ShapedArray, ...]:
 
 
 class _Branches(NamedTuple):
-    """The branches of a derived `cond`, which also return terms.
+    """Branches of the Taylor rule of `cond`, which return the terms of results, too.
 
-    Constants are the first operands.
+    The first operands of the branches are ``consts``.
     """
 
     branches: tuple[ClosedOlympuspr, ...]

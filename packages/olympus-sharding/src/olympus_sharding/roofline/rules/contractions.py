@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of products of arrays."""
+"""Cost of contractions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of products of arrays; zeros of a constant factor are left out."""
+"""Sparsity patterns and terms of contractions; zeros of a constant operand are left out."""
 
 from __future__ import annotations
 
