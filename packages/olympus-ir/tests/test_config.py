@@ -446,3 +446,10 @@ for name in ("enable_x64", "log_compiles", "enable_checks", "debug_nans"):
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["OLYMPUS_ENABLE_X64", "JAX_LOG_COMPILES", "program", "default"]
+
+
+def test_update_takes_its_parameters_by_name() -> None:
+    before = config.olympus_numpy_rank_promotion
+    config.update(name="olympus_numpy_rank_promotion", val="warn")
+    assert config.olympus_numpy_rank_promotion == "warn"
+    config.update("olympus_numpy_rank_promotion", before)

@@ -334,12 +334,12 @@ class Configuration:
             raise AttributeError(self._unknown(name), name=name, obj=self)
         return flag
 
-    def update(self, name: str, value: Any) -> None:
+    def update(self, name: str, val: Any) -> None:
         """Sets the flag ``name`` for the whole process.
 
         Args:
             name: the full name, such as ``"olympus_enable_x64"``.
-            value: the new value. If only a fixed set of values is allowed, the error lists them.
+            val: the new value. If only a fixed set of values is allowed, the error lists them.
 
         Raises:
             AttributeError: there is no such flag.
@@ -352,7 +352,7 @@ class Configuration:
             'warn'
             >>> config.update("olympus_numpy_rank_promotion", "allow")
         """
-        self.flag(name).update(value)
+        self.flag(name).update(val)
 
     def read(self, name: str) -> Any:
         """Returns the value of the flag ``name`` in the current thread."""
