@@ -88,6 +88,86 @@ def test_processes_started_from_a_program_do_the_same() -> None:
     assert run_compat(code) == "True 0.10.2"
 
 
+# What released libraries import, and what they do with it.
+PRIVATE_IMPORTS = """
+import numpy as np
+import jax, jax.numpy as jnp
+from jax._src import ad_checkpoint, checkify
+from jax._src.ad_util import Zero, p2tz
+from jax._src.core import MemorySpace, new_ref, physical_aval, safe_map, safe_zip
+from jax._src.interpreters.batching import is_vmappable
+from jax._src.lib import _jax, jaxlib_extension_version, xla_client
+from jax._src.mesh import get_concrete_mesh, thread_resources
+from jax._src.named_sharding import UNSPECIFIED
+from jax._src.nn.functions import glu
+from jax._src.nn.initializers import _complex_truncated_normal, _complex_uniform
+from jax._src.numpy.array_methods import _IndexUpdateHelper, _IndexUpdateRef
+from jax._src.numpy.index_tricks import CClass, RClass
+from jax._src.numpy.lax_numpy import sum
+from jax._src.numpy.ufuncs import ufunc
+from jax._src.numpy.util import promote_dtypes_complex, promote_dtypes_inexact
+from jax._src.numpy.vectorize import _apply_excluded, _check_output_dims
+from jax._src.numpy.vectorize import _parse_gufunc_signature, _parse_input_dimensions
+from jax._src.pjit import auto_axes
+from jax._src.random import Shape
+from jax._src.scipy.special import gammaln, logsumexp
+from jax._src.sharding_impls import UNSPECIFIED as unspecified, UnspecifiedValue
+from jax._src.source_info_util import Frame, user_frame
+from jax._src.state import AbstractRef
+from jax._src.typing import Array
+from jax._src.xla_bridge import devices
+from jax.core import trace_ctx
+from jax.errors import JaxprTypeError
+from jax.experimental.array_serialization.serialization import async_serialize
+from jax.experimental.ode import api_util
+
+assert isinstance(jax.jit(abs), _jax.PjitFunction) and isinstance(UNSPECIFIED, UnspecifiedValue)
+assert unspecified is UNSPECIFIED and Array is jax.Array and not is_vmappable(1.0)
+assert type(p2tz(1.0)) is Zero and p2tz(1).aval.dtype == jax.float0
+assert isinstance(jnp.c_, CClass) and isinstance(jnp.zeros(2).at[0], _IndexUpdateRef)
+assert [x.dtype for x in promote_dtypes_complex(jnp.float16(1), 2)] == ["complex64", "complex64"]
+
+ins, outs = _parse_gufunc_signature("(n,m),(m)->(n)")
+assert (ins, outs) == ([("n", "m"), ("m",)], [("n",)])
+loops, sizes = _parse_input_dimensions((np.ones((4, 1, 2, 3)), np.ones((5, 3))), ins, "")
+assert (loops, sizes) == ((4, 5), {"n": 2, "m": 3})
+fun, args, kwargs = _apply_excluded(
+    lambda *args, **kwargs: (args, kwargs), {1, "k"}, (0, 1, 2), {"k": 3, "l": 4}
+)
+assert (args, kwargs) == ([0, 2], {"l": 4}) and fun(5, 6, l=7) == ((5, 1, 6), {"l": 7, "k": 3})
+checked = _check_output_dims(lambda x: x, sizes, outs)
+assert checked(np.ones(2)).shape == (2,)
+try:
+    checked(np.ones(3))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_private_names_that_libraries_import() -> None:
+    assert "inconsistent size for core dimension 'n'" in run_compat(PRIVATE_IMPORTS)
+
+
+THREAD_RESOURCES = """
+import warnings
+import jax
+from jax.interpreters import pxla
+
+warnings.simplefilter("ignore", DeprecationWarning)
+mesh = jax.make_mesh((1,), ("x",))
+assert pxla.thread_resources.env.physical_mesh.empty
+with mesh:
+    env = pxla.thread_resources.env
+    print(env.physical_mesh == mesh, dict(env.shape), env.resource_axes)
+with jax.set_mesh(mesh):
+    print(pxla.thread_resources.env.physical_mesh.empty)
+"""
+
+
+def test_the_mesh_entered_by_with_is_in_the_thread_resources() -> None:
+    assert run_compat(THREAD_RESOURCES).splitlines() == ["True {'x': 1} {'x'}", "True"]
+
+
 def test_missing_names_are_reported() -> None:
     code = """
 import jax, jax.numpy as jnp
@@ -253,7 +333,7 @@ def test_private_names_that_libraries_use() -> None:
     assert run_compat(PRIVATE_NAMES) == "fine"
 
 
-PRIVATE_NAMES = """
+PRIVATE_LOOKUPS = """
 import jax
 import jax.numpy as jnp
 import jax.experimental.colocated_python as colocated
@@ -273,7 +353,7 @@ print("fine")
 
 
 def test_private_names_that_libraries_look_up() -> None:
-    assert run_compat(PRIVATE_NAMES) == "fine"
+    assert run_compat(PRIVATE_LOOKUPS) == "fine"
 
 
 MESSAGES = """

@@ -40,6 +40,7 @@ _DEPRECATED = {
         "is_concrete",
         "is_constant_dim",
         "is_constant_shape",
+        "trace_ctx=current",
     ),
     **_lazy.names_from(
         "olympus_ir.adapters.trace_state",

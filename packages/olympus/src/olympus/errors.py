@@ -3,6 +3,6 @@
 
 from olympus_ir.diagnostics.errors import *  # noqa: F403
 
-from ._faces import present as _present
+from . import _lazy
 
-_present(__name__)
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

@@ -20,9 +20,14 @@ from .finder import PRIVATE
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 
+_UNSPECIFIED = _lazy.names_from(
+    "olympus_xla.calls.pjit", "UNSPECIFIED", "UnspecifiedValue=_Unspecified"
+)
+
 # Maps each module below `jax._src` to the module of OLYMPUS whose names it has, or to None.
 _WHOLE_MODULES: dict[str, str | None] = {
     "": None,
+    "ad_checkpoint": "olympus.ad_checkpoint",
     "ad_util": None,
     "api": "olympus",
     "api_util": "olympus.api_util",
@@ -53,20 +58,31 @@ _WHOLE_MODULES: dict[str, str | None] = {
     "lax.lax": "olympus.lax",
     "lax.parallel": "olympus.lax",
     "lax.slicing": "olympus.lax",
+    "lib": None,
+    "lib._jax": None,
+    "lib.xla_client": None,
     "linear_util": "olympus.extend.linear_util",
     "literals": None,
     "mesh": "olympus.sharding",
     "named_sharding": "olympus.sharding",
     "nn": "olympus.nn",
+    "nn.functions": "olympus.nn",
     "nn.initializers": "olympus.nn.initializers",
     "numpy": "olympus.numpy",
+    "numpy.array_methods": None,
+    "numpy.index_tricks": "olympus.numpy",
+    "numpy.lax_numpy": "olympus.numpy",
+    "numpy.ufuncs": "olympus.numpy",
     "numpy.util": None,
+    "numpy.vectorize": None,
     "partition_spec": "olympus.sharding",
     "pjit": None,
     "prng": None,
     "public_test_util": "olympus.test_util",
     "random": "olympus.random",
     "random.threefry2x32": "olympus.extend.random",
+    "scipy": "olympus.scipy",
+    "scipy.special": "olympus.scipy.special",
     "sharding": "olympus.sharding",
     "sharding_impls": "olympus.sharding",
     "source_info_util": "olympus.extend.source_info_util",
@@ -82,14 +98,20 @@ _WHOLE_MODULES: dict[str, str | None] = {
 
 # Further names of the modules below `jax._src`, which the modules in `_WHOLE_MODULES` lack.
 _NAMES: dict[str, dict[str, str]] = {
+    "ad_checkpoint": _lazy.names_from(_PRIMITIVES, "remat_p"),
     "ad_util": {
         **_lazy.names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),
         **_lazy.names_from("olympus_autodiff.zeros", "instantiate", "zeros_like_aval"),
         **_lazy.names_from("olympus.interpreters.ad", "add_olympusvals", "add_olympusvals_p"),
+        **_lazy.names_from("olympus.compat.tangents", "p2tz"),
         **_lazy.names_from(_PRIMITIVES, "stop_gradient_p"),
     },
     "api_util": _lazy.names_from("olympus.compat.signatures", "infer_argnums_and_argnames"),
     "array": _lazy.names_from("olympus_xla._jaxlib", "ArrayImpl"),
+    "checkify": {
+        **_lazy.names_from("olympus_checkify.errors", "JaxException=CheckError"),
+        **_lazy.names_from("typing", "Out=Any"),
+    },
     "core": {
         **_lazy.names_from("olympus.core", "AbstractValue", "ShapedArray", "Trace", "Tracer"),
         **_lazy.names_from("olympus.core", "Atom", "ensure_compile_time_eval", "eval_context"),
@@ -99,6 +121,10 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus_ir.programs.tracing", "trace_ctx=current"),
         **_lazy.names_from("olympus_ir.adapters.trace_state", "trace_state_clean"),
         **_lazy.names_from("olympus.compat.literals", "full_lower"),
+        **_lazy.names_from("olympus_ir.types.memory_spaces", "MemorySpace"),
+        **_lazy.names_from("olympus.ref", "new_ref"),
+        **_lazy.names_from("olympus_ir.types.extended_arrays", "physical_aval"),
+        **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),
         **_lazy.names_from(_PRIMITIVES, "call_p", "closed_call_p"),
     },
     "dispatch": {
@@ -113,12 +139,54 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "flatten_util": {},
     "interpreters": {},
+    "interpreters.batching": _lazy.names_from("olympus.compat.registries", "is_vmappable"),
+    "lib": {"jaxlib_extension_version": "jaxlib.xla_client:_version"},
+    "lib._jax": _lazy.names_from("olympus_xla._jaxlib", "PjitFunction"),
+    "lib.xla_client": _lazy.names_from(
+        "olympus_xla._jaxlib", "Client", "Device", "XlaRuntimeError=JaxRuntimeError"
+    ),
     "literals": {
         **_lazy.names_from("olympus.compat.literals", "TypedComplex"),
         **_lazy.names_from("olympus.compat.literals", "TypedFloat", "TypedInt", "TypedNdArray"),
     },
-    "numpy.util": _lazy.names_from("olympus_numpy.core.promotion", "promote_dtypes"),
-    "pjit": _lazy.names_from(_PRIMITIVES, "jit_p"),
+    "mesh": {
+        **_lazy.names_from("olympus.interpreters._thread_resources", "thread_resources"),
+        **_lazy.names_from("olympus_sharding.meshes.context", "get_concrete_mesh=get_mesh"),
+    },
+    "named_sharding": _UNSPECIFIED,
+    "nn.initializers": _lazy.names_from(
+        "olympus_nn.initializers",
+        "_complex_truncated_normal=_truncated_complex_normal",
+        "_complex_uniform=_in_disk",
+    ),
+    "numpy.array_methods": _lazy.names_from(
+        "olympus_numpy.indexing.updates",
+        "_IndexUpdateHelper=Updates",
+        "_IndexUpdateRef=IndexedUpdate",
+    ),
+    "numpy.index_tricks": _lazy.names_from(
+        "olympus_numpy.numerics.index_tricks", "CClass=_C", "RClass=_R"
+    ),
+    "numpy.util": {
+        **_lazy.names_from("olympus_numpy.core.promotion", "promote_dtypes"),
+        **_lazy.names_from("olympus_numpy.core.promotion", "promote_dtypes_inexact"),
+        **_lazy.names_from("olympus.compat.promotion", "promote_dtypes_complex"),
+    },
+    "numpy.vectorize": {
+        **_lazy.names_from(
+            "olympus_numpy.elementwise.vectorization", "_parse_gufunc_signature=_parse_signature"
+        ),
+        **_lazy.names_from(
+            "olympus.compat.vectorization",
+            "_apply_excluded=apply_excluded",
+            "_check_output_dims=check_output_dims",
+            "_parse_input_dimensions=parse_input_dimensions",
+        ),
+    },
+    "pjit": {
+        **_lazy.names_from(_PRIMITIVES, "jit_p"),
+        **_lazy.names_from("olympus.sharding", "auto_axes"),
+    },
     "prng": _lazy.names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
     "public_test_util": _lazy.names_from("olympus.compat.comparisons", "check_close"),
     "random.threefry2x32": {
@@ -129,17 +197,29 @@ _NAMES: dict[str, dict[str, str]] = {
             "olympus_random.generators.threefry", "threefry_random_bits=_random_bits"
         ),
     },
-    "sharding_impls": _lazy.names_from("olympus.sharding", "make_single_device_sharding"),
+    "random": _lazy.names_from("olympus_ir.types.annotations", "Shape"),
+    "sharding_impls": {
+        **_lazy.names_from("olympus.sharding", "make_single_device_sharding"),
+        **_UNSPECIFIED,
+    },
+    "source_info_util": _lazy.names_from(
+        "olympus_ir.diagnostics.source_info", "Frame", "user_frame"
+    ),
+    "state": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     "state.types": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     "traceback_util": _lazy.names_from(
         "olympus_ir.diagnostics.source_info", "_exclude_paths=_library_folders"
     ),
+    "typing": _lazy.names_from("olympus", "Array"),
     "tree_util": {"_registry": "olympus.compat.registries:pytree_nodes"},
     "util": {
         **_lazy.names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),
         **_lazy.names_from("functools", "partial", "wraps"),
     },
-    "xla_bridge": {"_backends": "olympus.compat.registries:made_backends"},
+    "xla_bridge": {
+        **_lazy.names_from("olympus", "devices"),
+        "_backends": "olympus.compat.registries:made_backends",
+    },
 }
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from olympus_batching import vmappables
 from olympus_ir.trees.pytree_registry import is_tree_node
 from olympus_xla.platforms import backends
 from olympus_xla.processes import distributed
@@ -47,6 +48,11 @@ class _Membership:
 
     def _of(self, name: str, alone: Any) -> Any:
         return getattr(distributed._membership, name, alone)
+
+
+def is_vmappable(x: object) -> bool:
+    """Returns whether `register_vmappable` has registered the class of a value."""
+    return type(x) in vmappables._vmappables
 
 
 distributed_state = _Membership()

@@ -14,7 +14,7 @@ from olympus_scipy.ode.steps import (
     runge_kutta_step,
 )
 
-from .._faces import present as _present
+from .. import _lazy
 
 __all__ = [
     "abs2",
@@ -29,4 +29,4 @@ __all__ = [
     "runge_kutta_step",
 ]
 
-_present(__name__)
+__getattr__, __dir__ = _lazy.lazy_attributes(__name__, {"api_util": "olympus"})

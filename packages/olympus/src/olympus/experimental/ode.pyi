@@ -10,3 +10,4 @@ from olympus_scipy.ode.steps import optimal_step_size as optimal_step_size
 from olympus_scipy.ode.steps import ravel_first_arg as ravel_first_arg
 from olympus_scipy.ode.steps import ravel_first_arg_ as ravel_first_arg_
 from olympus_scipy.ode.steps import runge_kutta_step as runge_kutta_step
+import olympus.api_util as api_util

@@ -6,3 +6,8 @@ from olympus_export.array_serialization.manager import GlobalAsyncCheckpointMana
 from olympus_export.array_serialization.manager import GlobalAsyncCheckpointManagerBase as GlobalAsyncCheckpointManagerBase
 from olympus_export.array_serialization.manager import get_tensorstore_spec as get_tensorstore_spec
 from olympus_export.array_serialization.specs import is_remote_storage as is_remote_storage
+from olympus_export.array_serialization.stores import async_deserialize as async_deserialize
+from olympus_export.array_serialization.stores import async_serialize as async_serialize
+from olympus_export.array_serialization.stores import run_deserialization as run_deserialization
+from olympus_export.array_serialization.stores import run_serialization as run_serialization
+from olympus_export.array_serialization.stores import shared_context as shared_context
