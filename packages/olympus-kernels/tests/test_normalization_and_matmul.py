@@ -175,5 +175,5 @@ def test_matmul(rng):
         matmul.matmul(x, y, block_shape=(48, 16), block_k=16)
     with pytest.raises(ValueError, match="have no product"):
         matmul.matmul(x, x[:5], block_shape=(8, 8))
-    with pytest.raises(TypeError, match="must have one dtype"):
+    with pytest.raises(TypeError, match="must have the same dtype"):
         matmul.matmul(x, y.astype(np.float16), block_shape=(8, 8))

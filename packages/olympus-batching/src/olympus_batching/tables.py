@@ -185,7 +185,8 @@ def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) ->
 
     Args:
       primitive: the primitive.
-      scalars: the positions where an operand may be a scalar. The other operands have one shape.
+      scalars: the positions where an operand may be a scalar. The other operands have the same
+        shape.
     """
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:

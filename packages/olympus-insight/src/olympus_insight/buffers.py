@@ -44,7 +44,7 @@ class Allocation(NamedTuple):
     Attributes:
       size: the size in bytes.
       parameter: the position, among the program's operands, of the operand that the allocation
-        holds; None if it holds no operand.
+        stores; None if it stores no operand.
       holds_result: whether the allocation stores a result at the end.
       is_constant: whether the allocation stores a constant of the program.
       buffers: the buffers in the allocation.

@@ -109,7 +109,7 @@ class TestReductions:
             traced(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1]]))
         with pytest.raises(ValueError, match="are for named axes only"):
             traced(lambda x: lax.psum(x, ("i", 0), axis_index_groups=[[0], [1]]))
-        with pytest.raises(ValueError, match="must all be of one size"):
+        with pytest.raises(ValueError, match="must all be of the same size"):
             traced(lambda x: lax.all_gather(x, "j", axis_index_groups=[[0, 1], [2]]))
         with extend_axes({"j": 4}):
             assert lax.psum(3, "j", axis_index_groups=[[0, 1], [2, 3]]) == 6

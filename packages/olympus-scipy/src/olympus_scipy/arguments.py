@@ -62,7 +62,7 @@ def refuse_complex(name: str, args: list[Any]) -> None:
 
 
 def reals(name: str, *args: Any) -> list[Array]:
-    """Returns the operands in their common floating dtype, broadcast to one shape.
+    """Returns the operands in their common floating dtype, broadcast to a common shape.
 
     Raises:
       ComplexOperandError: an operand is complex.
@@ -90,7 +90,7 @@ def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:
 
 
 def numbers(name: str, *args: Any) -> list[Array]:
-    """Returns the operands in their common floating or complex dtype, broadcast to one shape."""
+    """Returns the operands in their common floating or complex dtype and broadcast shape."""
     return broadcasted(name, *floats(name, *args))
 
 

@@ -56,7 +56,8 @@ def map_coordinates(
 
     Args:
       input: an array with d dimensions.
-      coordinates: d arrays of one shape, the coordinates along each dimension in units of elements.
+      coordinates: d arrays of the same shape, the coordinates along each dimension in units of
+        elements.
       order: 0 for the nearest element, 1 for linear interpolation.
       mode: the extension beyond the edges: ``"constant"``, ``"nearest"``, ``"wrap"``, ``"mirror"``
         or ``"reflect"``.

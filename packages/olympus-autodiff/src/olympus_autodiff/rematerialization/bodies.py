@@ -43,7 +43,7 @@ saving_rules: RuleTable[Callable[[Equation, Any], tuple[Equation, Equation] | No
 def split_equations(
     equations: Sequence[Equation], policy: Any
 ) -> dict[int, tuple[Equation, Equation]]:
-    """Maps the ids of equations whose bodies save values to their saving and taking equations."""
+    """Maps the id of each equation whose body saves values to its saving and taking equations."""
     if policy is None or policy is nothing_saveable or policy is everything_saveable:
         return {}
     passes = {}

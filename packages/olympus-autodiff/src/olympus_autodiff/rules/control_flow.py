@@ -146,7 +146,7 @@ def _linearized_branches(
 def _assign_slots(
     linearized: Sequence[LinearizedProgram], num_inputs: int
 ) -> tuple[list[Any], list[dict[int, int]]]:
-    """Assigns a slot to each residual that is not an operand; branches share slots of one type.
+    """Assigns a slot to each residual that is not an operand; branches share slots of equal types.
 
     Returns:
       The types of the slots; and for each branch, a map from a residual's position to its slot.

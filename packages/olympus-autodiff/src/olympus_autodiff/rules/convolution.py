@@ -58,7 +58,7 @@ def _or_zeros(
     out_sharding: Any,
     **params: Any,
 ) -> Any:
-    """Applies a rule to operands of one dtype; returns zeros if an operand has no elements."""
+    """Applies a rule to operands of the same dtype; returns zeros if an operand has no elements."""
     asked = cotangent_sharding(cotangent, aval)
     if asked is None and aval_of(other).layout is not None:
         asked = whole(aval_of(other).layout, aval.ndim)

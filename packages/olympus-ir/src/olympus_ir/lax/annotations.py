@@ -90,7 +90,7 @@ def _fused_types(
 def _both_types(x: ShapedArray, y: ShapedArray) -> list[ShapedArray]:
     if x.shape != y.shape:
         raise ShapeError(
-            f"shard_alike takes arrays of one shape, got {x.str_short()} and {y.str_short()}."
+            f"shard_alike takes arrays of the same shape, got {x.str_short()} and {y.str_short()}."
         )
     return [x, y]
 

@@ -282,7 +282,7 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Gathers windows of one size at the positions that index vectors give.
+    """Gathers windows of the same size at the positions that index vectors give.
 
     Args:
       operand: the array from which windows are taken.
@@ -381,8 +381,8 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 
     Args:
       src: an array.
-      idxs: one vector of indices for each axis, all of one length; negative indices count from the
-        end.
+      idxs: one vector of indices for each axis, all of the same length; negative indices count
+        from the end.
       axes: the axes that the vectors index.
 
     Returns:

@@ -400,7 +400,7 @@ def dynamic_slice(
     Raises:
       ShapeError: if a size is negative or exceeds the operand's size.
       ValueError: if the number of indices is not the operand's rank.
-      TypeError: if indices are not integers of one dtype.
+      TypeError: if indices are not integers of the same dtype.
 
     Example:
       >>> from olympus_ir import lax
@@ -432,7 +432,7 @@ def dynamic_update_slice(
 
     Raises:
       ShapeError: if ``update`` is larger than the operand in a dimension or differs in rank.
-      TypeError: if the dtypes differ or indices are not integers of one dtype.
+      TypeError: if the dtypes differ or indices are not integers of the same dtype.
 
     Example:
       >>> from olympus_ir import lax

@@ -90,7 +90,7 @@ def group_size(groups: tuple | None, axes: tuple) -> int:
         return axis_size(axes)
     sizes = {len(group) for group in groups}
     if len(sizes) > 1:
-        raise ValueError(f"axis_index_groups must all be of one size, got {groups}")
+        raise ValueError(f"axis_index_groups must all be of the same size, got {groups}")
     return sizes.pop()
 
 

@@ -416,7 +416,7 @@ def reduce(
     """Reduces arrays over dimensions by a binary function.
 
     Args:
-      operands: an array, or a pytree of arrays of one shape.
+      operands: an array, or a pytree of arrays of the same shape.
       init_values: the neutral elements, scalars in the same structure.
       computation: an associative and commutative function of two scalars, or of two pytrees of
         scalars.

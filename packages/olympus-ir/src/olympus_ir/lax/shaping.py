@@ -331,7 +331,7 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Joins arrays along one dimension.
 
     Args:
-      operands: arrays of one dtype whose shapes are equal except in ``dimension``.
+      operands: arrays of the same dtype whose shapes are equal except in ``dimension``.
       dimension: the dimension, nonnegative.
 
     Returns:
@@ -369,10 +369,10 @@ def _stack_shape(*operands: ShapedArray, axis: int) -> ShapedArray:
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
-    """Joins arrays of one shape along a new dimension.
+    """Joins arrays of the same shape along a new dimension.
 
     Args:
-      operands: arrays of one dtype and shape.
+      operands: arrays of the same dtype and shape.
       axis: the position of the new dimension; negative values count from the end.
 
     Returns:

@@ -57,7 +57,7 @@ def sort(
     NaNs come last, and -0 and 0 are equal. Complex numbers are in lexicographic order.
 
     Args:
-      operand: an array, or a sequence of arrays of one shape that are permuted together.
+      operand: an array, or a sequence of arrays of the same shape that are permuted together.
       dimension: the dimension; negative values count from the end.
       is_stable: whether equal elements keep their order.
       num_keys: the number of leading arrays that are compared, in lexicographic order.

@@ -271,7 +271,7 @@ def reduce_window(
     """Reduces each window of one or more arrays by a binary function.
 
     Args:
-      operand: an array, or a pytree of arrays of one shape.
+      operand: an array, or a pytree of arrays of the same shape.
       init_value: the neutral elements, scalars in the same structure, which also fill the padding.
       computation: an associative function of two scalars, or of two pytrees of scalars.
       window_dimensions: the sizes of the window.

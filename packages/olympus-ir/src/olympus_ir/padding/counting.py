@@ -106,7 +106,7 @@ def positions_of_true(mask: Any) -> Any:
     """Returns the positions of the true elements of a traced Boolean vector, in increasing order.
 
     Two masks that result from equal operations on equal values have the same size variable, so
-    ``x[x > 0] * y[x > 0]`` is a product of arrays of one size. The function must be called in
+    ``x[x > 0] * y[x > 0]`` is a product of arrays of the same size. The function must be called in
     the context `counted_sizes`.
     """
     scope = _state.scope

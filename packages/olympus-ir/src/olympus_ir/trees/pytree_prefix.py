@@ -187,7 +187,7 @@ def _prefix_errors(
 
 
 def _node_mismatch(prefix: Any, node: _Node, full_node: _Node) -> tuple[str, str] | None:
-    """Returns the difference of two nodes of one type: a short text, and the end of a sentence."""
+    """Returns the difference of nodes of the same type: a short text, and the end of a sentence."""
     (keys, children, metadata), (full_keys, full_children, full_metadata) = node, full_node
     kind, length, full_length = type(prefix), len(children), len(full_children)
     if length != full_length and isinstance(prefix, list | tuple):

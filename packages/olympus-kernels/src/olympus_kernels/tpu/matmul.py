@@ -71,7 +71,7 @@ def _matmul(
       256.0
     """
     if x.dtype != y.dtype:
-        raise TypeError(f"the matrices must have one dtype, got {x.dtype} and {y.dtype}")
+        raise TypeError(f"the matrices must have the same dtype, got {x.dtype} and {y.dtype}")
     if x.shape[1] != y.shape[0]:
         raise ValueError(f"matrices of shapes {x.shape} and {y.shape} have no product")
     rows, columns = block_shape

@@ -337,7 +337,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
     shapes = {element.shape for element in elements}
     if len(shapes) > 1:
         raise TypeError(
-            f"{function}: the elements of a sequence must have one shape, got "
+            f"{function}: the elements of a sequence must have the same shape, got "
             f"{', '.join(map(str, sorted(shapes)))}"
         )
     return stack_arrays(elements, 0)
@@ -345,7 +345,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
 
 @inlined("axis")
 def stack_arrays(arrays: Any, axis: int) -> Any:
-    """Joins arrays of one shape and dtype along a new dimension."""
+    """Joins arrays of the same shape and dtype along a new dimension."""
     return lax.concatenate([lax.expand_dims(array, (axis,)) for array in arrays], axis)
 
 

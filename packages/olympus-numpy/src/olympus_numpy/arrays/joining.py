@@ -150,7 +150,7 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Returns arrays of one shape joined along a new dimension.
+    """Returns arrays of the same shape joined along a new dimension.
 
     Args:
       arrays: a sequence of arrays, or one array, whose slices along the first dimension are joined.
@@ -353,7 +353,7 @@ def _depth(arrays: Any, path: tuple[int, ...]) -> int:
     depths = {_depth(array, (*path, position)) for position, array in enumerate(arrays)}
     if len(depths) > 1:
         raise ValueError(
-            f"block: lists must be nested to one depth, got {sorted(depths)} at {path}"
+            f"block: lists must be nested to the same depth, got {sorted(depths)} at {path}"
         )
     return 1 + depths.pop()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's implicit promotion of operands to one dtype and to compatible shapes.
+"""NumPy's implicit promotion of operands to a common dtype and to compatible shapes.
 
 The conversion of operands depends on their abstract values alone. The conversion is computed once
 for each combination, as a *plan*: for each operand a function, or None to keep it. The hot path is

@@ -421,8 +421,8 @@ def interp(
       An array of the shape of ``x`` and of a floating or complex dtype.
 
     Raises:
-      ValueError: if ``xp`` and ``fp`` are not vectors of one length, ``period`` is not a scalar, or
-        ``left`` or ``right`` is a string other than ``"extrapolate"``.
+      ValueError: if ``xp`` and ``fp`` are not vectors of the same length, ``period`` is not a
+        scalar, or ``left`` or ``right`` is a string other than ``"extrapolate"``.
 
     Example:
       >>> from olympus_numpy import array

@@ -158,7 +158,7 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Returns the indices of the main diagonal of an array whose dimensions all have one size.
+    """Returns the indices of the main diagonal of an array whose dimensions all have the same size.
 
     Args:
       n: the size of each dimension.
@@ -188,7 +188,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Returns the indices of the main diagonal of an array.
 
     Args:
-      arr: an array of at least two dimensions, all of one size.
+      arr: an array of at least two dimensions, all of the same size.
 
     Returns:
       A tuple with an integer array for each dimension.

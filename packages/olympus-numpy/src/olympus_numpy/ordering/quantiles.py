@@ -166,7 +166,7 @@ def _at_positions(lines: Any, by_line: bool, *positions: Any) -> list[Any]:
     Args:
       lines: [..., n].
       by_line: whether each line has its own positions.
-      *places: arrays of one shape: [*q], or [*q, ...] if they differ by line.
+      *positions: arrays of the same shape: [*q], or [*q, ...] if they differ by line.
 
     Returns:
       One array [*q, ...] for each array of positions.

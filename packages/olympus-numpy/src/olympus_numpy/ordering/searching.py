@@ -97,9 +97,10 @@ def _ranks(x: Any, index_dtype: Any) -> Any:
 def _bisect(a: Any, v: Any, side: str, index_dtype: Any, unrolled: bool) -> Any:
     """Returns each value's position by bisection.
 
-    A step halves the ranges of all positions. The ranges have one size, so only their starts are
-    stored. XLA computes a step in one pass, which reads an element and moves the start in place. If
-    both ends of each range were stored, XLA would copy both and write the elements to memory.
+    A step halves the ranges of all positions. The ranges have the same size, so only their starts
+    are stored. XLA computes a step in one pass, which reads an element and moves the start in
+    place. If both ends of each range were stored, XLA would copy both and write the elements to
+    memory.
     """
     count = a.shape[0]
     unsigned = np.dtype(np.uint32)

@@ -152,7 +152,7 @@ def lexsort(keys: Array | np.ndarray | Sequence[ArrayLike], axis: int = -1) -> A
     """Returns the indices that sort by several keys, the last of which is the primary key.
 
     Args:
-      keys: arrays of one shape, or one array whose rows are the keys.
+      keys: arrays of the same shape, or one array whose rows are the keys.
       axis: the axis along which to sort.
 
     Returns:

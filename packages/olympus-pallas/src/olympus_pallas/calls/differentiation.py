@@ -152,7 +152,7 @@ def _derivative(
     if consts:
         raise ValueError(
             f"the derivative of the kernel {jaxpr.debug_info.func_src_info} needs array constants, "
-            "which kernels cannot hold; give the function a derivative with custom_jvp."
+            "which kernels cannot contain; give the function a derivative with custom_jvp."
         )
     return kernel
 

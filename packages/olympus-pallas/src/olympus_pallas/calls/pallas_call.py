@@ -335,7 +335,7 @@ class _Call:
     def check_aliases(
         self, aliases: Sequence[tuple[int, int]], out_avals: Any, out_names: Sequence[str]
     ) -> None:
-        """Checks the positions of aliases, and that aliased inputs and outputs have one type."""
+        """Checks the positions of aliases, and that aliased inputs and outputs have equal types."""
         used_outputs: set[int] = set()
         names = [pytrees.keystr(path) for path, _ in pytrees.tree_flatten_with_path(self.args)[0]]
         for source, target in aliases:

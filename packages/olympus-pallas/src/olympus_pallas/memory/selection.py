@@ -13,7 +13,7 @@ __all__ = ["SelectedRef", "select_ref", "with_selected"]
 
 
 class SelectedRef(RefMethods):
-    """One of several references of one type.
+    """One of several references of the same type.
 
     Each operation on it runs in a branch of a `lax.switch`.
 
@@ -82,7 +82,7 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
     Args:
       idx: the index of the reference, an integer scalar. An index out of range selects the nearest
         reference.
-      *refs: references, or views of them, of one shape and dtype.
+      *refs: references, or views of them, of the same shape and dtype.
 
     Returns:
       A stand-in for the reference, which can be read, written, viewed and copied.
@@ -104,5 +104,7 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
         raise ValueError("select_ref chooses among references, got none")
     types = {(tuple(ref.shape), str(ref.dtype)) for ref in refs}
     if len(types) > 1:
-        raise ValueError(f"select_ref chooses among references of one type, got {sorted(types)}")
+        raise ValueError(
+            f"select_ref chooses among references of the same type, got {sorted(types)}"
+        )
     return SelectedRef(idx, refs)

@@ -200,7 +200,7 @@ class KernelBuilder:
         return self.create("arith.constant", index_type(), (), {"value": attribute})
 
     def binary(self, name: str, left: Any, right: Any) -> Any:
-        """Builds an operation of two values of one type."""
+        """Builds an operation of two values of the same type."""
         return self.create(name, left.type, (left, right))
 
     def add(self, left: Any, right: Any) -> Any:

@@ -68,7 +68,7 @@ _UNSIGNED_PREDICATES = {"eq": 0, "ne": 1, "lt": 6, "le": 7, "gt": 8, "ge": 9}
 
 
 def compare(builder: KernelBuilder, relation: str, left: Any, right: Any, dtype: Any) -> Any:
-    """Compares two values of one type."""
+    """Compares two values of the same type."""
     result = builder.like(left, element_type(BOOL))
     if relation == "ne" and is_float(dtype):
         # NaN differs from every value. Not all compilers know the predicate of this comparison, so

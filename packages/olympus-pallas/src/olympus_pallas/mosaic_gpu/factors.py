@@ -25,14 +25,14 @@ def _tiles(
     """Raises an error unless a reference in SMEM consists of the tiles of a reference in TMEM.
 
     A tile covers 128 rows and ``columns`` columns of TMEM, and has the shape ``tile`` in SMEM. Both
-    references must have one dtype; it must be ``dtype`` if that is given.
+    references must have the same dtype; it must be ``dtype`` if that is given.
     """
     source, target = aval_of_view(smem_ref), aval_of_view(tmem_ref)
     if dtype is not None and target.dtype != dtype:
         raise ValueError(f"{name} copies elements of {dtype}, got {target.str_short()}")
     if source.dtype != target.dtype:
         raise ValueError(
-            f"{name} is between references of one dtype, got {source.dtype} and {target.dtype}"
+            f"{name} is between references of the same dtype, got {source.dtype} and {target.dtype}"
         )
     shape = target.shape
     fits = len(shape) == 2 and shape[0] % _ROWS == 0 and shape[1] % columns == 0

@@ -65,7 +65,7 @@ def _same_shape(name: str, source: Any, target: Any) -> None:
     one, other = aval_of_view(source), aval_of_view(target)
     if one.shape != other.shape or one.dtype != other.dtype:
         raise ValueError(
-            f"{name} is between references of one shape and dtype, got {one.str_short()} and "
+            f"{name} is between references of the same shape and dtype, got {one.str_short()} and "
             f"{other.str_short()}"
         )
 

@@ -46,7 +46,7 @@ def _check_product(name: str, acc: Any, a: Any, b: Any, metadata: Any | None = N
         )
     if left.dtype != right.dtype:
         raise ValueError(
-            f"{name} multiplies matrices of one dtype, got {left.dtype} and {right.dtype}"
+            f"{name} multiplies matrices of the same dtype, got {left.dtype} and {right.dtype}"
         )
 
 

@@ -320,7 +320,7 @@ def elementwise_inline_asm(
 
     Args:
       asm: the instructions; ``$0`` and so on are results and operands.
-      args: the operands, arrays of one shape.
+      args: the operands, arrays of the same shape.
       constraints: the kinds of registers, in LLVM's notation.
       pack: the number of elements that one run of the instructions processes.
       result_shape_dtypes: the types of the results.

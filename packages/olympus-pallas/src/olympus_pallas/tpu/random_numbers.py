@@ -190,7 +190,8 @@ def sample_block(
     ranks = {len(block_size), len(tile_size), len(total_size)}
     if len(ranks) > 1 or (block_index is not None and len(block_index) not in ranks):
         raise ValueError(
-            f"block, tile and array have one rank, got {block_size=}, {tile_size=}, {total_size=}, "
+            "block, tile and array must have the same rank, got "
+            f"{block_size=}, {tile_size=}, {total_size=}, "
             f"{block_index=}"
         )
     for whole, part in ((block_size, tile_size), (total_size, block_size)):

@@ -29,7 +29,7 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices; all arrays have one shape.
+      indices: for each dimension an array of indices; all arrays have the same shape.
       mask: boolean array, true for the elements to read. The other elements of the result are
         uninitialized.
 
@@ -44,7 +44,7 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None 
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices; all arrays have one shape.
+      indices: for each dimension an array of indices; all arrays have the same shape.
       x: the values.
       mask: boolean array, true for the elements of ``x`` to write.
     """
@@ -69,7 +69,7 @@ def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | N
 
     Args:
       ref: the reference.
-      indices: for each dimension an array of indices; all arrays have one shape.
+      indices: for each dimension an array of indices; all arrays have the same shape.
       x: the values.
       mask: boolean array, true for the elements of ``x`` to add.
     """

@@ -52,7 +52,7 @@ def philox2x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any]:
 
     Args:
       key: one uint32 scalar.
-      counter: two uint32 arrays of one shape.
+      counter: two uint32 arrays of the same shape.
 
     Returns:
       Two uint32 arrays of that shape.
@@ -70,7 +70,7 @@ def philox4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any, An
 
     Args:
       key: two uint32 scalars.
-      counter: four uint32 arrays of one shape.
+      counter: four uint32 arrays of the same shape.
 
     Returns:
       Four uint32 arrays of that shape.
@@ -91,7 +91,7 @@ def threefry4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, ...]:
 
     Args:
       key: four uint32 scalars.
-      counter: four uint32 arrays of one shape.
+      counter: four uint32 arrays of the same shape.
 
     Returns:
       Four uint32 arrays of that shape.

@@ -240,7 +240,7 @@ def binomial(
 
 
 def sample_binomial(key: Any, n: Any, p: Any) -> Any:
-    """Samples the binomial distribution for parameters of one shape and dtype."""
+    """Samples the binomial distribution for parameters of the same shape and dtype."""
     dtype = get_aval(n).dtype
     number = lambda value: scalar(value, dtype)  # noqa: E731
     zero, one, half = number(0), number(1), number(0.5)

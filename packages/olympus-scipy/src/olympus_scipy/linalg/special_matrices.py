@@ -89,7 +89,7 @@ def _indices(rows: Any, columns: Any) -> tuple[Any, Any]:
 
 
 def _of_one_batch(x: Any, y: Any) -> tuple[Array, Array]:
-    """Promotes two arrays of vectors to one dtype, and broadcasts their batch dimensions."""
+    """Promotes two arrays of vectors to a common dtype, and broadcasts their batch dimensions."""
     x, y = map(ensure_array, promote_dtypes(x, y))
     batch = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     shapes = (*batch, x.shape[-1]), (*batch, y.shape[-1])

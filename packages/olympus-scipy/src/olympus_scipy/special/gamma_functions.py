@@ -121,7 +121,7 @@ def loggamma(x: ArrayLike) -> Array:
     """Evaluates the principal branch of the logarithm of the gamma function; DLMF 5.2.
 
     Args:
-      x: an array or scalar of numbers; negative real ones give NaN.
+      x: an array or scalar of numbers; negative real numbers give NaN.
 
     Returns:
       An array of inexact dtype, of the shape of the operand.

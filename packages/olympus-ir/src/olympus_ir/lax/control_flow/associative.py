@@ -34,7 +34,7 @@ def associative_scan(
     Args:
       fn: an associative operation on two pytrees of the structure of ``elems``. It is applied to
         many elements along ``axis`` at once.
-      elems: an array, or a pytree of arrays of one size along ``axis``.
+      elems: an array, or a pytree of arrays of the same size along ``axis``.
       reverse: whether to go from the last element to the first.
       axis: the dimension of the elements.
 

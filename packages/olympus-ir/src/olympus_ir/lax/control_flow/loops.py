@@ -547,7 +547,7 @@ def _known(bound: Any) -> Any:
 
 
 def _of_one_type(lower: Any, upper: Any) -> tuple[Any, Any]:
-    """Converts the bounds to one dtype. A weakly typed bound takes the dtype of the other bound."""
+    """Converts the bounds to a common dtype: a weakly typed bound to the dtype of the other."""
     avals = get_aval(lower), get_aval(upper)
     if all(np.issubdtype(aval.dtype, np.integer) for aval in avals):
         lower_is_weak, upper_is_weak = (aval.weak_type for aval in avals)

@@ -46,7 +46,7 @@ def _windows(
     Args:
       site: the equation.
       primitive: the primitive.
-      arrays: the padded arrays, of one shape.
+      arrays: the padded arrays, of the same shape.
       aval: their type, with the symbolic shape.
       values: for each array, the value that replaces its padding.
       counts: the symbolic numbers of windows along each axis.

@@ -328,8 +328,8 @@ def _dimension_semantics(grid_mapping: GridMapping, params: Any) -> Any:
     own = grid_mapping.own_dims
     if semantics is not None and len(semantics) != len(own):
         raise ValueError(
-            f"dimension_semantics={semantics} has {len(semantics)} entries, the grid {len(own)} "
-            "dimensions"
+            f"dimension_semantics={semantics} has {len(semantics)} entries, but the grid has "
+            f"{len(own)} dimensions"
         )
     names = []
     for dim in range(len(grid_mapping.grid)):

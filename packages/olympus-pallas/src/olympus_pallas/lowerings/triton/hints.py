@@ -108,8 +108,8 @@ def _elementwise_inline_asm(
 def _debug_print(builder: TritonBuilder, *operands: Any, fmt: str, **params: Any) -> list[Any]:
     if params.get("has_placeholders") and "{" in fmt.replace("{}", ""):
         raise ValueError(
-            "the Triton lowering of kernels prints texts without placeholders, or with {} alone, "
-            f"got {fmt!r}"
+            "the Triton lowering of kernels prints formats without placeholders, or the format "
+            f"'{{}}', got {fmt!r}"
         )
     attributes = {
         "prefix": mlir.string(f" {fmt.replace('{}', '').rstrip()} "),

@@ -26,7 +26,7 @@ def _without(shape: Sequence[int], axis: int) -> list[int]:
 def reduce_axis(
     builder: TritonBuilder, operands: Sequence[Any], axis: int, combine: Combine
 ) -> list[Any]:
-    """Builds ``tt.reduce`` of operands of one shape along one axis."""
+    """Builds ``tt.reduce`` of operands of the same shape along one axis."""
     shape = _without(builder.shape_of(operands[0]), axis)
     elements = [element_of(operand) for operand in operands]
     types = [builder.shaped_type(shape, each) if shape else each for each in elements]

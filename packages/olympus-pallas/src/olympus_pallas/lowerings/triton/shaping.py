@@ -70,9 +70,9 @@ def _concatenate(builder: TritonBuilder, *operands: Any, dimension: int) -> Any:
     shape = builder.aval_out.shape
     if len(operands) != 2 or shapes[0] != shapes[1] or dimension != len(shape) - 1:
         raise KernelLoweringError(
-            "lax.concatenate in Triton joins two arrays of one shape along their last dimension, "
-            f"got arrays of shapes {shapes} along dimension {dimension}. Store the pieces into "
-            "parts of a reference."
+            "lax.concatenate in Triton joins two arrays of the same shape along their last "
+            f"dimension, got arrays of shapes {shapes} along dimension {dimension}. Store the "
+            "pieces into parts of a reference."
         )
     # Two arrays [..., n] -> [..., n, 2] -> [..., 2, n] -> [..., 2 n]
     rank = len(shape)
@@ -85,8 +85,8 @@ def _concatenate(builder: TritonBuilder, *operands: Any, dimension: int) -> Any:
 def _split(builder: TritonBuilder, x: Any, *, sizes: Sequence[int], axis: int) -> list[Any]:
     if len(set(sizes)) > 1 or len(sizes) & (len(sizes) - 1):
         raise KernelLoweringError(
-            "lax.split in Triton cuts arrays into equal pieces, a power of two of them, got pieces "
-            f"of sizes {tuple(sizes)}. Read parts of a reference."
+            "lax.split in Triton splits an array into pieces of equal size, whose number is a "
+            f"power of two, got pieces of sizes {tuple(sizes)}. Read parts of a reference."
         )
     pieces = [x]
     while len(pieces) < len(sizes):

@@ -585,7 +585,7 @@ class LoweringContext:
         """Traces a function for the types of the equation's operands, and lowers it in place."""
         equation = self.equation
         # The types must not vary over manual axes, because these axes are unknown here and a loop
-        # requires carries of one type.
+        # requires carries of the same type.
         avals = tuple(mlir.unvarying(atom.aval) for atom in equation.invars)
         cache = self.module._expanded
         key = (fun, avals, tuple(params.items()))

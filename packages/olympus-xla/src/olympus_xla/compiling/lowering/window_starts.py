@@ -29,7 +29,7 @@ __all__ = ["with_starts_as_values"]
 
 # Smaller programs compile quickly anyway.
 _FEWEST_EQUATIONS = 48
-# Slices of an operand are replaced if they take at least this many windows of one shape.
+# Slices of an operand are replaced if they take at least this many windows of the same shape.
 _FEWEST_STARTS = 8
 # Single numbers are replaced only if they come from at least this many stacks. Numbers from one or
 # two stacks, such as the coefficients of a polynomial, are mostly operands of one large function.
