@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flattening of the arguments and results of traced functions.
 
-Some leaves of pytrees stand for several operands. A view of a reference stands for the reference
+Some leaves of pytrees represent several operands. A view of a reference represents the reference
 and the indices of the view. During tracing, a pytree node replaces such a leaf. The leaves of the
 node are the operands, and unflattening the node gives the original leaf.
 """

@@ -35,7 +35,7 @@ from .parsing import (
     SLICE,
     WINDOW,
     Layout,
-    check_fixed_places,
+    check_fixed_indices,
     parse,
 )
 
@@ -56,7 +56,7 @@ def getitem(self: Any, index: Any) -> Any:
         return traced_getitem(self, index)
     try:
         if _are_checked:
-            check_fixed_places(self.shape, index)
+            check_fixed_indices(self.shape, index)
         if index.__class__ is int:
             shape = self.shape
             if shape and shape[0]:
@@ -71,7 +71,7 @@ def getitem(self: Any, index: Any) -> Any:
 def traced_getitem(self: Any, index: Any) -> Any:
     """Indexes as `getitem` does, while a function is being traced."""
     if _are_checked:
-        check_fixed_places(self.shape, index)
+        check_fixed_indices(self.shape, index)
     layout, operands = parse(self.shape, index, fixed=is_staging())
     return take_at(self, layout, operands)
 

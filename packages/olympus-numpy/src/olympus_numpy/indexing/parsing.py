@@ -142,8 +142,8 @@ def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
     )
 
 
-def check_fixed_places(shape: tuple[int, ...], index: Any) -> None:
-    """Raises IndexError where a Python integer of an index is out of range.
+def check_fixed_indices(shape: tuple[int, ...], index: Any) -> None:
+    """Raises IndexError if a Python integer in an index is out of range.
 
     Args:
       shape: the array's shape.

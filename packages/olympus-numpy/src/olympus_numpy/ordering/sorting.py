@@ -194,7 +194,7 @@ def _check_partition(name: str, a: Any, kth: Any) -> None:
 
 
 def _negated(x: Any) -> Any:
-    """Maps values so that their order is reversed."""
+    """Returns values in the reverse order: a larger value maps to a smaller one."""
     if dtypes.issubdtype(x.dtype, np.inexact):
         return lax.neg(x)
     return lax.bitwise_not(x)

@@ -48,8 +48,8 @@ def lower_call(
         check_known_sizes(block, "Triton")
     if grid_mapping.num_dynamic_grid_bounds:
         raise KernelLoweringError(
-            "the Triton lowering of kernels needs a grid of known size; interpret=True takes grids "
-            "of computed sizes, too"
+            "the Triton lowering of kernels needs a grid of known size; interpret=True accepts "
+            "grids of computed sizes, too"
         )
     if grid_mapping.num_index_operands:
         raise KernelLoweringError(
