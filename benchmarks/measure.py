@@ -126,6 +126,7 @@ def measured(each: workloads.Workload, library: Any, seconds: float) -> dict[str
         "sorting",
         "extremes",
         "elementwise",
+        "odd lengths",
     ):
         # Other threads work on these, so the processor's time is that of the process.
         wall, processor = _time_step(function, seconds)

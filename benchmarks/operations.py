@@ -565,11 +565,64 @@ _add(
 )
 
 
+# ---- odd lengths ----
+
+_odd_vector = _arrays((999_999,))
+
+
+def _halves() -> tuple[np.ndarray, ...]:
+    return (_random(999_999).astype(np.float16),)
+
+
+_add(
+    "odd lengths",
+    _odd_vector,
+    "x * 2 of 999,999",
+    lambda k, x: x * 2,
+    lambda t, x: x * 2,
+)
+_add(
+    "odd lengths",
+    _halves,
+    "x * 2 of 999,999 halves",
+    lambda k, x: x * 2,
+    lambda t, x: x * 2,
+)
+_add(
+    "odd lengths",
+    _odd_vector,
+    "x > 0 of 999,999",
+    lambda k, x: x > 0,
+    lambda t, x: x > 0,
+)
+_add(
+    "odd lengths",
+    _odd_vector,
+    "exp(x) + 1 of 999,999",
+    lambda k, x: k.np.exp(x) + 1,
+    lambda t, x: t.exp(x) + 1,
+)
+_add(
+    "odd lengths",
+    _vector,
+    "differences of neighbors",
+    lambda k, x: k.np.diff(x),
+    lambda t, x: t.diff(x),
+)
+_add(
+    "odd lengths",
+    _arrays((999, 1001)),
+    "x * 2 of 999x1001",
+    lambda k, x: x * 2,
+    lambda t, x: x * 2,
+)
+
+
 # ---- beside JAX ----
 
 
 # The lowerings for CPUs that the benchmarks guard, and the groups of these operations.
-_GUARDED = {"sorting", "extremes", "scans", "networks"}
+_GUARDED = {"sorting", "extremes", "scans", "networks", "odd lengths"}
 
 
 def _define(operation: Operation) -> None:

@@ -21,7 +21,7 @@ SAME_VECTORS = {"xla_cpu_prefer_vector_width": 256}
 
 @pytest.fixture(autouse=True)
 def three_threads(monkeypatch, without_cache):
-    monkeypatch.setattr(products, "_threads", lambda: 3)
+    monkeypatch.setattr(products, "threads", lambda: 3)
 
 
 def product(matrix, vector):

@@ -28,11 +28,13 @@ from .operand_layouts import operands_lie_as_expected
 if TYPE_CHECKING:
     from ..compiling import dumps, symbolic_shapes
     from ..compiling.lowering import mlir
+    from ..compiling.lowering.cpu import whole_loops
     from ..compiling.lowering.cuts import fusions
 else:
     # Programs that are found on disk need no MLIR.
     fusions = deferred("..compiling.lowering.cuts.fusions", milliseconds=0.6)
     mlir = deferred("..compiling.lowering.mlir", milliseconds=60.0)
+    whole_loops = deferred("..compiling.lowering.cpu.whole_loops", milliseconds=60.0)
     dumps = deferred("..compiling.dumps", milliseconds=0.6)
     symbolic_shapes = deferred("..compiling.symbolic_shapes", milliseconds=45.0)
 
@@ -152,7 +154,7 @@ def compile_lowered(
             name=f"jit({lowered.name})",
             partitions=len(placement.devices),
             compiler_options=compiler_options,
-            disabled_passes=fusions.DISABLED_PASSES if lowered.cuts else (),
+            disabled_passes=_disabled_passes(lowered, placement),
             host_callbacks=lowered.host_callbacks,
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),
@@ -169,6 +171,15 @@ def compile_lowered(
     return assembled(
         lowered, compiled.loaded, placement, serialized=serialized, entry=compiled.entry
     )
+
+
+def _disabled_passes(lowered: Lowered, placement: Placement) -> list[str]:
+    """Returns the passes of XLA that must not run on a program."""
+    passes: list[str] = [*fusions.DISABLED_PASSES] if lowered.cuts else []
+    is_for_one_cpu = len(placement.devices) == 1 and placement.devices[0].platform == "cpu"
+    if is_for_one_cpu and whole_loops.prefers_whole_loops(lowered.program.jaxpr):
+        passes.append(whole_loops.DIVIDING_PASS)
+    return passes
 
 
 def assembled(

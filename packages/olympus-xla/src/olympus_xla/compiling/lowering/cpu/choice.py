@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from olympus_ir.settings import config_flags
@@ -28,3 +29,10 @@ def is_for_this_cpu(context: LoweringContext) -> bool:
 def is_static(shape: Sequence[object]) -> bool:
     """Returns whether all sizes of a shape are known."""
     return all(type(size) is int for size in shape)
+
+
+def threads() -> int:
+    """Returns the number of threads that XLA uses for computations."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -85,19 +85,34 @@ def _may_transpose(module: Any) -> bool:
     return any(name in program for name in _TRANSPOSING)
 
 
-@functools.cache
 def has_fast_wide_vectors(identity: str) -> bool:
     """Returns whether a processor computes with 512 bits at its usual clock rate.
 
     Args:
       identity: the lines of ``/proc/cpuinfo`` that describe the processor.
     """
+    vendor, features = _described(identity)
+    return vendor == "AuthenticAMD" and "avx512f" in features
+
+
+def has_slow_masked_stores(identity: str) -> bool:
+    """Returns whether a processor takes tens of cycles to store some elements of a vector.
+
+    Args:
+      identity: the lines of ``/proc/cpuinfo`` that describe the processor.
+    """
+    vendor, features = _described(identity)
+    return vendor == "AuthenticAMD" and "avx512f" not in features
+
+
+@functools.cache
+def _described(identity: str) -> tuple[str, frozenset[str]]:
+    """Returns the vendor and the features of a processor."""
     values: dict[str, str] = {}
     for line in identity.splitlines():
         name, _, value = line.partition(":")
         values[name.strip()] = value.strip()
-    is_amd = values.get("vendor_id") == "AuthenticAMD"
-    return is_amd and "avx512f" in values.get("flags", "").split()
+    return values.get("vendor_id", ""), frozenset(values.get("flags", "").split())
 
 
 @functools.cache

@@ -13,7 +13,6 @@ cover this module.
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from olympus_ir import lax
 
 from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static
+from .choice import is_for_this_cpu, is_static, threads
 
 # With at least this many elements in the matrix, several threads are faster than one.
 SMALLEST = 1 << 18
@@ -43,8 +42,7 @@ def parts_of_product(context: LoweringContext, dimension_numbers: Any) -> int:
         or not left.dtype == right.dtype == context.aval_out.dtype
     ):
         return 1
-    threads = _threads()
-    return next(parts for parts in range(threads, 0, -1) if left.shape[0] % parts == 0)
+    return next(parts for parts in range(threads(), 0, -1) if left.shape[0] % parts == 0)
 
 
 def product_in_parts(matrix: Any, vector: Any, *, parts: int, precision: Any) -> Any:
@@ -57,10 +55,3 @@ def product_in_parts(matrix: Any, vector: Any, *, parts: int, precision: Any) ->
         precision=precision,
     )
     return lax.reshape(product, (rows,))
-
-
-def _threads() -> int:
-    """Returns the number of threads that XLA uses for computations."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops over vectors of odd length as a whole, where XLA would divide them between two threads.
+
+XLA's CPU backend divides the loop over a large vector into equal parts. If the length is not
+divisible, each iteration checks whether its position is in the vector. LLVM vectorizes such a loop
+by masked stores, which AMD's processors without AVX-512 execute in tens of cycles, or not at all if
+elements have less than 32 bits. So ``x * 2`` takes 1.4 ms of the processor's time for 999,999
+numbers of 32 bits, and 0.3 ms for 1,000,000. Arrays of more dimensions are divided by their outer
+dimensions, and are checked there only.
+
+The whole loop takes the time of the divided one for an even length, on one thread. So two threads
+are given up, but not three, and only by programs that mostly compute such vectors. Functions that
+are computed in double precision do more arithmetic than stores, and stay divided. XLA's older
+emitters have no checks either, but take up to four times as long for programs that select between
+formulas, or scatter.
+
+The group "odd lengths" of the benchmarks covers this module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from olympus_ir import lax
+from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
+from olympus_ir.programs.primitives import Primitive
+from olympus_ir.settings import config_flags
+
+from ...cache_key import processor_identity
+from .choice import is_static, threads
+from .machine_code import has_slow_masked_stores
+
+__all__ = ["DIVIDING_PASS", "prefers_whole_loops"]
+
+#: The pass of XLA that divides loops among threads.
+DIVIDING_PASS = "cpu-parallel-task-assigner"
+
+# XLA divides loops that read and write more than 512 KiB. Results of this many bytes are the
+# smallest ones of common operations that it divides.
+_SMALLEST = 1 << 17
+
+# XLA divides most loops among as many threads as the root of the number of processors, rounded up.
+# This many processors are the most that make two parts.
+_MOST_PROCESSORS = 4
+
+# At least this part of the elements of large results must be in vectors of odd length.
+_LEAST_SHARE = 0.8
+
+# Operations whose loops gain more without masks than by two threads.
+_FAMILIES = frozenset({"elementwise", "shaping", "convolution"})
+_OTHERS = frozenset({lax.slice_p, lax.dynamic_slice_p})
+
+# Functions that are computed in double precision or by many formulas.
+_LONG_COMPUTATIONS = frozenset(
+    (
+        lax.sin_p,
+        lax.cos_p,
+        lax.tan_p,
+        lax.atan_p,
+        lax.atan2_p,
+        lax.cbrt_p,
+        lax.pow_p,
+        lax.lgamma_p,
+        lax.digamma_p,
+    )
+)
+
+
+def prefers_whole_loops(program: Olympuspr) -> bool:
+    """Returns whether a program for one CPU device is faster if XLA divides none of its loops."""
+    if not (
+        config_flags.cpu_lowerings.value
+        and 1 < threads() <= _MOST_PROCESSORS
+        and has_slow_masked_stores(processor_identity() or "")
+    ):
+        return False
+    odd = elements = 0
+    for primitive, shape in _large_results(program):
+        size = math.prod(shape)
+        elements += size
+        if size % 2 and size == max(shape) and _gains(primitive):
+            if primitive in _LONG_COMPUTATIONS:
+                return False
+            odd += size
+    return elements > 0 and odd >= _LEAST_SHARE * elements
+
+
+def _gains(primitive: Primitive) -> bool:
+    return primitive.family in _FAMILIES or primitive in _OTHERS
+
+
+def _large_results(program: Olympuspr) -> Iterator[tuple[Primitive, tuple[int, ...]]]:
+    """Yields the primitive and the shape of each large result, those of inner programs included."""
+    for equation in program.eqns:
+        inner = list(olympusprs_in_params(equation.params))
+        for each in inner:
+            yield from _large_results(each)
+        if inner:
+            continue
+        for var in equation.outvars:
+            shape, dtype = getattr(var.aval, "shape", ()), getattr(var.aval, "dtype", None)
+            if is_static(shape) and math.prod(shape) * getattr(dtype, "itemsize", 0) >= _SMALLEST:
+                yield equation.primitive, shape
