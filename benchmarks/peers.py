@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.peers LIBRARY=PYTHON ...``: operations beside NumPy, PyTorch and JAX.
 
-Each library takes its turn in a process of its own, in several rounds; the table has the best time
-of each operation. ``--output`` puts the table into a page, under its heading, and draws bars beside
-it. The run fails where results differ, never on time.
+The libraries take turns at each operation (`turns`); the table has the best of each. ``--output``
+puts the table into a page, under its heading, and draws bars beside it. The run fails where results
+differ, never on time.
 """
 
 from __future__ import annotations
@@ -13,25 +13,22 @@ import datetime
 import functools
 import importlib
 import itertools
-import json
 import math
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import turns
 from .operations import OPERATIONS, Operation, names_of
 
-ROOT = Path(__file__).parent.parent
 HEADING = "## Operations beside NumPy, PyTorch and JAX"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "olympus": "OLYMPUS"}
 _COLORS = {"numpy": "#4d77cf", "torch": "#ee4c2c", "jax": "#8a8a8a", "olympus": "#2c9a5b"}
-_REPETITIONS = 7
+# The allowed difference of results, relative to their norm.
+_TOLERANCE = 1e-3
 
 # Why an operation takes more than twice the time of the best.
 _MORE_EXACT = (
@@ -110,51 +107,10 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
     return call
 
 
-def measured(library: str, clock: Callable[[], float]) -> dict[str, Any]:
-    """Returns the best time in seconds of each operation, and the sum of its result."""
-    figures = {}
-    for operation in OPERATIONS:
-        call = prepared(library, operation)
-        if call is None:
-            continue
-        result = np.asarray(call(), np.float64)
-        times = []
-        for _ in range(_REPETITIONS):
-            started = clock()
-            call()
-            times.append(clock() - started)
-        # Positions weigh elements, so that their order counts.
-        weights = np.cos(np.arange(result.size))
-        figures[operation.name] = {
-            "seconds": min(times),
-            "result": float(result.ravel() @ weights),
-            "size": float(np.linalg.norm(result)),
-        }
-    return figures
-
-
-def collected(
-    pythons: dict[str, str], rounds: int, options: Sequence[str], module: str = "benchmarks.peers"
-) -> dict[str, dict[str, Any]]:
-    """Returns the figures of all libraries, the best of the rounds, in which they take turns.
-
-    Args:
-      pythons: the interpreter for each library.
-      rounds: the number of rounds.
-      options: options of the process that measures one library.
-      module: the module that this process runs.
-    """
-    best: dict[str, dict[str, Any]] = {}
-    for _ in range(rounds):
-        for library, python in pythons.items():
-            command = [python, "-m", module, "--measure", library, *options]
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
-            found = json.loads(done.stdout.splitlines()[-1])
-            known = best.setdefault(library, found)
-            for name, figure in found.items():
-                earlier = known.setdefault(name, figure)
-                earlier["seconds"] = min(earlier["seconds"], figure["seconds"])
-    return best
+def _prepared_by_name(library: str, name: str) -> tuple[Callable[[], Any], float] | None:
+    operation = next(each for each in OPERATIONS if each.name == name)
+    call = prepared(library, operation)
+    return None if call is None else (call, _TOLERANCE)
 
 
 def differences(figures: dict[str, dict[str, Any]]) -> list[str]:
@@ -164,7 +120,7 @@ def differences(figures: dict[str, dict[str, Any]]) -> list[str]:
         for library, found in figures.items()
         for name, figure in found.items()
         for own in [figures["olympus"][name]]
-        if not abs(figure["result"] - own["result"]) <= 1e-3 * (own["size"] + 1)
+        if not abs(figure["result"] - own["result"]) <= own["size"] + _TOLERANCE
     ]
 
 
@@ -175,15 +131,17 @@ def times_of(figures: dict[str, dict[str, Any]], name: str) -> dict[str, float]:
 
 def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
+    measured = [each for each in OPERATIONS if each.name in figures["olympus"]]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        f"Milliseconds of {kind}, best of rounds in which the libraries take turns; 10^6 float32",
-        "elements or 1000 x 1000 if the name says nothing else. All libraries have the same number",
-        f"of cores: {cores}. Measured on {datetime.date.today()}, at a load of",
-        f"{os.getloadavg()[0]:.1f}. `nox -s peers` measures anew.",
+        f"Milliseconds of {kind}, the best of turns in which calls are repeated, and which the",
+        "libraries take at each operation; 10^6 float32 elements or 1000 x 1000 if the name says",
+        f"nothing else. All libraries have the same number of cores: {cores}. Measured on",
+        f"{datetime.date.today()}, at a load of {os.getloadavg()[0]:.1f}. `nox -s peers` measures",
+        "anew.",
     ]
     ratios: dict[str, float] = {}
-    for group, operations in itertools.groupby(OPERATIONS, lambda each: each.group):
+    for group, operations in itertools.groupby(measured, lambda each: each.group):
         lines += ["", f"### {group.capitalize()}", ""]
         heads = " | ".join(LIBRARIES[name] for name in figures)
         lines.append(f"| | {heads} | OLYMPUS / best other |")
@@ -246,29 +204,22 @@ def main() -> None:
     """Measures, prints the table, and with ``--output`` writes it and the chart."""
     parser = argparse.ArgumentParser(prog="benchmarks.peers")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
-    parser.add_argument("--measure", choices=LIBRARIES, help="measure one library in this process")
-    parser.add_argument(
-        "--processor-time",
-        action="store_true",
-        help="measure the processor time of all threads, on one core of a machine in use",
-    )
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=None, help="the page with the table")
+    turns.add_arguments(parser, LIBRARIES)
     arguments = parser.parse_args()
-    if arguments.measure:
-        clock = time.process_time if arguments.processor_time else time.perf_counter
-        print(json.dumps(measured(arguments.measure, clock)))
+    if arguments.serve:
+        turns.serve(functools.partial(_prepared_by_name, arguments.serve))
         return
     given = dict(each.split("=", 1) for each in arguments.peers)
     own = {"numpy": sys.executable, "olympus": sys.executable}
     pythons = {name: (given | own)[name] for name in LIBRARIES if name in given | own}
-    options = ["--processor-time"] if arguments.processor_time else []
-    figures = collected(pythons, arguments.rounds, options)
-    text = table(figures, "processor time" if arguments.processor_time else "wall time")
+    names = [each.name for each in OPERATIONS if arguments.only in f"{each.group}: {each.name}"]
+    figures = turns.collected(
+        pythons, names, module="benchmarks.peers", rounds=arguments.rounds, clock=arguments.clock
+    )
+    text = table(figures, turns.CLOCKS[arguments.clock])
     print(text)
     if arguments.output is not None:
         picture = arguments.output.with_name("operations.svg")
-        names = [operation.name for operation in OPERATIONS]
         picture.write_text(chart(figures, names, LIBRARIES, _COLORS))
         before = arguments.output.read_text().partition(HEADING)[0].rstrip()
         image = f"![Times over the best one]({picture.name})"

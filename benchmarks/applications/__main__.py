@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.applications LIBRARY=PYTHON ...``: whole programs beside the peers.
 
-Each library takes its turn in a process of its own, in several rounds; the table has the best time
-of each program. ``--output`` puts the table into a page, before that of the operations, and draws
-bars beside it. The run fails where results differ, never on time.
+The libraries take turns at each program (`turns`); the table has the best of each. ``--output``
+puts the table into a page, before that of the operations, and draws bars beside it. The run fails
+where results differ, never on time.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
+import functools
 import os
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .. import peers
+from .. import peers, turns
 from . import APPLICATIONS
-from .preparation import LIBRARIES, as_vector, prepared
+from .preparation import LIBRARIES, prepared
 
 HEADING = "## Programs beside NumPy, Numba, PyTorch and JAX"
 _COLORS = {
@@ -33,7 +29,6 @@ _COLORS = {
     "jax": "#8a8a8a",
     "olympus": "#2c9a5b",
 }
-_SECONDS, _FEWEST = 2.0, 3
 
 # Why a program takes more than 1.2 times the time of the first.
 REASONS = {
@@ -56,39 +51,19 @@ REASONS = {
 }
 
 
-def measured(library: str, clock: Callable[[], float]) -> dict[str, Any]:
-    """Returns the best time in seconds of each program, and the sum of its results."""
-    figures = {}
-    for application in APPLICATIONS:
-        call = prepared(library, application)
-        if call is None:
-            continue
-        try:
-            result = as_vector(call())
-        except Exception as error:
-            # torch.compile does not compile all programs.
-            print(f"{library}, {application.name}: {error!r}", file=sys.stderr)
-            continue
-        times: list[float] = []
-        end = time.monotonic() + _SECONDS
-        while len(times) < _FEWEST or time.monotonic() < end:
-            started = clock()
-            call()
-            times.append(clock() - started)
-        figures[application.name] = {
-            "seconds": min(times),
-            "result": float(result @ np.cos(np.arange(result.size))),
-            "size": float(np.linalg.norm(result)) * application.tolerance / 1e-3,
-        }
-    return figures
+def _prepared_by_name(library: str, name: str) -> tuple[Callable[[], Any], float] | None:
+    application = next(each for each in APPLICATIONS if each.name == name)
+    call = prepared(library, application)
+    return None if call is None else (call, application.tolerance)
 
 
 def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        f"Milliseconds of {kind}, best of rounds in which the libraries take turns. All libraries",
-        f"have the same number of cores: {cores}. Measured on {datetime.date.today()}, at a load",
+        f"Milliseconds of {kind}, the best of turns in which calls are repeated, and which the",
+        "libraries take at each program. All libraries have the same number of cores:",
+        f"{cores}. Measured on {datetime.date.today()}, at a load",
         f"of {os.getloadavg()[0]:.1f}. The programs are in `benchmarks/applications`, as users of",
         "each library write them; their results are compared. `nox -s peers` measures anew.",
         "",
@@ -97,6 +72,8 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     ]
     ratios: dict[str, float] = {}
     for application in APPLICATIONS:
+        if application.name not in figures["olympus"]:
+            continue
         times = peers.times_of(figures, application.name)
         others = min(seconds for library, seconds in times.items() if library != "olympus")
         ratios[application.name] = times["olympus"] / others
@@ -118,30 +95,24 @@ def main() -> None:
     """Measures, prints the table, and with ``--output`` writes it and the chart."""
     parser = argparse.ArgumentParser(prog="benchmarks.applications")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
-    parser.add_argument("--measure", choices=LIBRARIES, help="measure one library in this process")
-    parser.add_argument(
-        "--processor-time",
-        action="store_true",
-        help="measure the processor time of all threads, on one core of a machine in use",
-    )
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--output", type=Path, default=None, help="the page with the table")
+    turns.add_arguments(parser, LIBRARIES)
     arguments = parser.parse_args()
-    if arguments.measure:
-        clock = time.process_time if arguments.processor_time else time.perf_counter
-        print(json.dumps(measured(arguments.measure, clock)))
+    if arguments.serve:
+        turns.serve(functools.partial(_prepared_by_name, arguments.serve))
         return
     given = dict(each.split("=", 1) for each in arguments.peers)
     given.setdefault("numpy", given.get("jax", sys.executable))  # NumPy's programs need SciPy
     given["olympus"] = sys.executable
     pythons = {name: given[name] for name in LIBRARIES if name in given}
-    options = ["--processor-time"] if arguments.processor_time else []
-    figures = peers.collected(pythons, arguments.rounds, options, "benchmarks.applications")
-    text = table(figures, "processor time" if arguments.processor_time else "wall time")
+    names = [each.name for each in APPLICATIONS if arguments.only in each.name]
+    module = "benchmarks.applications"
+    figures = turns.collected(
+        pythons, names, module=module, rounds=arguments.rounds, clock=arguments.clock
+    )
+    text = table(figures, turns.CLOCKS[arguments.clock])
     print(text)
     if arguments.output is not None:
         picture = arguments.output.with_name("applications.svg")
-        names = [application.name for application in APPLICATIONS]
         picture.write_text(peers.chart(figures, names, LIBRARIES, _COLORS))
         image = f"![Times over the best one]({picture.name})"
         page = arguments.output.read_text()

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
 from .declarations import Application
 
 LIBRARIES = {
@@ -60,12 +58,3 @@ def array_names(library: str) -> SimpleNamespace:
         norm=importlib.import_module(f"{library}.scipy.stats").norm,
         segment_sum=importlib.import_module(f"{library}.ops").segment_sum,
     )
-
-
-def as_vector(results: Any) -> np.ndarray:
-    """Returns the numbers of one result, or of nested results, in one vector."""
-    if isinstance(results, (tuple, list)):
-        return np.concatenate([as_vector(each) for each in results])
-    if hasattr(results, "detach"):
-        results = results.detach()
-    return np.asarray(results, np.float64).ravel()
