@@ -27,14 +27,13 @@ from .operand_layouts import operands_lie_as_expected
 
 if TYPE_CHECKING:
     from ..compiling import dumps, symbolic_shapes
-    from ..compiling.lowering import mlir
-    from ..compiling.lowering.cpu import whole_loops
+    from ..compiling.lowering import mlir, whole_loops
     from ..compiling.lowering.cuts import fusions
 else:
     # Programs that are found on disk need no MLIR.
     fusions = deferred("..compiling.lowering.cuts.fusions", milliseconds=0.6)
     mlir = deferred("..compiling.lowering.mlir", milliseconds=60.0)
-    whole_loops = deferred("..compiling.lowering.cpu.whole_loops", milliseconds=60.0)
+    whole_loops = deferred("..compiling.lowering.whole_loops", milliseconds=60.0)
     dumps = deferred("..compiling.dumps", milliseconds=0.6)
     symbolic_shapes = deferred("..compiling.symbolic_shapes", milliseconds=45.0)
 
