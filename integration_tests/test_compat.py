@@ -148,6 +148,28 @@ def test_private_names_that_libraries_import() -> None:
     assert "inconsistent size for core dimension 'n'" in run_compat(PRIVATE_IMPORTS)
 
 
+PYTREE_NODES = """
+import collections, jax
+from jax._src.tree_util import _registry
+class Box:
+    def __init__(self, *c): self.c = c
+jax.tree_util.register_pytree_node(Box, lambda b: (b.c, "aux"), lambda aux, c: Box(*c, aux))
+maps = {"b": 1, "a": None}, collections.OrderedDict(x=1), collections.defaultdict(int, y=2)
+for node in (*maps, [1, (2,)], (3, [4])):
+    entry = _registry[type(node)]
+    children, aux = entry.to_iter(node)
+    assert entry.from_iter(aux, children) == node, node
+e = _registry[Box]
+children, aux = e.to_iter(Box(1, 2))
+assert (list(children), aux) == ([1, 2], "aux") and float not in _registry
+print(e.from_iter(aux, (5, None)).c)
+"""
+
+
+def test_entries_of_the_registry_of_pytrees_take_nodes_apart_and_make_them() -> None:
+    assert run_compat(PYTREE_NODES) == "(5, None, 'aux')"
+
+
 THREAD_RESOURCES = """
 import warnings
 import jax

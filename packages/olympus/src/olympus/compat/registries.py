@@ -3,13 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from olympus_batching import vmappables
-from olympus_ir.trees.pytree_registry import is_tree_node
+from olympus_ir._jaxlib import PyTreeDef
+from olympus_ir.trees.pytree_registry import default_registry, is_tree_node
+from olympus_ir.trees.pytrees import tree_structure
 from olympus_xla.platforms import backends
 from olympus_xla.processes import distributed
+
+_leaf = tree_structure(0)
+
+
+class _PytreeNode(NamedTuple):
+    """Functions that take instances of a type of pytree nodes apart, and make them."""
+
+    nodetype: type
+
+    def to_iter(self, node: Any) -> tuple[Iterable[Any], Any]:
+        """Returns the children of a node, and its auxiliary data."""
+        return default_registry.flatten_one_level(node)
+
+    def from_iter(self, aux_data: Any, children: Iterable[Any]) -> Any:
+        """Returns a node with the given auxiliary data and children."""
+        children = list(children)
+        leaves = [_leaf] * len(children)
+        data = (self.nodetype, aux_data)
+        structure = PyTreeDef.from_node_data_and_children(default_registry, data, leaves)
+        return structure.unflatten(children)
 
 
 class _PytreeNodes:
@@ -17,6 +39,11 @@ class _PytreeNodes:
 
     def __contains__(self, node_type: object) -> bool:
         return isinstance(node_type, type) and is_tree_node(node_type)
+
+    def __getitem__(self, nodetype: type) -> _PytreeNode:
+        if nodetype not in self:
+            raise KeyError(nodetype)
+        return _PytreeNode(nodetype)
 
 
 class _Backends(Mapping[str, Any]):
