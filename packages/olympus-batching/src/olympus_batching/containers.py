@@ -52,12 +52,12 @@ def register_container(
     split: Callable[[Any, int], tuple[Any, Sequence[int | None]]],
     join: Callable[[Any, int, int], Any],
 ) -> None:
-    """Registers a type whose values `vmap` maps as arrays; see `Container`.
+    """Registers a type whose values `vmap` maps like arrays; see `Container`.
 
     Args:
       container_type: the type, a node of pytrees; subclasses must be registered separately.
-      split: takes the value of all examples apart; see `Container`.
-      join: makes the value of all examples; see `Container`.
+      split: converts a batched value to the form of one example; see `Container`.
+      join: converts the form of one example to a batched value; see `Container`.
     """
     containers[container_type] = Container(split, join)
 

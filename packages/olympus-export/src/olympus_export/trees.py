@@ -166,7 +166,7 @@ def _checked_key(key: Any) -> str:
     if not isinstance(key, str) or "\0" in key:
         raise TypeError(
             "Serialization is supported only for dictionaries with string keys. Found key "
-            f"{key} of type {type(key)}."
+            f"{key} of type {type(key)}. Keys must not have null characters."
         )
     return key
 

@@ -432,11 +432,11 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 
 
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """Gaussian error linear unit: ``x`` times the normal distribution function of ``x``.
+    """Gaussian error linear unit: ``x`` times the standard normal CDF of ``x``.
 
     Args:
       x: an array; integers become floats.
-      approximate: whether the distribution function is approximated by a hyperbolic tangent.
+      approximate: whether the CDF is approximated by a hyperbolic tangent.
 
     Returns:
       An array of the shape of ``x``.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taylor mode: pushes truncated power series through functions, for derivatives of higher order.
+"""Taylor mode: propagates truncated power series, for derivatives of higher order.
 
 The modules, from the lowest to the highest, are `series` (arithmetic of series), `tables` (the rule
 table), `trace`, `definitions`, `series_programs`, `rules` and `transformation`. The modules import

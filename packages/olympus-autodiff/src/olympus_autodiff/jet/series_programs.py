@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that push series, for the rules of calls and control flow."""
+"""Programs that propagate series, for the rules of calls and control flow."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def jet_olympuspr(
     term_avals: Sequence[ShapedArray],
     wanted: Sequence[bool] = (),
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-    """Returns the program that pushes series through a program.
+    """Returns the program that propagates series through a program.
 
     Args:
       closed: the program.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trace that pushes power series through primitives, by Taylor rules or jvp rules."""
+"""The trace that propagates power series through primitives, by Taylor rules or jvp rules."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ __all__ = ["jet", "jet2", "jet_fun", "jet_subtrace", "traceable"]
 def jet_subtrace(
     fun: Callable[..., Any], tag: Any, order: int, primals: Sequence[Any], series: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Transforms a wrapped function to push series. Result terms may be `zero_series`.
+    """Transforms a wrapped function to propagate series. Result terms may be `zero_series`.
 
     The function takes flat operands and returns flat results. The transformed function takes a
     tag, the order, the operands, and the terms of each operand.

@@ -279,7 +279,10 @@ class ReferenceOperandError(OlympusTypeError, ValueError):
 
 
 class ShardingTypeError(OlympusTypeError):
-    """The layouts of operands over explicit mesh axes do not determine the result's layout."""
+    """The shardings of operands over explicit mesh axes are not allowed for an operation.
+
+    They do not determine the sharding of the result, or exclude the sharding that was asked for.
+    """
 
 
 class TypePromotionError(OlympusError, ValueError):

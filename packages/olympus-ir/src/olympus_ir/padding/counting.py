@@ -81,10 +81,10 @@ _state = _State()
 def counted_sizes(
     scope: SymbolicScope, by_example: Callable[..., Any] | None = None
 ) -> Iterator[None]:
-    """Context manager for tracing functions that create arrays of counted sizes.
+    """Context manager for tracing functions whose array sizes are counts of a mask's elements.
 
     Args:
-      scope: the scope of the new dimensions.
+      scope: the scope of the dimensions that stand for the counts.
       by_example: wraps a function that `vmap` maps over masks in this context. The wrapped function
         counts the elements of each example, and computes with padded arrays.
     """

@@ -248,7 +248,8 @@ class SymbolicDim:
         )
 
     def __bool__(self) -> bool:
-        # A dimension is zero only if it is zero for all values of the variables.
+        # The constant 0 is never a symbolic dimension. A dimension that is zero for some values of
+        # its variables counts as nonzero.
         return True
 
     def bounds(self) -> tuple[float, float]:

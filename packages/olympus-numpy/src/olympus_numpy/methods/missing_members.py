@@ -63,7 +63,7 @@ _CONCRETE_METHODS = frozenset(
         *("is_deleted", "is_ready", "on_device_size_in_bytes", "unsafe_buffer_pointer"),
     )
 )
-# Replacements of members that only concrete arrays have.
+# Ends of the error messages about members that only concrete arrays have.
 _QUERIES = {
     "device": ". A program does not know its devices while it is traced",
     "sharding": ". To query sharding information on tracers, use `olympus.typeof(x).sharding`",

@@ -510,8 +510,8 @@ class _R(_Concatenator):
     """Joins arrays, scalars and slices along the first dimension: ``r_[1:4, 0]``.
 
     A string at the beginning has up to three numbers, as in NumPy. They are the dimension along
-    which to join, the least number of dimensions of the result, and the position of the given
-    dimensions among the result's dimensions.
+    which to join, the least number of dimensions of the result, and, for operands with fewer
+    dimensions, the position in the result where their own dimensions start.
 
     Example:
       >>> r_[1:4, 0]

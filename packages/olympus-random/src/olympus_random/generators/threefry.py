@@ -243,8 +243,8 @@ def _bits_in_sequence(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     words = -(-bit_width * size // 32)
     if words > 0xFFFFFFFF:
         raise ValueError(
-            f"{size} elements of {bit_width} bits are more than one key's sequence has; set "
-            "olympus_threefry_partitionable, or split the key."
+            f"A key generates at most 2**32 - 1 words of 32 bits, too few for {size} elements of "
+            f"{bit_width} bits; set olympus_threefry_partitionable, or split the key."
         )
     bits = _hash_flat(key, lax.iota(np.uint32, words))
     if bit_width == 64:

@@ -76,7 +76,7 @@ def poisson(
     if implementation is not threefry_implementation:
         raise NotImplementedError(
             "`poisson` is only implemented for the threefry2x32 RNG, not "
-            f"{implementation.name}: the lengths of its loops differ between samples"
+            f"{implementation.name}: its loops run a different number of times for each sample"
         )
     if dtype is None:
         dtype = dtypes.default_int_dtype()

@@ -305,8 +305,9 @@ def check_results(
                 f"shard_map applied to the function {name!r} was given an out_specs entry which is "
                 f"too long to be compatible with the corresponding output value: {spec} has "
                 f"{len(spec)} entries, and the output has shape {aval.str_short()}, which has rank "
-                f"{aval.ndim}. A scalar that differs between devices needs a dimension to be put "
-                "together along; a scalar that does not has the spec P()."
+                f"{aval.ndim}. A scalar that differs between devices needs a new dimension, along "
+                "which the results are concatenated; a scalar that is the same on all devices has "
+                "the spec P()."
             )
         if not check_vma:
             continue

@@ -149,7 +149,7 @@ def create_hybrid_device_mesh(
 def _given_or_all(devices: Sequence[Any] | None) -> list[Any]:
     if devices is None:
         if _mesh._default_devices is None:
-            raise RuntimeError("pass `devices=`, or import olympus_xla, which has some.")
+            raise RuntimeError("no devices are known: pass `devices=`, or import olympus_xla.")
         devices = _mesh._default_devices()
     devices = list(devices)
     if not devices:

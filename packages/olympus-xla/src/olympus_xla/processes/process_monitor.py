@@ -104,7 +104,7 @@ class ProcessMonitor:
             self._thread.join(timeout)
 
     def restore_signal(self) -> None:
-        """Restores the previous signal handler."""
+        """Restores the default action of the signal, which had no handler before."""
         if self._signal is not None and threading.current_thread() is threading.main_thread():
             signal.signal(self._signal, signal.SIG_DFL)
             self._signal = None

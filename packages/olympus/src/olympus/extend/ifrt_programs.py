@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs for IFRT runtimes, in the classes of jaxlib."""
+"""The classes of jaxlib for programs of IFRT runtimes."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 
 The forward kernel keeps for each query the running maximum, sum and weighted values of the keys
 (Milakov and Gimelshein, 2018; Dao et al., "FlashAttention", 2022). The backward kernels recompute
-the probabilities from the logarithm of the sums. Blocks that the mask hides are neither loaded nor
-computed.
+the probabilities from the logsumexp of the scores. Blocks that the mask hides are neither
+loaded nor computed.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ class _Call:
 def forward(
     operands: Operands, mask: MaskBlocks, settings: Settings, sinks: Any = None
 ) -> tuple[Any, Any]:
-    """Returns the attention, and the logarithm of the sums of exponentials.
+    """Returns the attention, and the logsumexp of the scores of each query.
 
     Args:
       operands: operands of attention.
@@ -362,7 +362,7 @@ def backward_queries(
       operands: as in `forward`.
       mask: as in `forward`, cut into blocks of the sizes in ``settings``.
       settings: as in `forward`, but with the block sizes of this kernel.
-      logarithm: the logarithm of the sums, from `forward`.
+      logarithm: the logsumexp of each query's scores, from `forward`.
       cotangent: the cotangent of the result.
       mean: the mean of the cotangents of the probabilities, weighted by the probabilities: [heads,
         queries, 1]. It equals the sum of the products of the result and its cotangent.

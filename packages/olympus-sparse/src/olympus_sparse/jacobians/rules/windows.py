@@ -70,7 +70,7 @@ def _window_sum_terms(
 ) -> list[Term]:
     """Returns one term for each position in the window."""
     if math.prod(window_dimensions) > MOST_SUMMED or any(each != 1 for each in base_dilation):
-        raise Unsupported("a large or dilated window")
+        raise Unsupported("a large window or a dilated operand")
     return added(
         [
             window_term(
