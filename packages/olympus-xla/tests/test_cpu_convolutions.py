@@ -78,6 +78,26 @@ def test_pointwise_convolutions():
     np.testing.assert_allclose(run(images, MATRIX), expected, atol=1e-5)
 
 
+def test_groups_of_examples_are_convolved_by_themselves():
+    """The derivative with respect to the windows of a convolution with groups of features."""
+    images = RNG.normal(size=(4, 8, 10, 11)).astype(np.float32)
+    windows = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
+    weights = RNG.normal(size=(4, 6, 8, 10)).astype(np.float32)
+
+    def weighted(w):
+        result = lax.conv_general_dilated(images, w, (1, 1), "VALID", feature_group_count=2)
+        return lax.reduce_sum(lax.mul(result, weights), (0, 1, 2, 3))
+
+    run = jit(grad(weighted))
+    assert "batch_group_count = 2" not in run.lower(windows).as_text()
+    views = np.lib.stride_tricks.sliding_window_view(images, (3, 2), axis=(2, 3))
+    halves = [
+        np.einsum("bfhwij,bohw->ofij", views[:, :4], weights[:, :3]),
+        np.einsum("bfhwij,bohw->ofij", views[:, 4:], weights[:, 3:]),
+    ]
+    np.testing.assert_allclose(run(windows), np.concatenate(halves), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")], ids=str)
 def test_groups_are_convolved_by_themselves(numbers):
     lhs_places, rhs_places = (

@@ -6,7 +6,8 @@ XLA's CPU backend computes depthwise convolutions, whose features are separate, 
 weight, takes 0.5 ns. A convolution with windows of one element is a matrix product. If the features
 precede the spatial dimensions, XLA transposes input and result, which takes twice the time of the
 product. A convolution with a few groups of features takes half the time if each group is a separate
-convolution. The derivative with respect to the windows is a convolution with windows of the size of
+convolution; its derivative with respect to the windows, which has groups of examples, a ninth.
+The derivative with respect to the windows is a convolution with windows of the size of
 the images, and a result of the size of a window. Here each element of this result is a batch of
 matrix products with a view of the images, which takes half the time of XLA's convolution.
 
@@ -17,8 +18,10 @@ The group ``networks`` of the benchmarks covers this module.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -122,6 +125,19 @@ def is_split(
     )
 
 
+def is_split_by_batch(
+    context: LoweringContext, *, feature_group_count: int, batch_group_count: int, **params: Any
+) -> bool:
+    """Returns whether `convolutions_of_batch_groups` replaces XLA's convolution."""
+    batch = params["dimension_numbers"].lhs_spec[0]
+    return (
+        feature_group_count == 1
+        and 1 < batch_group_count <= _MOST_GROUPS
+        and _is_large(context, _FLOATS)
+        and context.avals_in[0].shape[batch] >= _FEWEST_FEATURES * batch_group_count
+    )
+
+
 def is_products_of_views(
     context: LoweringContext,
     *,
@@ -212,20 +228,51 @@ def convolutions_of_groups(
     lhs: Any, rhs: Any, *, dimension_numbers: Any, feature_group_count: int, **params: Any
 ) -> Any:
     """Convolves each group of features separately."""
-    numbers = dimension_numbers
-    groups = []
-    for group in range(feature_group_count):
+    convolve = functools.partial(
+        conv_general_dilated_p.bind,
+        dimension_numbers=dimension_numbers,
+        feature_group_count=1,
+        **params,
+    )
+    split = (dimension_numbers.lhs_spec[1], dimension_numbers.rhs_spec[0])
+    return _of_groups(convolve, lhs, rhs, split, feature_group_count, dimension_numbers.out_spec[1])
+
+
+def convolutions_of_batch_groups(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any, batch_group_count: int, **params: Any
+) -> Any:
+    """Convolves each group of examples with its own windows.
+
+    This is the derivative of a convolution with groups of features with respect to the windows.
+    """
+    convolve = functools.partial(
+        conv_general_dilated_p.bind,
+        dimension_numbers=dimension_numbers,
+        batch_group_count=1,
+        **params,
+    )
+    split = (dimension_numbers.lhs_spec[0], dimension_numbers.rhs_spec[0])
+    return _of_groups(convolve, lhs, rhs, split, batch_group_count, dimension_numbers.out_spec[1])
+
+
+def _of_groups(
+    convolve: Callable[[Any, Any], Any],
+    lhs: Any,
+    rhs: Any,
+    split: tuple[int, int],
+    count: int,
+    joined: int,
+) -> Any:
+    """Convolves parts of the operands, and joins the results along a dimension."""
+    parts = []
+    for group in range(count):
         operands = []
-        for operand, dimension in ((lhs, numbers.lhs_spec[1]), (rhs, numbers.rhs_spec[0])):
-            count = operand.shape[dimension] // feature_group_count
-            start = group * count
-            operands.append(lax.slice_in_dim(operand, start, start + count, axis=dimension))
-        groups.append(
-            conv_general_dilated_p.bind(
-                *operands, dimension_numbers=numbers, feature_group_count=1, **params
-            )
-        )
-    return lax.concatenate(groups, numbers.out_spec[1])
+        for operand, dimension in zip((lhs, rhs), split, strict=True):
+            size = operand.shape[dimension] // count
+            start = group * size
+            operands.append(lax.slice_in_dim(operand, start, start + size, axis=dimension))
+        parts.append(convolve(*operands))
+    return lax.concatenate(parts, joined)
 
 
 def products_of_views(

@@ -46,6 +46,8 @@ def _conv_general_dilated(context: LoweringContext, lhs: Any, rhs: Any, **params
         function, names = convolutions.sum_of_views, convolutions.GEOMETRY
     elif convolutions.is_split(context, **params):
         function, names = convolutions.convolutions_of_groups, tuple(params)
+    elif convolutions.is_split_by_batch(context, **params):
+        function, names = convolutions.convolutions_of_batch_groups, tuple(params)
     elif convolutions.is_products_of_views(context, **params):
         function, names = convolutions.products_of_views, convolutions.VIEWS
     else:
