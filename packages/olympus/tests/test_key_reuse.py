@@ -276,3 +276,10 @@ def test_keys_that_functions_close_over() -> None:
         draw()
         with pytest.raises(KeyReuseError, match="passed to jit-compiled function at index 0"):
             draw()
+
+
+@pytest.mark.parametrize("mean", [2.0, 20.0])
+def test_samplers_that_choose_a_method_use_a_key_once(mean):
+    assert random.poisson(key(), mean, (3,)).shape == (3,)
+    with pytest.raises(KeyReuseError):
+        jit(lambda k: (random.poisson(k, mean), random.normal(k)))(key())

@@ -24,7 +24,7 @@ from olympus_ir.types.resharding import laid_out
 
 from ..generators.threefry import threefry_implementation
 from ..keys.arguments import check_key, compiled, float_dtype, sample_shape
-from ..keys.primitives import random_split_p
+from ..keys.primitives import random_clone_p, random_split_p
 from .parameters import as_dtype, broadcast_parameter, scalar
 from .shuffling import check_arraylike
 from .uniform import _uniform, keys_of, two_keys
@@ -97,13 +97,13 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
     zero = scalar(0, lam.dtype)
     use_waiting_times = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, scalar(10, lam.dtype)))
     # Each method computes all elements. Elements that the other method samples get a mean that is
-    # fast to sample.
+    # fast to sample. Each element uses the key once, so that the second method takes a clone.
     small = lax.select(use_waiting_times, lam, lax.full_like(lam, 0))
     large = lax.select(use_waiting_times, lax.full_like(lam, 1e5), lam)
     drawn = lax.select(
         use_waiting_times,
         _poisson_knuth(key, small, shape=shape, dtype=dtype),
-        _poisson_rejection(key, large, shape=shape, dtype=dtype),
+        _poisson_rejection(random_clone_p.bind(key), large, shape=shape, dtype=dtype),
     )
     return lax.select(lax.eq(lam, zero), lax.full(shape, 0, dtype), drawn)
 
