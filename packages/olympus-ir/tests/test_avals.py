@@ -165,3 +165,7 @@ class TestGetAval:
         assert get_aval(struct) is ShapedArray((2,), np.float32, True)
         with pytest.raises(TypeError):
             argument_aval("text")
+
+    def test_structs_check_the_variation_over_axes(self):
+        with pytest.raises(TypeError, match="should be of type `olympus.sharding.ManualAxisType`"):
+            ShapeDtypeStruct((2,), np.float32, manual_axis_type={})

@@ -547,3 +547,8 @@ def test_flags_of_unique_may_be_arrays(flag):
             jnp.unique(x, **{name: flag}), np.unique(x, **{name: True}), strict=True
         ):
             np.testing.assert_array_equal(ours, theirs)
+
+
+def test_signs_of_complex_numbers_are_refused():
+    with pytest.raises(ValueError, match="signbit is not well defined for complex64"):
+        jnp.signbit(np.ones(2, np.complex64))

@@ -35,6 +35,11 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
             r"add: got incompatible shapes for broadcasting: \(3,\), \(4,\)",
         ),
         (
+            lambda: lax.bitcast_convert_type(V, None),
+            ValueError,
+            r"bitcast_convert_type: dtype must be specified\.",
+        ),
+        (
             lambda: lax.exp(1),
             TypeError,
             r"exp does not accept dtype int32\. Accepted dtypes are subtypes of floating, complexf",

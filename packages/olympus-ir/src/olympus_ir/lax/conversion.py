@@ -265,13 +265,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     Raises:
       TypeError: if only one of the dtypes is bool or complex.
-      ValueError: if the last dimension does not have the size that one wider element needs.
+      ValueError: if the last dimension does not have the size that one wider element needs, or
+        ``new_dtype`` is None.
 
     Example:
       >>> from olympus_ir import lax
       >>> hex(lax.bitcast_convert_type(1.0, "uint32"))
       '0x3f800000'
     """
+    if new_dtype is None:
+        raise ValueError("bitcast_convert_type: dtype must be specified.")
     dtype = dtypes.check_and_canonicalize_user_dtype(new_dtype, "bitcast_convert_type")
     return bitcast_convert_type_p.bind(operand, new_dtype=dtype)
 

@@ -10,7 +10,7 @@ from ..diagnostics.traceback_filtering import api_boundary
 from ..settings.config_states import concrete_mesh
 from . import dtypes
 from .avals import ShapedArray, register_value_type
-from .layouts import mesh_in_force, of_sharding
+from .layouts import ManualAxisType, mesh_in_force, of_sharding
 from .placement import NamedSharding, PartitionSpec, Sharding
 from .references import AbstractRef
 
@@ -35,7 +35,8 @@ class ShapeDtypeStruct:
       is_ref: whether the struct describes a mutable reference.
 
     Raises:
-      ValueError: ``dtype`` is None.
+      TypeError: ``shape`` is not a sequence, or ``manual_axis_type`` is not a `ManualAxisType`.
+      ValueError: ``dtype`` is None, or ``sharding`` is none of these.
 
     Example:
       >>> ShapeDtypeStruct((2, 3), "float32")
@@ -70,6 +71,11 @@ class ShapeDtypeStruct:
             raise TypeError(
                 f"ShapeDtypeStruct: `shape` must be a sequence of integers, got {shape!r}: "
                 f"{type(shape).__name__!r} object is not iterable"
+            )
+        if manual_axis_type is not None and not isinstance(manual_axis_type, ManualAxisType):
+            raise TypeError(
+                "`manual_axis_type` argument passed to ShapeDtypeStruct should be of type "
+                f"`olympus.sharding.ManualAxisType`. Got type {type(manual_axis_type)}"
             )
         set_field = object.__setattr__
         set_field(self, "shape", tuple(shape))

@@ -317,7 +317,7 @@ def signbit(x: ArrayLike, /) -> Array:
     """
     x, dtype = promote_args.single("signbit", x)
     if dtypes.issubdtype(dtype, np.complexfloating):
-        raise ValueError("signbit is not defined for complex numbers")
+        raise ValueError(f"signbit is not well defined for {dtypes.name_of(dtype)}")
     if dtype is _bool or dtypes.issubdtype(dtype, np.unsignedinteger):
         return spread(np.zeros((), bool), np.shape(x))
     if dtypes.issubdtype(dtype, np.signedinteger):
