@@ -68,7 +68,7 @@ _LONG_COMPUTATIONS = frozenset(
 
 
 def prefers_whole_loops(program: Olympuspr) -> bool:
-    """Returns whether a program for one CPU device is faster if XLA divides none of its loops."""
+    """Heuristic: returns whether a program for one CPU device is faster with undivided loops."""
     if not (
         config_flags.cpu_lowerings.value
         and 1 < threads() <= _MOST_PROCESSORS
