@@ -162,7 +162,7 @@ def test_masked_access():
 def test_atomic_updates():
     with pytest.raises(ValueError, match="`atomic_and` works on integers"):
         call(lambda x_ref, o_ref: o_ref.__setitem__((0, 0), atomic_and(o_ref, (0, 0), 1.0)))
-    with pytest.raises(ValueError, match="`atomic_cas` works on a scalar"):
+    with pytest.raises(ValueError, match="`atomic_cas` expects a reference to a scalar"):
         call(lambda x_ref, o_ref: o_ref.__setitem__(0, atomic_cas(o_ref.at[0], 1.0, 2.0)))
 
 

@@ -102,7 +102,7 @@ def test_rules_are_checked_against_shape_rules(shape):
     dtype = np.float32 if shape else np.float64
     reference_rules.define(primitive, lambda x: np.zeros(shape, dtype))
     try:
-        with pytest.raises(AssertionError, match="the reference rule of wrong gave"):
+        with pytest.raises(AssertionError, match="the reference rule of wrong returned"):
             evaluate(primitive, 1.0)
     finally:
         reference_rules.pop(primitive)
