@@ -35,6 +35,11 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
             r"add: got incompatible shapes for broadcasting: \(3,\), \(4,\)",
         ),
         (
+            lambda: lax.dot(X.T, V, precision=[[1], [2, 3]]),
+            ValueError,
+            r"Precision argument must be None, a string in",
+        ),
+        (
             lambda: lax.bitcast_convert_type(V, None),
             ValueError,
             r"bitcast_convert_type: dtype must be specified\.",
