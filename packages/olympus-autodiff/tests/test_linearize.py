@@ -103,7 +103,7 @@ def test_aux():
     [
         ((1,), ValueError, "got tangent int32.* for primal float32"),
         ((np.ones(3, np.float32),), ValueError, r"got tangent float32\[3\]"),
-        ((1.0, 1.0), TypeError, "of another structure"),
+        ((1.0, 1.0), TypeError, "structure differs from that of the primal"),
     ],
 )
 def test_wrong_tangents(tangents, error, message):

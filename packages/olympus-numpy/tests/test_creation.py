@@ -122,7 +122,7 @@ def test_what_arguments_are_refused():
         jnp.asarray([1], order="C")
     with pytest.raises(TypeError, match="dtype"):
         jnp.array(3, dtype="S")
-    with pytest.raises(TypeError, match="one shape"):
+    with pytest.raises(TypeError, match="the same shape"):
         jnp.array([jnp.arange(3), 1])
     with pytest.raises(TypeError, match="complex"):
         jnp.array(1j, dtype=float)
