@@ -175,7 +175,7 @@ def changed_signature(field, value):
         (changed_signature("platforms", 3), "TypeError"),
         (
             lambda arrays, metadata: metadata.update(weights_file="../x", weights_digest=""),
-            "no file beside it",
+            "not in the same folder",
         ),
         (
             lambda arrays, metadata: metadata.update(weights_file="x", weights_digest=""),
