@@ -251,7 +251,7 @@ def test_numbers_of_other_subcores():
         assert sorted(core[:, 1].tolist()) in ([0, 1], [0, 2])
 
 
-def test_scalar_and_vector_subcores_at_once():
+def test_scalar_and_vector_subcores_together():
     scalars = tpu_sc.ScalarSubcoreMesh(axis_name="c", num_cores=2)
 
     def scalar(x_ref, o_ref, p_ref):
@@ -270,7 +270,7 @@ def test_scalar_and_vector_subcores_at_once():
     first, second = call(x)
     np.testing.assert_array_equal(first, x[:2])
     np.testing.assert_array_equal(second, x[::-1])
-    with pytest.raises(ValueError, match="at once"):
+    with pytest.raises(ValueError, match="at the same time"):
         pl.kernel([vector, vector], mesh=[MESH, MESH])
 
 
