@@ -17,7 +17,17 @@ from olympus_testing import assert_close, cases
 
 ORDER = 3
 
-CASES = [case for case in cases() if case.differentiable and "forward" in case.modes]
+# Nested derivatives of these take ten seconds, and their operands broadcast as those of others.
+SLOW = {"igamma", "igammac", "igamma_grad_a", "random_gamma_grad"}
+BROADCASTING = ("scalar_and_matrix", "matrix_and_scalar", "row_and_column")
+
+CASES = [
+    case
+    for case in cases()
+    if case.differentiable
+    and "forward" in case.modes
+    and not (case.primitive.name in SLOW and case.label.startswith(BROADCASTING))
+]
 
 
 def along(fun, primals, series):
