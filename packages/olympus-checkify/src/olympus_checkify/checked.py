@@ -99,15 +99,15 @@ def checked(
     # Small functions are as fast as their calls, so a call has no more frames than it needs.
     @wraps(f)
     def checked_f(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        try:
-            failed, result = programs.screen(*args, **kwargs)
-        except KeysFoundError:
-            programs.follow_keys()
-        except NotScreenedError:
-            programs.screen = _always_failed
-        else:
-            return programs.locate(args, kwargs) if _is_set(failed) else result
-        return checked_f(*args, **kwargs)
+        while True:
+            try:
+                failed, result = programs.screen(*args, **kwargs)
+            except KeysFoundError:
+                programs.follow_keys()
+            except NotScreenedError:
+                programs.screen = _always_failed
+            else:
+                return programs.locate(args, kwargs) if _is_set(failed) else result
 
     return checked_f
 

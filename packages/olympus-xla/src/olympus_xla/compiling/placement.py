@@ -218,7 +218,8 @@ def used_inputs(closed: ClosedOlympuspr) -> Sequence[bool]:
 def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any]) -> Placement:
     """Returns the placement of a call.
 
-    Operands that the program does not use have no influence, unless ``keep_unused`` is set.
+    Operands that the program does not use have no influence, unless ``keep_unused`` is set. Donated
+    operands count as used, because a result may take their memory: references are donated so.
 
     Args:
       options: the user's options.
@@ -229,9 +230,11 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
       ValueError: committed operands are on different devices, or contradict the user's options.
     """
     if not options.keep_unused and any(sharding is not None for sharding in shardings):
-        used = used_inputs(program.closed)[len(program.closed.in_avals) - len(shardings) :]
+        first = len(program.closed.in_avals) - len(shardings)  # after the hoisted values
+        used, donated = used_inputs(program.closed), program.params["donated_invars"]
         shardings = [
-            sharding if is_used else None for sharding, is_used in zip(shardings, used, strict=True)
+            sharding if used[position] or donated[position] else None
+            for position, sharding in enumerate(shardings, first)
         ]
     over_mesh = any(type(sharding) is NamedSharding for sharding in shardings)
     over_mesh = over_mesh or any(given is not None and given.num_devices > 1 for given in shardings)
