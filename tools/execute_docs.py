@@ -113,6 +113,8 @@ def main(*documents: str) -> None:
     """Runs every document, one on each core, and reports all that do not do what they say."""
     # Compiled programs go to a folder of their own, not to the user's.
     os.environ.setdefault("OLYMPUS_CACHE_DIR", tempfile.mkdtemp(prefix="olympus-docs-"))
+    # A slow machine would print a line about a long compilation among the promised output.
+    os.environ.setdefault("OLYMPUS_SHOW_COMPILATION", "false")
     failures = []
     with ProcessPoolExecutor(min(len(documents), os.cpu_count() or 1) or 1) as processes:
         for line, failure in processes.map(report_on, documents):
