@@ -48,6 +48,14 @@ def test_programs_of_vectors_of_odd_length():
 
 
 @pytest.mark.usefixtures("two_threads")
+def test_inner_programs_are_read_once():
+    function = jit(lambda x: lax.add(x, x))
+    for _ in range(60):  # 2^60 calls of the innermost function
+        function = jit(lambda x, inner=function: inner(inner(x)))
+    assert is_whole(function, numbers(ODD))
+
+
+@pytest.mark.usefixtures("two_threads")
 def test_other_programs():
     """Even lengths, small vectors, matrices, and what gains more by two threads."""
     assert not is_whole(lax.exp, numbers(EVEN))

@@ -21,10 +21,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from olympus_ir import lax
-from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
-from olympus_ir.programs.primitives import Primitive
+from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_params
 from olympus_ir.settings import config_flags
 
 from ..cache_key import processor_identity
@@ -67,6 +67,20 @@ _LONG_COMPUTATIONS = frozenset(
 )
 
 
+class _Results(NamedTuple):
+    """The large results of a program, those of inner programs included.
+
+    Attributes:
+      elements: their number of elements.
+      odd: the number of elements in vectors of odd length whose loops gain without division.
+      has_long_computation: whether a vector of odd length is one of `_LONG_COMPUTATIONS`.
+    """
+
+    elements: int
+    odd: int
+    has_long_computation: bool
+
+
 def prefers_whole_loops(program: Olympuspr) -> bool:
     """Heuristic: returns whether a program for one CPU device is faster with undivided loops."""
     if not (
@@ -75,30 +89,37 @@ def prefers_whole_loops(program: Olympuspr) -> bool:
         and has_slow_masked_stores(processor_identity() or "")
     ):
         return False
-    odd = elements = 0
-    for primitive, shape in _large_results(program):
-        size = math.prod(shape)
-        elements += size
-        if size % 2 and size == max(shape) and _gains(primitive):
-            if primitive in _LONG_COMPUTATIONS:
-                return False
-            odd += size
-    return elements > 0 and odd >= _LEAST_SHARE * elements
+    results = _large_results(program, {})
+    if results.has_long_computation:
+        return False
+    return results.elements > 0 and results.odd >= _LEAST_SHARE * results.elements
 
 
-def _gains(primitive: Primitive) -> bool:
-    return primitive.family in _FAMILIES or primitive in _OTHERS
+def _large_results(program: Olympuspr, known: dict[int, _Results]) -> _Results:
+    """Returns the large results of a program. ``known`` has those of inner programs by identity."""
+    found = known.get(id(program))
+    if found is None:
+        parts = [part for equation in program.eqns for part in _of_equation(equation, known)]
+        found = known[id(program)] = _Results(
+            sum(part.elements for part in parts),
+            sum(part.odd for part in parts),
+            any(part.has_long_computation for part in parts),
+        )
+    return found
 
 
-def _large_results(program: Olympuspr) -> Iterator[tuple[Primitive, tuple[int, ...]]]:
-    """Yields the primitive and the shape of each large result, those of inner programs included."""
-    for equation in program.eqns:
-        inner = list(olympusprs_in_params(equation.params))
-        for each in inner:
-            yield from _large_results(each)
-        if inner:
+def _of_equation(equation: Equation, known: dict[int, _Results]) -> Iterator[_Results]:
+    inner = list(olympusprs_in_params(equation.params))
+    if inner:
+        yield from (_large_results(each, known) for each in inner)
+        return
+    primitive = equation.primitive
+    gains = primitive.family in _FAMILIES or primitive in _OTHERS
+    for var in equation.outvars:
+        shape, dtype = getattr(var.aval, "shape", ()), getattr(var.aval, "dtype", None)
+        if not is_static(shape):
             continue
-        for var in equation.outvars:
-            shape, dtype = getattr(var.aval, "shape", ()), getattr(var.aval, "dtype", None)
-            if is_static(shape) and math.prod(shape) * getattr(dtype, "itemsize", 0) >= _SMALLEST:
-                yield equation.primitive, shape
+        size = math.prod(shape)
+        if size * getattr(dtype, "itemsize", 0) >= _SMALLEST:
+            is_odd = gains and size % 2 == 1 and size == max(shape)
+            yield _Results(size, size * is_odd, is_odd and primitive in _LONG_COMPUTATIONS)
