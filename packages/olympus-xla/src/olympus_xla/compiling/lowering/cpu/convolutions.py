@@ -6,10 +6,13 @@ XLA's CPU backend computes depthwise convolutions, whose features are separate, 
 weight, takes 0.5 ns. A convolution with windows of one element is a matrix product. If the features
 precede the spatial dimensions, XLA transposes input and result, which takes twice the time of the
 product. A convolution with a few groups of features takes half the time if each group is a separate
-convolution; its derivative with respect to the windows, which has groups of examples, a ninth.
-The derivative with respect to the windows is a convolution with windows of the size of
-the images, and a result of the size of a window. Here each element of this result is a batch of
-matrix products with a view of the images, which takes half the time of XLA's convolution.
+convolution.
+
+The derivative with respect to the windows is a convolution with windows of the size of the images,
+and a result of the size of a window. Here each element of this result is a batch of matrix products
+with a view of the images, which takes half the time of XLA's convolution. If the convolution has
+groups of features, its derivative has groups of examples. A separate convolution for each group
+takes a ninth of the time.
 
 XLA computes all other convolutions.
 
