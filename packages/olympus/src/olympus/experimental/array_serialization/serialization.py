@@ -16,8 +16,8 @@ from olympus_export.array_serialization.stores import (
     async_serialize,
     run_deserialization,
     run_serialization,
-    shared_context,
 )
+from olympus_export.array_serialization.stores import shared_context as _shared_context
 
 from ..._faces import present as _present
 
@@ -39,7 +39,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # The context is made on first use, because tensorstore may not be installed.
     if name == "TS_CONTEXT":
-        return shared_context()
+        return _shared_context()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,4 +10,3 @@ from olympus_export.array_serialization.stores import async_deserialize as async
 from olympus_export.array_serialization.stores import async_serialize as async_serialize
 from olympus_export.array_serialization.stores import run_deserialization as run_deserialization
 from olympus_export.array_serialization.stores import run_serialization as run_serialization
-from olympus_export.array_serialization.stores import shared_context as shared_context
