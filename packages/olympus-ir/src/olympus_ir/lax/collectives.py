@@ -172,7 +172,8 @@ def _reduce(
     def of_leaf(leaf: Any) -> Any:
         if not axes:
             return leaf
-        reduced_shape(primitive.name, get_aval(leaf), positional)  # checks the positional axes
+        if positional:
+            reduced_shape(primitive.name, get_aval(leaf), positional)  # checks them
         if of_constant is not None and named == axes and not isinstance(leaf, Array | bool):
             size = axis_size(axes) if groups_of_axis is None else group_size(groups_of_axis, axes)
             return of_constant(leaf, size)
