@@ -191,3 +191,5 @@ def test_transforms_along_one_axis_by_its_number():
     x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(fft.dctn(x, axes=1), fft.dctn(x, axes=(1,)))
     np.testing.assert_array_equal(fft.idctn(x, s=(2,), axes=0), fft.idctn(x, s=(2,), axes=(0,)))
+    np.testing.assert_array_equal(fft.dctn(x, s=2, axes=0), fft.dctn(x, s=(2,), axes=(0,)))
+    np.testing.assert_allclose(fft.idctn(x, s=2), scipy.fft.idctn(x, s=2), rtol=1e-5, atol=1e-6)

@@ -102,7 +102,7 @@ def idct(
 def dctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
@@ -111,7 +111,8 @@ def dctn(
     Args:
       x: an array of real or complex numbers.
       type: 1, 2, 3 or 4.
-      s: the length of the transform along each axis; the lengths of ``x`` if None.
+      s: the length of the transform along each axis, an integer for one axis; the lengths of ``x``
+        if None.
       axes: the axes. If None, the last ``len(s)`` axes, or all axes if ``s`` is None too.
       norm: as in `dct`.
 
@@ -135,7 +136,7 @@ def dctn(
 def idctn(
     x: ArrayLike,
     type: int = 2,
-    s: Sequence[int] | None = None,
+    s: int | Sequence[int] | None = None,
     axes: int | Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
@@ -168,6 +169,8 @@ def idctn(
 
 def _along_several(name: str, x: Any, type: int, norm: str, s: Any, axes: Any) -> Any:
     ndim = onp.ndim(x)
+    if isinstance(s, int | np.integer):
+        s = (s,)
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
     axes = unique_axes((axes,) if isinstance(axes, int) else tuple(axes), ndim)
