@@ -18,7 +18,7 @@ from ...trees.pytree_prefix import equality_errors_of_structures
 __all__ = ["explain"]
 
 # Source positions of calls of functions that had not been traced before.
-_places: set[str] = set()
+_locations: set[str] = set()
 
 
 def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> None:
@@ -44,12 +44,12 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
         lines.append("  " + min(_difference(info, key, old) for old in seen)[-1])
     else:
         lines.append(f"  never seen function:\n    {name} id={id(fun)}{defined}")
-        if location in _places:
+        if location in _locations:
             lines.append(
                 "  but seen another function defined on the same line; maybe the function is\n"
                 "  being re-defined repeatedly, preventing caching?"
             )
-        _places.add(location)
+        _locations.add(location)
     logging.getLogger(logger_name("interpreters.partial_eval")).warning("\n".join(lines))
 
 
