@@ -3,7 +3,7 @@
 
 Primitives such as `pure_callback` and foreign calls have two parameters that matter here. With
 ``vmap_method`` the user says how the called function can be applied to a batch. ``result_avals``
-holds the types of the results for one example.
+contains the types of the results for one example.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _is_container(value: Any) -> bool:
 
 
 def has_containers(tree: Any) -> bool:
-    """Returns whether a pytree has containers in it."""
+    """Returns whether a pytree contains containers."""
     return any(map(_is_container, pytrees.tree_leaves(tree, is_leaf=_is_container)))
 
 

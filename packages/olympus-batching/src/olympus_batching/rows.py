@@ -13,7 +13,8 @@ __all__ = ["rows", "with_rows"]
 
 
 def rows(x: Any, positions: Any) -> Any:
-    """Returns the rows of ``x`` at ``positions``; any beyond the last row give the last row."""
+    """Returns the rows of ``x`` at ``positions``. Positions beyond the end select the last row.
+    """
     shape = x.shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
     indices = lax.reshape(positions, (*positions.shape, 1))
@@ -21,7 +22,7 @@ def rows(x: Any, positions: Any) -> Any:
 
 
 def with_rows(x: Any, positions: Any, new: Any) -> Any:
-    """Returns ``x`` with new rows at ``positions``; any beyond the last row are dropped."""
+    """Returns ``x`` with new rows at ``positions``; positions beyond the last row are ignored."""
     numbers = ScatterDimensionNumbers(tuple(range(1, len(x.shape))), (0,), (0,))
     indices = lax.reshape(positions, (*positions.shape, 1))
     return lax.scatter(x, indices, new, numbers, mode=GatherScatterMode.FILL_OR_DROP)

@@ -181,7 +181,7 @@ def _place_in_common(ranks: Sequence[int], batch_dims: Sequence[BatchDim], rank:
 
 
 def same_shape_elementwise(primitive: Primitive, scalars: Sequence[int] = ()) -> BatchingRule:
-    """Returns the rule of an elementwise primitive that broadcasts only scalars in given positions.
+    """Returns the rule of an elementwise primitive that broadcasts scalars at some positions only.
 
     Args:
       primitive: the primitive.

@@ -28,7 +28,7 @@ __all__ = ["has_specs", "register_vmappable", "spec_types", "unregister_vmappabl
 
 
 class Vmappable(NamedTuple):
-    """The functions that take containers of a class apart and put them together."""
+    """The functions that convert containers of a class to examples and back."""
 
     spec_type: type
     axis_size_type: type
@@ -55,7 +55,7 @@ def register_vmappable(
     Args:
       data_type: the class of the containers, which are pytrees.
       spec_type: the class of the specifications, hashable values.
-      axis_size_type: the class of values that give the number of examples. The ``axis_size`` of
+      axis_size_type: the class of values that specify the number of examples. The ``axis_size`` of
         `vmap` may be an instance of the class.
       to_elt: takes ``(element_of, get_index, container, spec)`` and returns one example. It calls
         ``element_of(part, part_spec)`` for parts of the container. A part is an array with the

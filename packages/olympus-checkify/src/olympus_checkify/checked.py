@@ -55,11 +55,10 @@ def checked(
 ) -> Callable[Params, Result]:
     """Returns a compiled function that raises an error for the first operation that fails.
 
-    The program says at little cost whether an operation failed. If an operation failed, a second
-    program with a check of each operation runs, and finds the first failure. The message names the
-    operation, the user's line, the iterations of the loops around it, and the element of the
-    result. Under a `vmap` inside of ``f``, the element's coordinates include the index of the
-    example.
+    A first program detects at little cost whether an operation failed. If so, a second program,
+    which checks each operation, finds the first failure. The message names the operation, the
+    user's line, the iterations of the loops around it, and the element of the result. Under a
+    `vmap` inside of ``f``, the element's coordinates include the index of the example.
 
     As in all compiled functions, operations whose results are not needed do not run. They cannot
     fail.
@@ -96,7 +95,7 @@ def checked(
         kinds.add(OOBError)
     programs = _Programs(f, frozenset(kinds), keys)
 
-    # Small functions are as fast as their calls, so a call has no more frames than it needs.
+    # A call of a small function takes no longer than a few Python frames, so there are few of them.
     @wraps(f)
     def checked_f(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         while True:
@@ -164,7 +163,7 @@ class _Programs:
 
 
 def _always_failed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Stands for the screen of a function that has none that can be used."""
+    """Placeholder for the screen of a function without a usable screen."""
     return np.True_, None
 
 

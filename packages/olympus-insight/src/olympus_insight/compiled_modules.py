@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimized modules of XLA: instructions, their order, and their lines in the program.
 
-The numbers of the fields are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
+The field numbers are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Instruction(NamedTuple):
       stack: the user's lines, innermost first.
       operands: the ids of its operands.
       called: the ids of the computations that it calls.
-      tuple_index: the part that a ``get-tuple-element`` takes.
-      parameter: the position of a parameter.
+      tuple_index: the index of the part that a ``get-tuple-element`` returns.
+      parameter: for a parameter, its position in the computation.
       contracted: the contracting dimensions of the first operand of a matrix product.
       output_axis: the output feature dimension of a convolution's kernel.
     """

@@ -61,7 +61,7 @@ class MemoryReport:
       peak: the bytes that are live at the peak.
       allocated: the bytes that XLA allocates: arguments, results and temporaries.
       arguments: the bytes of arguments.
-      results: the bytes of results that do not take the memory of donated arguments.
+      results: the bytes of results that do not reuse the memory of donated arguments.
       temporaries: the bytes of everything else.
       at_peak: the buffers alive at the peak, the largest first.
       timeline: for each instruction, in the order in which they run, the bytes of each kind.

@@ -24,7 +24,7 @@ _MOST_LETTERS = 100_000
 
 
 def html_of(value: Any) -> str | None:
-    """Returns a value as a piece of HTML; None for values of other kinds.
+    """Returns an HTML fragment that shows a value; None for values of other kinds.
 
     Args:
       value: a program, a sharding, or a lowered or compiled function.

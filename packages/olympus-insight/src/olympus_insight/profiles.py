@@ -99,7 +99,8 @@ class Profile:
 
     @property
     def bound(self) -> float:
-        """The least seconds of a run by the roofline model, at the device's rates."""
+        """The shortest possible time of a run, by the roofline model at the device's rates.
+        """
         return sum(
             max(each.flops / self.rates.flops, each.bytes / self.rates.bytes)
             for each in self.operations
@@ -275,7 +276,7 @@ def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[],
 
 
 def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
-    """Returns the dynamic arguments; a compiled function takes no other arguments."""
+    """Returns the dynamic arguments; a compiled function accepts no others."""
     options = stages.traced._options
     kept = tuple(
         each

@@ -67,7 +67,7 @@ def _trace_closure(
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a function a derivative rule that it returns together with its result.
+    """Wraps a function that returns its backward pass together with its result.
 
     Args:
       fun: returns a pair of its result and a backward function. The backward function maps the
@@ -139,8 +139,8 @@ def _checked_pair(fun: Callable[..., Any], pair: Any) -> tuple[Any, Any]:
 def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Callable, list[Any]]:
     """Converts closed-over values that are being differentiated to explicit arguments.
 
-    Functions that differentiate a given function by a custom rule need this. The rule covers
-    arguments only, so the values that the given function closes over must be arguments.
+    This is needed before a custom derivative rule is applied to a user's function. The rule covers
+    arguments only, so the values that the function closes over must become arguments.
 
     Args:
       fun: the function.
@@ -168,7 +168,7 @@ class _Converted(NamedFunction):
 
     Args:
       closure: the traced function.
-      kept: the closed-over values that are not converted; None in the places of converted values.
+      kept: the closed-over values that are not converted; None in place of each converted value.
       count: the number of arguments.
     """
 

@@ -148,7 +148,7 @@ class FactoredSolve:
 
     Args:
       matvec: ``matvec(matrix, x)``, linear in ``x``.
-      solve: ``solve(*factors, b)`` gives the solution.
+      solve: ``solve(*factors, b)`` returns the solution.
       transpose_solve: ``transpose_solve(*factors, x)`` solves with the transposed matrix.
 
     Example:
@@ -234,7 +234,7 @@ def custom_root(
       f: the function whose root is sought, of arrays or a pytree of arrays. ``f`` may close over
         arrays with respect to which the root is differentiated.
       initial_guess: the start of the search. The root has no derivative with respect to the start.
-      solve: ``solve(f, initial_guess)`` gives a root.
+      solve: ``solve(f, initial_guess)`` returns a root.
       tangent_solve: ``tangent_solve(g, y)`` solves the linear equation ``g(x) = y``, where ``g`` is
         the derivative of ``f`` at the root. For reverse mode ``tangent_solve`` must be
         transposable, as `custom_linear_solve` is.

@@ -147,7 +147,7 @@ def jvp(
 def _tangents_for_user(
     pairs: Sequence[tuple[Any, Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> list[Any]:
-    """Returns the tangents of results. A result that is an argument has the given tangent."""
+    """Returns the tangents of results. A result that is an argument has the user's tangent."""
     of_argument = {id(primal): tangent for primal, tangent in zip(primals, tangents, strict=True)}
     ids_of_tangents = set(map(id, tangents))
     found = []

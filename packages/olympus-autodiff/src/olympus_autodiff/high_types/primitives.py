@@ -41,8 +41,8 @@ __all__ = [
 class HiType(AbstractValue):
     """Base of high types, whose values consist of several arrays.
 
-    A subclass defines `lo_ty`, which returns the types of the arrays; `lower_val`, which takes a
-    value apart into arrays; and `raise_val`, which makes a value from arrays.
+    A subclass defines `lo_ty`, which returns the types of the arrays; `lower_val`, which converts a
+    value to these arrays; and `raise_val`, which converts the arrays to a value.
     """
 
     is_high = True

@@ -222,7 +222,7 @@ def _differentiated(
     differentiate: str,
     linear_solve: LinearSolver | None,
 ) -> Any:
-    """Runs a search and gives its solution the requested kind of derivative.
+    """Runs a search, whose solution has the requested kind of derivative.
 
     Args:
       residual: a function of ``x`` and the arguments that is zero at the solution.
@@ -250,7 +250,7 @@ def _differentiated(
 def _implicit(
     residual: Callable[..., Any], search: Callable[..., Any], linear_solve: LinearSolver | None
 ) -> Callable[..., Any]:
-    """Returns the search with the derivatives that the implicit function theorem gives."""
+    """Returns the search with derivatives by the implicit function theorem."""
 
     @custom_jvp
     def solution_of(start: Any, *args: Any) -> Any:

@@ -147,7 +147,7 @@ def series_product(x: Series, y: Series) -> Series:
 def series_quotient(x: Series, y: Series, first: Any = None) -> Series:
     """Returns the quotient of two series of equal length.
 
-    ``first`` may give the quotient's zeroth coefficient.
+    ``first`` is the quotient's zeroth coefficient, if it is already known.
     """
     quotient = [lax.div_p.bind(x[0], y[0]) if first is None else first]
     for k in range(1, len(x)):

@@ -6,7 +6,7 @@ the primitive has several results. The series of an operand is a list of its ter
 the factors ``1 / k!`` of Taylor's formula. It is `zero_series` if the operand is constant. At least
 one operand is not constant.
 
-A primitive without a rule is pushed along a curve by its jvp rule, see `trace.along_curve`.
+The jvp rule of a primitive without a Taylor rule is used instead; see `trace.along_curve`.
 """
 
 from __future__ import annotations

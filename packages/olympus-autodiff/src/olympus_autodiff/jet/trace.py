@@ -110,7 +110,8 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through a function by its jvp rule, which determines all derivatives."""
+        """Propagates series through a function by its jvp rule, which determines all derivatives.
+        """
         primals, series, moving = self.split(args)
         constants = [
             Zero.of(x) if each is zero_series else each[0]
@@ -151,7 +152,9 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Pushes series through the function itself, because a backward pass has no Taylor rule."""
+        """Propagates series through the function itself, because a backward pass has no Taylor
+        rule.
+        """
         with set_current_trace(self):
             return fun(*args)
 
@@ -168,7 +171,7 @@ def along_curve(
     primals: Sequence[Any],
     series: Sequence[Any],
 ) -> tuple[list[Any], list[Any]]:
-    """Pushes series through a function with a known jvp rule.
+    """Propagates series through a function with a known jvp rule.
 
     Along the curve ``x(t)`` the result has the derivative ``y' = jvp(x, x')``. The series of ``y'``
     has one term less, so `along_curve` computes it by recursion and integrates it to the series of
@@ -217,7 +220,7 @@ def along_curve(
 def by_jvp_rule(
     prim: Primitive, primals_in: Sequence[Any], series_in: Sequence[Any], **params: Any
 ) -> tuple[Any, Any]:
-    """Pushes series through a primitive by its jvp rule; see `along_curve`."""
+    """Propagates series through a primitive by its jvp rule; see `along_curve`."""
     if all(
         without_discrete(x, each) is zero_series
         for x, each in zip(primals_in, series_in, strict=True)
@@ -243,7 +246,7 @@ def by_jvp_rule(
 def jet_flat(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], series: Sequence[Any], order: int
 ) -> tuple[list[Any], list[Any]]:
-    """Pushes series, which may be `zero_series`, through a function of flat operands.
+    """Propagates series, which may be `zero_series`, through a function of flat operands.
 
     Returns:
       The results and their terms, which may be `zero_series`.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equations whose bodies save values by the policy of the enclosing `checkpoint`.
 
-A body is the body of a loop, a branch of a `cond`, or the function of a `shard_map`. A rule of
-`saving_rules` splits the equation in two. The "saving" equation also returns the values that its
-bodies save. The "taking" equation takes these values as operands instead of computing them.
+A body is the program of one iteration of a loop, a branch of a `cond`, or the function of a
+`shard_map`. A rule of `saving_rules` splits the equation in two. The "saving" equation also returns
+the values that its bodies save. The "taking" equation takes these values as operands instead of
+computing them.
 """
 
 from __future__ import annotations

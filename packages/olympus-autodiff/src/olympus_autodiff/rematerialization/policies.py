@@ -171,7 +171,7 @@ class DotsSaveable(Record):
 
 
 class SaveOnlyTheseNames(Record):
-    """Policy that saves the values that `checkpoint_name` has given one of these names."""
+    """Policy that saves the values with one of these names; see `checkpoint_name`."""
 
     saveable_names: frozenset[str]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops that run backward from a few stored states, the checkpoints.
 
-`record` runs a loop and keeps a fixed number of its states. The number of iterations need not be
+`record` runs a loop and stores a fixed number of its states. The number of iterations need not be
 known: when all slots are taken, the distance between checkpoints doubles and every second
 checkpoint is dropped (Stumm and Walther, "New algorithms for optimal online checkpointing", SIAM J.
 Sci. Comput. 32, 2010).
@@ -63,15 +63,15 @@ def record(
     checkpoints: Checkpoints,
     stride: int = 1,
 ) -> tuple[State, list[Any], Recording]:
-    """Runs a loop and keeps some of its states.
+    """Runs a loop and stores some of its states.
 
     Args:
       advance: takes the iteration's index, the state and other values, and returns the state and
         the other values after the iteration.
       goes_on: takes the number of iterations so far and the state, and returns whether another
         iteration follows.
-      state: the first state.
-      others: the first other values, which are not stored in checkpoints.
+      state: the initial state.
+      others: the other initial values, which are not stored in checkpoints.
       checkpoints: the plan, with the number of slots for states.
       stride: the first distance between checkpoints.
 
@@ -137,7 +137,7 @@ def replay(
     Args:
       advance: recomputes the state after an iteration.
       pull: pulls the cotangents back through an iteration, given the state before it.
-      recording: the states that `record` kept, with their positions.
+      recording: the states that `record` stored, with the numbers of their iterations.
       accumulators: the cotangents of the values after the last iteration.
       checkpoints: the plan: the number of slots for states, and the number of states that are
         recomputed together.
@@ -171,7 +171,7 @@ class _Stack(NamedTuple):
     Attributes:
       top: the position of the last checkpoint.
       steps: the number of iterations before each checkpoint.
-      positions: the slot of each checkpoint, and then the free slots. The last place is the spare
+      positions: the slot of each checkpoint, and then the free slots. The last element is the spare
         slot.
       slots: the states.
     """

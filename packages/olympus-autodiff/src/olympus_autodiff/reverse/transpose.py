@@ -91,7 +91,7 @@ def backward_pass(
 
 
 def _transposed(equation: Equation, cotangent: Any) -> Sequence[Any]:
-    """Returns the cotangents that an equation's transpose rule gives for the operands."""
+    """Returns the operands' cotangents by the equation's transpose rule."""
     primitive = equation.primitive
     rule = transpose_rules.rules.get(primitive) or transpose_rules.find(primitive)
     if rule is None:
@@ -113,7 +113,7 @@ class _PendingCotangents:
     Attributes:
       received: the sum of the cotangents that each variable has received.
       dropped: the variables for which a rule has returned no cotangent.
-      laid_out: whether to give cotangents the layout of the variable.
+      laid_out: whether to convert cotangents to the layout of their variable.
     """
 
     __slots__ = ("dropped", "laid_out", "received")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivative rules of `cond` and `while`.
 
-The modules `scan`, `scan_transpose` and `linear_solves` hold the other control flow.
+The modules `scan`, `scan_transpose` and `linear_solves` define the rules of other control flow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reverse mode of loops with checkpoints: `while` and `scan` with the parameter ``checkpoints``.
 
-The linearization runs the loop once and keeps some of its states. One equation, `loop_tangents_p`,
+The linearization runs the loop once and stores some of its states. One equation, `loop_tangents_p`,
 stands for the tangents of all iterations. Its expansion runs the loop again with tangents, so all
 interpreters can handle the equation. Its transpose rule recomputes the states from the checkpoints
 in reverse order. Both of these loops have checkpoints too, so higher derivatives work in the same

@@ -87,7 +87,8 @@ jvp_rules.define(windows.reduce_window_min_p, _extremum_jvp(windows.reduce_windo
 def _selection_jvp(primitive: Any) -> Callable[..., Any]:
     """Returns the jvp rule of a primitive that selects elements in windows.
 
-    The primitive is linear in the first operand. The second operand only selects.
+    The primitive is linear in the first operand. The second operand only determines which elements
+    are selected.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

@@ -17,7 +17,7 @@ from ..zeros import aval_of, scalar
 __all__ = ["divided_difference"]
 
 # Nodes count as close if their distance, relative to their size, is below this number. Differences
-# of values at larger distances keep 14 digits in double precision.
+# of values at larger distances are accurate to 14 digits in double precision.
 _CLOSE = 1e-2
 # The number of points of the Gauss rule in each direction.
 _POINTS = 6

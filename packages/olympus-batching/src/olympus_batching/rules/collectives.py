@@ -313,7 +313,7 @@ def _ppermute(axis: BatchAxis, args: Any, batch_dims: Any, *, axis_name: Any, pe
     if any(not 0 <= position < axis.size for pair in perm for position in pair):
         raise ValueError(
             f"ppermute over axis {axis.name!r} of size {axis.size}: the permutation {list(perm)} "
-            "has places outside of the axis"
+            "has positions outside of the axis"
         )
     source_of = {destination: source for source, destination in perm}
     sources = [source_of.get(position, 0) for position in range(axis.size)]

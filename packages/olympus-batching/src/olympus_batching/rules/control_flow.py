@@ -170,7 +170,7 @@ def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
         ordered = [effect for effect in program.effects if isinstance(effect, OrderedIOEffect)]
         if ordered:
             raise NotImplementedError(
-                f"IO effect not supported in vmap-of-{name}: the examples take different ways, so "
+                f"IO effect not supported in vmap-of-{name}: the examples take different paths, so "
                 f"there is no order in which the effects {ordered} could happen. Use unordered "
                 "callbacks, or lax.map in place of vmap."
             )

@@ -119,7 +119,7 @@ def apply_to_arrays(
 def _batched_transforms(
     axis_size: int, args: Sequence[Any], dims: Sequence[BatchDim], first: int, tree: Any
 ) -> tuple[list[Any], Any, int]:
-    """Returns the transforms of all examples, and the batch dimension of the view that they give.
+    """Returns the transforms of all examples, and the batch dimension of the view that they select.
 
     The transforms are returned as leaves and structure.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of screens for equations that hold programs: branches, loops, recomputed functions."""
+"""Steps of screens for equations with subprograms: branches, loops, recomputed functions."""
 
 from __future__ import annotations
 

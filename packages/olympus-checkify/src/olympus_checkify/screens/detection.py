@@ -42,8 +42,8 @@ class Detected:
 
         Args:
           step: the step.
-          ways: for each operand, the way in which its bad elements propagate. Operands without
-            an entry at the end propagate nothing.
+          ways: for each operand, the way in which its bad elements propagate. The list may be
+            shorter than the operands; bad elements of the other operands do not propagate.
         """
         for position, (atom, way) in enumerate(zip(step.equation.invars, ways, strict=False)):
             if way is Way.NONE:

@@ -180,7 +180,7 @@ def _evaluated(closed: ClosedOlympuspr, operands: Sequence[Any], apply: Any) -> 
 
 # ---- calls ----
 
-#: The parameter with the program of a call that runs inline, because nothing transforms a screen.
+#: Maps the primitive of a call to the parameter that contains its program. The calls run inline.
 _program_of_call: RuleTable[str] = RuleTable("inline", package="olympus_checkify", folder=None)
 for _primitive in (calls.jit_p, lax.xla_metadata_call_p, lax.compute_on_p, lax.fused_call_p):
     _program_of_call.define(_primitive, "jaxpr")

@@ -93,7 +93,7 @@ class Step(ABC):
 
 StepRule: TypeAlias = Callable[[Equation, Sequence[Fact], Enabled], Step]
 
-#: The steps of equations that hold programs. Other equations are instances of `Operation`.
+#: The steps of equations with subprograms. Other equations are instances of `Operation`.
 step_rules: RuleTable[StepRule] = RuleTable("step", package="olympus_checkify", folder=None)
 
 

@@ -18,11 +18,11 @@ __all__ = ["Carried", "CarryingRule", "Case", "Part", "carrying_rules"]
 
 
 class Case(NamedTuple):
-    """The part of a value that a selection takes.
+    """The elements of a value that a selection uses.
 
     Attributes:
       which: the variable that selects a case for each element.
-      number: the index of the case that takes elements of the value.
+      number: the index of the case whose elements come from the value.
       cases: the number of cases.
     """
 
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     cases: int
 
 
-#: A part of a value: a range of each dimension, or the elements that a selection takes.
+#: A part of a value: a range of each dimension, or the elements that a selection uses.
 Part: TypeAlias = tuple[slice, ...] | Case
 
 

@@ -66,7 +66,7 @@ def auto_axes(
       A function with the arguments and results of ``f``. Without a current mesh it calls ``f``.
 
     Raises:
-      TypeError: neither this function nor the call gets ``out_sharding``.
+      TypeError: ``out_sharding`` is given neither here nor in the call.
 
     Example:
       >>> import numpy as np
@@ -128,7 +128,7 @@ def explicit_axes(
       A function with the arguments and results of ``f``.
 
     Raises:
-      TypeError: neither this function nor the call gets ``in_sharding``.
+      TypeError: ``in_sharding`` is given neither here nor in the call.
       ValueError: no mesh is in force.
 
     Example:

@@ -67,7 +67,7 @@ def mentioned_axes(spec: PartitionSpec) -> list[Any]:
 
 
 def manual_axes_of(mesh: BaseMesh, axis_names: frozenset) -> tuple:
-    """Returns the given axes; by default, all axes that are neither manual nor used by `vmap`."""
+    """Returns the given axes; by default, all axes not yet manual nor used by `vmap`."""
     own = [axis for axis in mesh.axis_names if axis not in examples.axes]
     unknown = axis_names.difference(own)
     if unknown:

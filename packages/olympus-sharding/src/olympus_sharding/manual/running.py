@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of tracers while the function of a `shard_map` outside of compiled functions runs.
+"""Values of tracers in the function of a `shard_map` that is called outside of compiled functions.
 
-Such a function may branch on values that are equal on all devices, and print values. Its program
-up to the value is run for this; the whole program is run once the function has returned.
+Such a function may branch on values that are equal on all devices, and may print values. To compute
+such a value, the operations recorded so far are run. The whole program is run when the function has
+returned.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
       A tuple with one tuple of slices for each device.
 
     Raises:
-      IndivisibleError: a dimension does not divide into equal parts.
+      IndivisibleError: the size of a dimension is not divisible by the number of its parts.
     """
     sharding.shard_shape(shape)
     if type(sharding) is NamedSharding:

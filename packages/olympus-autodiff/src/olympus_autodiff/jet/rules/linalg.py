@@ -31,7 +31,7 @@ def _solved_terms(
       first: the value of the solution.
       right_hand_sides: the terms of the right-hand side.
       solve: solves with the value of the matrix.
-      applied: multiplies the matrix's term of a given order, from one on, with an array; None if
+      applied: multiplies an array by the matrix's term of an order, which is at least one; None if
         the matrix is constant.
     """
     solution = [first]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Costs of elementwise operations whose declarations do not give the right cost."""
+"""Costs of elementwise operations for which the default cost is wrong."""
 
 from __future__ import annotations
 
