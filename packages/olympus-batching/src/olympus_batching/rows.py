@@ -13,8 +13,7 @@ __all__ = ["rows", "with_rows"]
 
 
 def rows(x: Any, positions: Any) -> Any:
-    """Returns the rows of ``x`` at ``positions``. Positions beyond the end select the last row.
-    """
+    """Returns the rows of ``x`` at ``positions``. Positions beyond the end select the last row."""
     shape = x.shape
     numbers = GatherDimensionNumbers(tuple(range(1, len(shape))), (0,), (0,))
     indices = lax.reshape(positions, (*positions.shape, 1))

@@ -99,8 +99,7 @@ class Profile:
 
     @property
     def bound(self) -> float:
-        """The shortest possible time of a run, by the roofline model at the device's rates.
-        """
+        """The shortest possible time of a run, by the roofline model at the device's rates."""
         return sum(
             max(each.flops / self.rates.flops, each.bytes / self.rates.bytes)
             for each in self.operations

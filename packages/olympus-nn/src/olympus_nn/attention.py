@@ -241,7 +241,8 @@ def _logits(query: Any, key: Any, scale: float) -> Any:
     """Returns the scaled products of queries and keys, (B, N, T, S), in at least float32."""
     bfloats = query.dtype == dtypes.bfloat16
     dtype = onp.promote_types(query.dtype, np.float32)
-    # The queries are smaller than the logits, but halves would be rounded once more.
+    # Scaling the queries is cheaper than scaling the logits, but rounds once more in half
+    # precision.
     scales_queries = query.dtype == dtype
     if scales_queries:
         query = onp.multiply(query, np.asarray(scale, dtype))

@@ -96,7 +96,7 @@ def ones(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """Makes an initializer that gives one value everywhere.
+    """Makes an initializer that sets all weights to one value.
 
     Args:
       value: a scalar, or an array that broadcasts to the shape.

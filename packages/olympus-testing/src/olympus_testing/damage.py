@@ -23,7 +23,7 @@ def damaged(contents: bytes, generator: random.Random, donors: Sequence[bytes] =
     Args:
       contents: the bytes, at least one.
       generator: the source of randomness.
-      donors: bytes of other files, pieces of which may be put in.
+      donors: bytes of other files, pieces of which may be inserted.
 
     Returns:
       The damaged bytes; they may have another length.

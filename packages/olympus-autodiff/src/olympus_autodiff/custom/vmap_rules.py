@@ -86,8 +86,8 @@ class JvpOfVmapRule(Record):
     ) -> tuple[list[Any], list[bool]] | None:
         """Batches the derivative of the rule. No argument is batched together with its tangent.
 
-        The rule gets the arguments of one example, as in JAX: the tangents alone are batched in a
-        Jacobian, and a function that is linear has the same tangents at all batched primals.
+        The rule gets the arguments of one example, as in JAX. In a Jacobian, for example, only the
+        tangents are batched.
 
         Returns:
           The results and tangents, and whether each is batched; None if the rule batches results

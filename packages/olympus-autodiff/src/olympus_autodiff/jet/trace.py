@@ -110,8 +110,7 @@ class JetTrace(DerivativeTrace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        """Propagates series through a function by its jvp rule, which determines all derivatives.
-        """
+        """Propagates series through a function by its jvp rule, which determines all orders."""
         primals, series, moving = self.split(args)
         constants = [
             Zero.of(x) if each is zero_series else each[0]

@@ -43,7 +43,7 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: where to store the array: an absolute path, or the address of an object in the
+      ckpt_path: the location of the array: an absolute path, or the address of an object in the
         cloud.
       ocdbt: whether to store the arrays of one folder in a single database, at the parent path.
       process_idx: the index of the process, if each process writes its own database.

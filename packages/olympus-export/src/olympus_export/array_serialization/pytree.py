@@ -120,7 +120,7 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
     """Writes a pytree of arrays to a folder.
 
     The file ``pytreedef.json`` is written last, in one atomic step. `load` refuses a folder without
-    this file, so an interrupted write is never taken for a complete pytree. With ``overwrite``, the
+    this file, so an incomplete pytree is never read. With ``overwrite``, the
     old contents are removed first. Write each training step to its own folder.
 
     Args:

@@ -20,7 +20,7 @@ __all__ = [
     "verify_tensorstore_spec",
 ]
 
-# Larger chunks make files that some file systems write slowly.
+# Some file systems write the files of larger chunks slowly.
 LARGEST_CHUNK_BYTES = 2 << 30
 
 _REMOTE_SCHEMES = {"gs": "gcs", "s3": "s3"}
@@ -62,7 +62,7 @@ def get_tensorstore_spec(
     """Returns the TensorStore spec of an array.
 
     Args:
-      ckpt_path: where to store the array: an absolute path, or the address of an object in the
+      ckpt_path: the location of the array: an absolute path, or the address of an object in the
         cloud.
       ocdbt: whether to store the arrays of one folder in a single database, at the parent path.
       process_idx: the index of the process, if each process writes its own database.
@@ -103,7 +103,7 @@ def get_tensorstore_spec(
 
 
 def chunk_metadata(array: Any, driver: str) -> dict[str, Any]:
-    """Returns the spec's metadata: shape, chunks, and for zarr3 the dtype."""
+    """Returns the spec's metadata: shape, chunks, and (for zarr3) the dtype."""
     shape, dtype = tuple(array.shape), np.dtype(array.dtype)
     sharding = getattr(array, "sharding", None)
     part = shape if sharding is None else tuple(sharding.shard_shape(shape))

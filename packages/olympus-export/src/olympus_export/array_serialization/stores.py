@@ -90,7 +90,7 @@ class ByteLimiter:
         self._changed = asyncio.Condition()
 
     async def wait_for_bytes(self, requested_bytes: int) -> None:
-        """Waits until the requested number of bytes is free, and reserves them."""
+        """Waits until the requested number of bytes is available, and reserves that number."""
         if requested_bytes >= self._limit:
             raise ValueError(
                 f"Requested more bytes than we reserved space for: {requested_bytes} > "

@@ -65,7 +65,7 @@ class Frozen:
 
     @property
     def inputs(self) -> tuple[Port, ...]:
-        """The operands that a caller gives: the leaves of the arguments in order."""
+        """The operands that a caller passes: the leaves of the arguments in order."""
         return self.operands[len(self.weights) :]
 
     @property
@@ -182,8 +182,8 @@ def load_frozen(path: str | os.PathLike[str], *, untrusted: bool = False) -> Fro
 
     Args:
       path: the file that `Frozen.save` wrote.
-      untrusted: whether the file may come from a stranger. Another process then reads the program
-        first, so malicious bytes can crash only that process.
+      untrusted: whether the file may come from an untrusted source. Another process then reads the
+        program first, so malicious bytes can crash only that process.
 
     Returns:
       The frozen function.

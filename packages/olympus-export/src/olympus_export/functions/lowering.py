@@ -91,7 +91,7 @@ def _platform_index(context: LoweringContext, exported: Exported) -> Any:
     """Returns the index of the current platform in the exported function's list of platforms."""
 
     def index_of(inner: LoweringContext) -> list[Any]:
-        # If the check of platforms is disabled, an unknown platform takes the index 0.
+        # If the check of platforms is disabled, the index of an unknown platform is 0.
         platform = inner.platforms[0]
         known = platform in exported.platforms
         index = exported.platforms.index(platform) if known else 0

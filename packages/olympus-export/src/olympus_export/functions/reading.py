@@ -38,9 +38,9 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
 
     Args:
       blob: the bytes that `Exported.serialize` returned.
-      untrusted: whether the bytes may come from a stranger. Another process then reads the program
-        first, so malicious bytes can crash only that process. The first use in a process takes a
-        second or two.
+      untrusted: whether the bytes may come from an untrusted source. Another process then reads the
+        program first, so malicious bytes can crash only that process. The first use in a process
+        takes a second or two.
 
     Raises:
       ValueError: ``blob`` is not an exported function, is damaged, or is in an unknown version of

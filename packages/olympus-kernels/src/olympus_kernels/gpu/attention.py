@@ -225,7 +225,7 @@ class _Attention:
         if self.options.causal:
             first = jnp.minimum(last, lax.div(k_start, np.int32(block_q)))
             if not self.has_segments:
-                # All later queries see all keys of the block.
+                # All later queries attend to all keys of the block.
                 complete = jnp.minimum(last, cdiv(k_start + block_k - 1, block_q))
         carry = loop(first, complete, functools.partial(step, masked=True), carry)
         return loop(complete, last, functools.partial(step, masked=False), carry)
@@ -251,7 +251,7 @@ class _Attention:
                     scores = jnp.where(seen, scores, _NEVER)
                 higher = jnp.maximum(largest, jnp.max(scores, axis=1))
                 weights = jnp.exp2(scores - higher[:, None])
-                if self.has_segments:  # a query may have seen no key so far
+                if self.has_segments:  # a query may have attended to no key so far
                     weights = jnp.where(seen, weights, 0.0)
                 shrunk = jnp.exp2(largest - higher)
                 total = total * shrunk[:, None] + dot(weights.astype(v.dtype), v)

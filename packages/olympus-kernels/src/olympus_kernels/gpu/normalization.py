@@ -159,7 +159,7 @@ class Normalization:
 
 
 def differentiable(normalize: Callable[..., Any], centered: bool) -> Callable[..., Any]:
-    """Compiles a normalization and gives it a backward pass.
+    """Compiles a normalization, and defines its backward pass.
 
     Args:
       normalize: a function of an array, weight, bias, and the fields of `Options`.

@@ -37,7 +37,7 @@ def mean(values: Any) -> Any:
 def score_mean(values: Any, log_densities: Any, group: int = 1) -> Any:
     """Returns the mean of values, with unbiased derivatives of the expectation to any order.
 
-    Each value is multiplied by a factor of value one. The derivatives of the factor are those of
+    Each value is multiplied by a factor that equals one. The derivatives of the factor are those of
     the density, divided by the density (Foerster and others 2018: DiCE). The mean of the values of
     other draws is a baseline, which lowers the variance and adds no bias (Kool, van Hoof and
     Welling 2019).

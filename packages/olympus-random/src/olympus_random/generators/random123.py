@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bit generators of the Random123 family: Threefry-4x32, Philox-2x32 and Philox-4x32.
 
-Each generator encrypts counters by a key. The position of an element is its counter, so each key or
+Each generator encrypts counters by a key. The counter of an element is its position, so each key or
 random word depends only on its own position.
 
 Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011.

@@ -33,7 +33,7 @@ __all__ = ["KeyFunction", "check_key", "check_keys", "compiled", "float_dtype", 
 
 
 def check_keys(key: Any) -> tuple[Any, bool]:
-    """Returns typed keys; makes them from uint32 data if ``key`` is data.
+    """Returns typed keys; converts them from uint32 data if ``key`` is data.
 
     Returns:
       The typed keys, and whether ``key`` was data.

@@ -287,7 +287,7 @@ def _now_or_inline(loop: Any, key: Any, *operands: Any, **options: Any) -> Any:
 
 
 def _binomial_inversion(key: Any, n: Any, p: Any) -> Any:
-    """Samples by adding up the numbers of trials between successes."""
+    """Samples by adding up the numbers of trials up to each next success."""
     successes = _now_or_inline(_inversion_loop, key, n, lax.log1p(lax.neg(p)))
     return lax.sub(successes, scalar(1, get_aval(n).dtype))
 

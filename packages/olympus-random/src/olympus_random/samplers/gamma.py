@@ -94,7 +94,7 @@ def _sample(key: Any, alpha: Any, log_space: bool) -> Any:
     key, boost_key = two_keys(key)
     cube = _accepted_cube(key, c, d)
     if log_space:
-        # This is the logarithm of a uniform sample. If it is zero, the boost is zero, too: the
+        # This is the logarithm of a uniform sample. If it is zero, the correction is zero, too: its
         # product with 1 / alpha would be NaN for zero alpha.
         logarithm = lax.neg(_exponential(boost_key, shape=(), dtype=dtype))
         zero = scalar(0, dtype)

@@ -53,8 +53,8 @@ def multivariate_normal(
       shape: the batch shape, to which the batch shapes of ``mean`` and ``cov`` broadcast; their
         common batch shape if None.
       dtype: a float dtype; that of ``mean`` and ``cov`` if None.
-      method: the factorization that gives the square root of the covariance: ``"eigh"``, ``"svd"``,
-        or ``"cholesky"``, which is for positive definite matrices only.
+      method: the factorization by which the square root of the covariance is computed: ``"eigh"``,
+        ``"svd"``, or ``"cholesky"``, which is for positive definite matrices only.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:

@@ -212,7 +212,7 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     high, low = (random_bits_p.bind(each, bit_width=width, shape=shape) for each in two_keys(key))
     one = np.ones((), word)
     span = lax.convert_element_type(lax.sub(maxval, minval), word)
-    # An empty range gives samples equal to its start.
+    # If the range is empty, samples are equal to its start.
     span = lax.select_n(lax.le(maxval, minval), span, lax.full(np.shape(span), 1, word))
     is_full = lax.bitwise_and(past_the_end, lax.gt(maxval, minval))
     span = lax.select_n(_like(is_full, span), span, lax.add(span, one))

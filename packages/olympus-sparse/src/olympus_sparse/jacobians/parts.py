@@ -66,10 +66,10 @@ def parts_of(pattern: Pattern, mode: str, in_shapes: Shapes, out_shapes: Shapes)
 
 
 def _split(pattern: Pattern, fewest: int) -> Iterator[Parts]:
-    """Yields colorings that take the densest rows by vjps, or the densest columns by jvps.
+    """Yields colorings that compute the densest rows by vjps, or the densest columns by jvps.
 
-    The other mode takes all other entries. This is a heuristic: a sparse matrix with one dense row
-    and one dense column, for example, then takes three products.
+    The other mode computes all other entries. This is a heuristic: a sparse matrix with one dense
+    row and one dense column, for example, then takes three products.
 
     Args:
       pattern: the pattern.

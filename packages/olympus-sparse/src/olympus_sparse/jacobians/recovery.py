@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recovery of the entries of a pattern, row by row, from the coefficients of terms.
 
-`entries_of` takes the first of four ways that applies:
+`entries_of` uses the first of four methods that applies:
 
 1. If an entry has several coefficients, a scatter adds all but the first of each entry. 2. If many
 entries are constant, the other entries are written into an array of the constants. 3. If the rows

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear values as sums of terms, each of which knows its columns of the Jacobian.
+"""Linear values as sums of terms, which belong to known columns of the Jacobian.
 
-Let a value be linear in the argument's tangent. A term holds one column and one coefficient for
-each element of the value. The value is the sum over its terms of the coefficient times the tangent
-of the column. Columns are known when the program is traced, coefficients when it runs. Coefficients
+Let a value be linear in the argument's tangent. A term has one column and one coefficient for each
+element of the value. The value is the sum over its terms of the coefficient times the tangent of
+the column. Columns are known when the program is traced, coefficients when it runs. Coefficients
 that follow from constants alone are arrays of NumPy. A coefficient of rank zero holds for all
 elements.
 """
@@ -106,7 +106,7 @@ def filled(coefficient: Any, shape: Sequence[int]) -> Any:
 
 
 def picked(coefficient: Any, indices: np.ndarray) -> Any:
-    """Returns the coefficients at flat indices; negative indices give arbitrary elements."""
+    """Returns the coefficients at flat indices; negative indices select arbitrary elements."""
     if np.ndim(coefficient) == 0:
         return coefficient
     flat = coefficient.reshape(-1)

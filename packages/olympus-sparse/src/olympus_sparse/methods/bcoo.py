@@ -153,7 +153,7 @@ def _power(self: BCOO, exponent: Any) -> Any:
 
 
 def attach(cls: type[Any], methods: dict[str, Any]) -> None:
-    """Gives a class its methods."""
+    """Sets the methods of a class."""
     for name, method in methods.items():
         if not isinstance(method, classmethod):
             method.__name__ = name

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs under random transformations, as texts that OLYMPUS and JAX both run.
 
-`random_program` writes a program, `source` gives its text in several forms that must agree, and
-`shrunk` reduces a failing program.
+`random_program` writes a program, `source` returns its text in several forms, whose results must
+agree, and `shrunk` reduces a failing program.
 """
 
 from .generation import FAMILIES as FAMILIES

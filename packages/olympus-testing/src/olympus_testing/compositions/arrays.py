@@ -183,7 +183,7 @@ def joined(draft: Draft) -> Value:
 
 
 def indexed(draft: Draft) -> Value:
-    """Adds an index with static parts: slices, integers and new dimensions."""
+    """Adds an indexing operation with a static index: slices, integers and new dimensions."""
     x = draft.sized(rank=lambda rank: rank > 0)
     text, shape = index(draft, x.kind.shape)
     return draft.add(f"$0[{text}]", [x], shape, x.kind.dtype)
@@ -217,7 +217,7 @@ def index(draft: Draft, shape: tuple[int, ...]) -> tuple[str, list[int]]:
 
 
 def taken(draft: Draft) -> Value:
-    """Adds an index with computed integers, some of which are out of bounds."""
+    """Adds an indexing operation with computed integers, some of which are out of bounds."""
     x = draft.sized(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis = draft.chooser.randrange(rank)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations that call functions: loops, choices, custom rules and collectives."""
+"""Families of operations that call functions: loops, conditionals, custom rules and collectives."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Draft:
         return targets
 
     def pick(self, category: str = "any", rank: Callable[[int], bool] | None = None) -> Value:
-        """Returns a value, more likely a recent value; converts a value if none fits.
+        """Returns a random value, preferably a recent one; converts a value if none fits.
 
         Args:
           category: "any", "float", "inexact", "complex", "integer", "real" or "boolean".
@@ -150,7 +150,7 @@ class Draft:
         return self.fit(value, kind)
 
     def sized(self, category: str = "any", rank: Callable[[int], bool] | None = None) -> Value:
-        """Returns a value without dimensions of size zero."""
+        """Returns a random value without dimensions of size zero."""
         value = self.pick(category, rank)
         if value.kind.size:
             return value
@@ -159,7 +159,7 @@ class Draft:
         )
 
     def like(self, kind: Kind, category: str = "any") -> Value:
-        """Returns a value that broadcasts to the shape of a type."""
+        """Returns a random value that broadcasts to the shape of a type."""
         fitting = [
             value
             for value in self.values

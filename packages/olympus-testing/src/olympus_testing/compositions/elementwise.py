@@ -116,7 +116,7 @@ _BOOLEAN = ("~$0", "jnp.logical_not($0)", "$0 ^ True", "$0 & True")
 
 
 def unary(draft: Draft) -> Value:
-    """Adds a function of each element."""
+    """Adds an elementwise unary operation."""
     x = draft.pick()
     if x.kind.is_float:
         rough = not draft.smooth and draft.chance(0.25)
@@ -197,7 +197,7 @@ def cast(draft: Draft) -> Value:
 
 
 def selected(draft: Draft) -> Value:
-    """Adds a choice between elements."""
+    """Adds an elementwise selection between arrays."""
     x = draft.pick()
     y = draft.fit(draft.pick(), x.kind)
     condition = draft.like(x.kind, "boolean")

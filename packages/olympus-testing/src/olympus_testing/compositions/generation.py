@@ -59,7 +59,7 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
       length: the greatest number of operations outside of inner functions.
 
     Returns:
-      The program; `source` gives its text.
+      The program; `source` returns its text.
 
     Example:
       >>> from olympus_testing.compositions import random_program, source
