@@ -35,6 +35,22 @@ def test_schur_forms(dtype):
     assert (np.tril(form, -1 if np.dtype(dtype).kind == "c" else -2) == 0).all()
 
 
+TWO_FACTORS = """
+import numpy as np
+from olympus_ir.lax import linalg
+from olympus_xla import jit
+
+x = np.array([[2.0, 1], [1, 3]], np.float32)
+first, second = jit(lambda x: (linalg.lu(x)[0], linalg.lu(2 * x)[0]))(x)
+np.testing.assert_allclose(first, [[2, 1], [0.5, 2.5]])
+np.testing.assert_allclose(second, [[4, 2], [0.5, 5]])
+"""
+
+
+def test_the_first_program_of_a_process_has_two_factors(run_python):
+    run_python(TWO_FACTORS)
+
+
 @pytest.mark.parametrize("algorithm", [None, *linalg.SvdAlgorithm])
 def test_algorithms_of_singular_values(algorithm):
     x = draw((4, 3))

@@ -31,7 +31,7 @@ from .mlir import ir
 from .names import IN_FUNCTIONS
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
-from .tables import lowering_rules, platform_rules, rules_for_platform
+from .tables import lowering_rules, rules_for_platform
 
 _create_operation = ir.Operation.create
 
@@ -517,8 +517,8 @@ class LoweringContext:
         prefix, locations, callers = self.name_prefix, _locations, self.callers
         rules = lowering_rules.rules
         special: dict[Any, Any] = {}
-        if len(self.platforms) == 1 and self.platforms[0] in platform_rules:
-            special = platform_rules[self.platforms[0]].rules
+        if len(self.platforms) == 1:  # The table is filled by the first rule that is looked up.
+            special = rules_for_platform(self.platforms[0]).rules
         explicit = self.module.mesh is not None and self.module.mesh.explicit_axes
         for equation in olympuspr.eqns:
             primitive = equation.primitive
