@@ -170,8 +170,11 @@ def test_derivatives_of_determinants_with_a_zero_at_each_place(size, place, wide
         expected = cofactors(a)
         for transformation in (grad, jacfwd):
             np.testing.assert_allclose(transformation(linalg.det)(a), expected, atol=1e-12)
+    expected = list(map(cofactors, matrices))
     batched = vmap(grad(linalg.det))(np.stack(matrices))
-    np.testing.assert_allclose(batched, list(map(cofactors, matrices)), atol=1e-12)
+    np.testing.assert_allclose(batched, expected, atol=1e-12)
+    summed = grad(lambda each: vmap(linalg.det)(each).sum())(np.stack(matrices))
+    np.testing.assert_allclose(summed, expected, atol=1e-12)
 
 
 def test_singular_matrices():

@@ -15,11 +15,12 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
-from ..arrays import selection
+from ..arrays import selection, shaping
 from ..core.compilation import compiled
 from ..core.custom_derivatives import custom_jvp
 from ..core.options import is_among
 from ..core.promotion import check_arraylike
+from ..ordering.sorting import argsort
 from ..products import matrices
 from .factoring import floating
 from .solving import solve
@@ -153,39 +154,45 @@ def _det(a: Any) -> Any:
 
 @_det.defjvp
 def _det_jvp(primals: Any, tangents: Any) -> Any:
-    """JVP rule of `det`: the tangent is the trace of ``adjugate(a) @ da``, also for singular ``a``.
+    """JVP rule of `det`: the tangent is the sum of cofactors times ``da``, also for singular ``a``.
 
     Elimination without exchanges of columns may leave several zeros on the diagonal although the
-    adjugate is not zero. Such matrices are multiplied by a reflection, whose determinant is -1, and
-    eliminated again.
+    cofactors are not zero. Such matrices are multiplied by a reflection, whose determinant is -1,
+    and eliminated again. The condition takes no tangents: `vmap` stops the derivatives of its
+    operands, and a function of tangents must be linear.
     """
     (a,), (da,) = primals, tangents
-    value, slope, is_lost = _det_by_elimination(a, da, 0.0)
+    value, cofactors, is_lost = _cofactors_by_elimination(a, 0.0)
 
-    def eliminated_again(a: Any, da: Any, slope: Any) -> Any:
+    def eliminated_again(a: Any, cofactors: Any) -> Any:
         size = a.shape[-1]
         normal = lax.rsqrt(lax.add(lax.iota(np.float32, size), np.float32(2))).astype(a.dtype)
         normal = normal / lax.sqrt((normal * normal).sum())
-        a, da = (each - 2 * (each * normal).sum(-1, keepdims=True) * normal for each in (a, da))
+
+        def reflected(x: Any) -> Any:
+            return x - 2 * (x * normal).sum(-1, keepdims=True) * normal
+
         negligible = size * float(dtypes.finfo(a.dtype).eps)
-        return selection.where(is_lost, -_det_by_elimination(a, da, negligible)[1], slope)
+        again = _cofactors_by_elimination(reflected(a), negligible)[1]
+        return selection.where(is_lost[..., None, None], -reflected(again), cofactors)
 
-    slope = lax.cond(is_lost.any(), eliminated_again, lambda a, da, slope: slope, a, da, slope)
-    return value, slope
+    cofactors = lax.cond(
+        is_lost.any(), eliminated_again, lambda a, cofactors: cofactors, a, cofactors
+    )
+    return value, (cofactors * da).sum((-2, -1))
 
 
-def _det_by_elimination(a: Any, da: Any, negligible: float) -> tuple[Any, Any, Any]:
-    """Returns determinants, their tangents, and a mask of matrices with several zero pivots.
+def _cofactors_by_elimination(a: Any, negligible: float) -> tuple[Any, Any, Any]:
+    """Returns determinants, matrices of cofactors, and a mask of matrices with several zero pivots.
 
-    With ``p @ a = l @ u`` the tangent is the trace of ``adjugate(u) @ x`` up to sign, where ``x``
-    solves ``l @ x = p @ da``. Let ``t`` be the smallest pivot, ``k`` its position, ``v`` the matrix
-    ``u`` with one in its place, and ``w`` the inverse of ``v``. By the formula of Sherman and
-    Morrison (1950), ``adjugate(u) = det(v) * (t * w - (t - 1) * outer(w[:, k], w[k]))``, which has
-    no division by ``t``.
+    With ``p @ a = l @ u`` the cofactors are ``p.T @ inv(l).T @ adjugate(u).T`` up to sign. Let
+    ``t`` be the smallest pivot, ``k`` its position, ``v`` the matrix ``u`` with one in its place,
+    and ``w`` the inverse of ``v``. By the formula of Sherman and Morrison (1950),
+    ``adjugate(u) = det(v) * (t * w - (t - 1) * outer(w[:, k], w[k]))``, which has no division by
+    ``t``.
 
     Args:
       a: the matrices.
-      da: their tangents.
       negligible: the size of pivots, relative to the largest, up to which they count as zero.
     """
     packed, pivots, permutation = lax_linalg.lu(a)
@@ -200,17 +207,18 @@ def _det_by_elimination(a: Any, da: Any, negligible: float) -> tuple[Any, Any, A
     product = selection.where(is_smallest, 1, diagonal).prod(axis=-1)
     product = product * _parity(pivots, a.dtype)
     replaced = selection.where(is_smallest | is_zero, 1, diagonal)
-    v = selection.where(matrices.eye(size, dtype=bool), replaced[..., None, :], packed)
-    x = permute_rows(da, permutation)
-    x = lax_linalg.triangular_solve(packed, x, left_side=True, lower=True, unit_diagonal=True)
-    unit = is_smallest.astype(a.dtype)[..., None]
-    column, x = (
-        lax_linalg.triangular_solve(v, each, left_side=True, lower=False) for each in (unit, x)
-    )
-    row = (unit * x).sum(axis=-2)
-    corner = (row * column[..., 0]).sum(axis=-1)
-    slope = product * (t * _diagonal(x).sum(axis=-1) - (t - 1) * corner)
-    return product * t, slope, is_zero.sum(-1) > 1
+    identity = matrices.eye(size, dtype=bool)
+    v = selection.where(identity, replaced[..., None, :], packed)
+    identity = lax.broadcast_in_dim(identity.astype(a.dtype), a.shape, (a.ndim - 2, a.ndim - 1))
+    w = lax_linalg.triangular_solve(v, identity, left_side=True, lower=False)
+    unit = is_smallest.astype(a.dtype)
+    column, row = (w * unit[..., None, :]).sum(-1), (w * unit[..., None]).sum(-2)
+    outer = column[..., None] * row[..., None, :]
+    t, product = t[..., None, None], product[..., None, None]
+    adjugate = product * (t * w - (t - 1) * outer)
+    adjugate = lax_linalg.triangular_solve(packed, adjugate, lower=True, unit_diagonal=True)
+    cofactors = permute_rows(shaping.matrix_transpose(adjugate), argsort(permutation))
+    return (product * t)[..., 0, 0], cofactors, is_zero.sum(-1) > 1
 
 
 def _det_of(a: Any) -> Any:
