@@ -378,6 +378,50 @@ def test_private_names_that_libraries_look_up() -> None:
     assert run_compat(PRIVATE_LOOKUPS) == "fine"
 
 
+INTERPRETER = """
+import copy, pickle
+import jax, jax.numpy as jnp, jax.extend
+from jax._src import source_info_util
+
+def run(closed, *args):
+    values = dict(zip(closed.jaxpr.invars, args))
+    read = lambda atom: atom.val if isinstance(atom, jax.extend.core.Literal) else values[atom]
+    for equation in closed.eqns:
+        source, names = equation.source_info, source_info_util.current_name_stack()
+        with (
+            source_info_util.user_context(source.traceback, name_stack=names + source.name_stack),
+            equation.ctx.manager,
+        ):
+            results = equation.primitive.bind(*map(read, equation.invars), **equation.params)
+        several = equation.primitive.multiple_results
+        values.update(zip(equation.outvars, results if several else [results]))
+    return list(map(read, closed.jaxpr.outvars))
+
+def f(x):
+    with jax.named_scope("inner"):
+        return jnp.sin(x) + jax.jit(jnp.cos)(x)
+
+closed = jax.make_jaxpr(f)(2.0)
+assert run(closed, 3.0) == [f(3.0)]
+again = jax.make_jaxpr(lambda x: run(closed, x))(2.0)
+for old, new in zip(closed.eqns, again.eqns, strict=True):
+    assert str(new.source_info.name_stack) == "inner"
+    frames = [source_info_util.user_frame(e.source_info.traceback) for e in (old, new)]
+    assert frames[0] == frames[1] and frames[0].function_name == "f"
+    assert frames[0] == next(iter(source_info_util.user_frames(old.source_info.traceback)))
+    assert copy.deepcopy(old.ctx) is pickle.loads(pickle.dumps(old.ctx)) is old.ctx
+built = jax.core.new_jaxpr_eqn(
+    old.invars, old.outvars, old.primitive, old.params, old.effects, old.source_info
+)
+with built.ctx.manager, built.ctx.manager:
+    print(source_info_util.user_frame(None))
+"""
+
+
+def test_interpreters_enter_the_context_and_the_source_of_equations() -> None:
+    assert run_compat(INTERPRETER) == "None"
+
+
 MESSAGES = """
 import jax, jax.numpy as jnp
 

@@ -11,7 +11,7 @@ from ..lax.sizes import max_dim as max_dim
 from ..lax.sizes import min_dim as min_dim
 from ..programs.evaluation import eval_olympuspr
 from ..programs.expansion import expansion_rules
-from ..programs.olympuspr import Atom, ClosedOlympuspr, Equation, Var
+from ..programs.olympuspr import Atom, ClosedOlympuspr, Equation, Var, no_context
 from ..programs.primitives import Primitive
 from ..trees import pytrees
 from ..trees.flattening import function_name
@@ -103,7 +103,7 @@ def new_olympuspr_eqn(
       params: the primitive's parameters.
       effects: the effects.
       source_info: the source of the equation.
-      ctx: the configuration under which the equation is compiled.
+      ctx: the configuration under which the equation runs; None for the empty one.
     """
     return Equation(
         list(invars),
@@ -112,7 +112,7 @@ def new_olympuspr_eqn(
         params,
         frozenset(effects) if effects else no_effects,
         unknown_source if source_info is None else source_info,
-        ctx,
+        no_context if ctx is None else ctx,
     )
 
 

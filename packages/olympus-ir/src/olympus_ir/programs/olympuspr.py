@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -93,6 +94,27 @@ class Literal:
 Atom: TypeAlias = Var | Literal
 
 
+class EquationContext:
+    """Configuration under which an equation runs. It is empty: parameters hold what equations need.
+
+    Attributes:
+      manager: the context manager that interpreters enter around an equation.
+    """
+
+    __slots__ = ()
+
+    manager: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+    def __reduce__(self) -> str:
+        return "no_context"  # copies and pickles refer to the only instance
+
+    def __repr__(self) -> str:
+        return "EquationContext()"
+
+
+no_context = EquationContext()
+
+
 class Equation:
     """One application of a primitive: ``outvars = primitive[params] invars``."""
 
@@ -106,7 +128,7 @@ class Equation:
         params: dict[str, Any],
         effects: frozenset = no_effects,
         source_info: SourceInfo = unknown_source,
-        ctx: Any = None,
+        ctx: Any = no_context,
     ) -> None:
         self.invars = invars
         self.outvars = outvars

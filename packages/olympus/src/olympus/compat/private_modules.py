@@ -202,9 +202,11 @@ _NAMES: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus.sharding", "make_single_device_sharding"),
         **_UNSPECIFIED,
     },
-    "source_info_util": _lazy.names_from(
-        "olympus_ir.diagnostics.source_info", "Frame", "user_frame"
-    ),
+    "source_info_util": {
+        **_lazy.names_from("olympus_ir.diagnostics.source_info", "Frame"),
+        **_lazy.names_from("olympus.compat.frames", "user_frame", "user_frames"),
+        **_lazy.names_from("olympus_ir.diagnostics.source_info", "is_user_filename=is_user_file"),
+    },
     "state": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     "state.types": _lazy.names_from("olympus_ir.types.references", "AbstractRef"),
     "traceback_util": _lazy.names_from(

@@ -228,7 +228,7 @@ class _CanonicalForm:
 
     def _add_equation(self, equation: Equation) -> None:
         primitive, params = equation.primitive, equation.params
-        if equation.effects or equation.ctx is not None or not primitive.is_instruction:
+        if equation.effects or not primitive.is_instruction:
             raise _NoStableFormError
         self.parts.append(primitive.name)
         for atom in equation.invars:
