@@ -30,7 +30,7 @@ Outcome = dict[str, Any]
 
 def tolerance(text: str, wide: bool) -> float:
     """Returns the largest relative error that counts as equal."""
-    if "bfloat16" in text or "reduce_precision" in text:
+    if "float16" in text or "reduce_precision" in text:
         return 4e-2
     return 1e-9 if wide else 2e-4
 

@@ -120,6 +120,8 @@ class Library:
             "core",
             "ref",
             "nn",
+            "ad_checkpoint",
+            "ops",
             "scipy.special",
             "scipy.linalg",
         ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 
-from . import arrays, control_flow, elementwise, products
+from . import arrays, control_flow, elementwise, products, structured
 from .drafts import NARROW, WIDE, Draft, elements, random_kind
 from .programs import Function, Program, Value
 from .transformations import transformations
@@ -44,6 +44,16 @@ _WEIGHTS = {
     control_flow.inner_derivative: 1,
     control_flow.referenced: 1,
     control_flow.collective: 1,
+    structured.segments: 1,
+    structured.ragged: 1,
+    structured.spectra: 1,
+    structured.solved: 1,
+    structured.associated: 1,
+    structured.carried_keys: 1,
+    structured.trees: 2,
+    structured.options_of_calls: 2,
+    structured.batched_loop: 2,
+    structured.narrowed: 1,
 }
 #: The families of operations, by name.
 FAMILIES = {family.__name__: family for family in _WEIGHTS}
