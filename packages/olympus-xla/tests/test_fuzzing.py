@@ -7,16 +7,13 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 SCRIPT = pathlib.Path(__file__).parent / "fuzz_primitives.py"
 
 
-@pytest.mark.parametrize("seed", [10, 11])
-def test_wrong_parameters_are_refused(seed):
+def test_wrong_parameters_are_refused():
     """In a process of its own, which a crash would end."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(seed), "120"], capture_output=True, text=True, timeout=300
+        [sys.executable, str(SCRIPT), "10", "120"], capture_output=True, text=True, timeout=300
     )
     tail = done.stdout[-1000:] + done.stderr[-2000:]
     assert done.returncode == 0, f"the process died of the last one tried:\n{tail}"
