@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -178,10 +179,15 @@ def main() -> None:
             for _ in range(1 if arguments.short else 5):
                 for library in [] if arguments.only else order:
                     time_imports(interpreters[library], library, caches[library], figures[library])
-            for library in order:
-                measurements = measure(interpreters[library], library, arguments, seconds)
-                for name, figure in measurements.items():
-                    figures[library].setdefault(name, []).append(figure)
+            # The short form looks at results alone, so its libraries may disturb each other.
+            with ThreadPoolExecutor(len(order) if arguments.short else 1) as threads:
+                measured = threads.map(
+                    lambda library: measure(interpreters[library], library, arguments, seconds),
+                    order,
+                )
+                for library, measurements in zip(order, measured, strict=True):
+                    for name, figure in measurements.items():
+                        figures[library].setdefault(name, []).append(figure)
 
     report, failed = make_report(figures, rounds)
     print(report)
