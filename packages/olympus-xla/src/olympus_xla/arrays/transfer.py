@@ -325,7 +325,7 @@ def _move_between_processes(array: ArrayImpl, sharding: Any, semantics: Any) -> 
 
 
 def _has_same_parts(array: ArrayImpl, own: Any, other: Any) -> bool:
-    """Returns whether two shardings give equal slices to their n-th devices, for all n."""
+    """Returns whether two shardings assign equal slices to their n-th devices, for all n."""
     if own.num_devices != other.num_devices:
         return False
     if type(own) is SingleDeviceSharding and type(other) is SingleDeviceSharding:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loaded executables and their calls from Python.
 
-A call places the operands, runs the executable, and gives the results their types. If C++ can make
+A call places the operands, runs the executable, and sets the types of the results. If C++ can make
 a call by itself, repeated calls use `cpp_functions` instead.
 """
 
@@ -88,7 +88,7 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
 
 
 def _delete_donated(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
-    """Deletes the operands whose copies on the devices of the program it took as donations."""
+    """Deletes donated operands of which the program has consumed copies on its own devices."""
     for operand, array in zip(operands, arrays, strict=True):
         if array is not operand and type(operand) is ArrayImpl and array.is_deleted():
             operand.delete()

@@ -145,8 +145,8 @@ def _has_effects() -> bool:
 def _host_of(devices: Sequence[Any]) -> tuple[str, ...] | None:
     """Returns a description of the devices; None if it is incomplete.
 
-    Devices of several processes also give None. Their executables are not stored, because a program
-    must be compiled by all processes or by none.
+    The result is also None for devices of several processes. Their executables are not stored,
+    because a program must be compiled by all processes or by none.
     """
     first = devices[0]
     if any(device.process_index != first.process_index for device in devices):

@@ -219,7 +219,8 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
     """Returns the placement of a call.
 
     Operands that the program does not use have no influence, unless ``keep_unused`` is set. Donated
-    operands count as used, because a result may take their memory: references are donated so.
+    operands count as used, because a result may reuse their memory. References are donated in this
+    way.
 
     Args:
       options: the user's options.

@@ -8,11 +8,11 @@ elements have less than 32 bits. So ``x * 2`` takes 1.4 ms of the processor's ti
 numbers of 32 bits, and 0.3 ms for 1,000,000. Arrays of more dimensions are divided by their outer
 dimensions, and are checked there only.
 
-The whole loop takes the time of the divided one for an even length, on one thread. So two threads
-are given up, but not three, and only by programs that mostly compute such vectors. Functions that
-are computed in double precision do more arithmetic than stores, and stay divided. XLA's older
-emitters have no checks either, but take up to four times as long for programs that select between
-formulas, or scatter.
+The whole loop takes the time of the divided one for an even length, on one thread. It is therefore
+worth giving up two threads, but not three, and only in programs that mostly compute such vectors.
+Functions that are computed in double precision do more arithmetic than stores, and stay divided.
+XLA's older emitters have no checks either, but take up to four times as long for programs that
+select between formulas, or scatter.
 
 The group "odd lengths" of the benchmarks covers this module.
 """

@@ -81,7 +81,7 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
 
 
 def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
-    """Notes where the executable of a program is.
+    """Records which file contains the executable of a program.
 
     Args:
       digest: the program's digest.
@@ -131,7 +131,7 @@ def _is_complete(lowered: Lowered) -> bool:
     return not (
         lowered.effects
         or lowered.host_callbacks
-        # The compiled program has no use for the programs that lowering keeps.
+        # Calls of the executable do not need the programs that lowering keeps alive.
         or any(not isinstance(each, ClosedOlympuspr) for each in lowered.keep_alive)
         or lowered.is_for_devices
         or lowered.needs_refinement

@@ -166,7 +166,7 @@ def _settings() -> str:
 
 # ---- the canonical form ----
 
-# Types whose values are told apart by their texts. Numbers keep all digits there.
+# Types whose values are identified by their texts, in which numbers have all digits.
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
 _OWN = frozenset(OLYMPUS_PACKAGES)
 _OF_DTYPES = frozenset(("builtins", "numpy", "ml_dtypes"))

@@ -172,7 +172,7 @@ def _odd(x: Any, value: Any) -> Any:
 
 
 def _with_sign(x: Any, value: Any) -> Any:
-    """Gives nonnegative numbers of single precision the signs of ``x``."""
+    """Returns nonnegative numbers of single precision with the signs of ``x``."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     sign = lax.bitwise_and(bits, lax.full_like(bits, 1 << 31))
     value = lax.bitcast_convert_type(value, np.uint32)

@@ -70,7 +70,7 @@ def log_plus_one(x: Any) -> Any:
     """Returns log(1 + x)."""
     value = _log_plus_one(x)
     is_inside = lax.bitwise_and(lax.gt(x, lax.full_like(x, -1)), lax.lt(x, _infinity(x)))
-    # Infinity and NaN are returned unchanged. Numbers below -1 give NaN.
+    # Infinity and NaN are returned unchanged. The result is NaN for numbers below -1.
     is_pole = lax.eq(x, lax.full_like(x, -1))
     undefined = lax.select(lax.lt(x, lax.full_like(x, -1)), lax.full_like(x, np.nan), x)
     outside = lax.select(is_pole, lax.neg(_infinity(x)), undefined)
@@ -127,7 +127,7 @@ def _infinity(x: Any) -> Any:
 
 
 def with_sign(x: Any, value: Any) -> Any:
-    """Gives nonnegative numbers the signs of ``x``."""
+    """Returns nonnegative numbers with the signs of ``x``."""
     sign = lax.bitwise_and(
         lax.bitcast_convert_type(x, np.int32), lax.full_like(x, -(1 << 31), dtype=np.int32)
     )

@@ -3,9 +3,9 @@
 
 XLA's CPU backend visits one window after another, in 20 ns for each element of the operand. Here
 one pass finds the position of the extreme in all windows: the n-th elements of all windows are a
-strided view of the operand. Another pass spreads the source. Both are vectorized and take 1.5 ns
-together. If windows overlap, an element may be the extreme of several windows, and gets the sum of
-their sources. This takes 6 ns.
+strided view of the operand. Another pass writes the source to these positions. Both are vectorized
+and take 1.5 ns together. If windows overlap, an element may be the extreme of several windows, and
+gets the sum of their sources. This takes 6 ns.
 
 The application "training step of a convolutional network" of the benchmarks covers this module.
 """

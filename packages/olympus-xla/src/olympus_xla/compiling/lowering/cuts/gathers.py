@@ -2,8 +2,8 @@
 """Cuts before gathers that take elements repeatedly, for the CPU's compiler.
 
 XLA fuses the computation of an array into the gather from it: ``sin(x)[places]``. The fused
-function computes an element once for each place that takes it: four times if there are four times
-as many places as elements. XLA itself avoids this for the few operations that it considers
+function computes an element once for each index that selects it: four times if there are four times
+as many indices as elements. XLA itself avoids this for the few operations that it considers
 expensive. OLYMPUS expands the sine and many other functions to cheap operations, and short sums are
 fused as well.
 
@@ -28,7 +28,7 @@ GATHERS = frozenset((lax.gather_p,))
 
 # Smaller gathers are not worth another operation.
 _SMALLEST = 4096
-# A cut is worth it from this number of places for each element.
+# A cut is worth it from this number of indices for each element.
 _LEAST_REPETITION = 1.5
 # Recomputing these takes little more time than writing and reading their result, as a cut does.
 _CHEAP = frozenset({"div", "rem", "rsqrt", "sqrt"})
