@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ["CHEAP_COMPILATION", "Answers", "Worker"]
 
 #: XLA's flags for programs that run once. At level 0 XLA returns wrong values for some programs.
-#: Emitters of fusions take half of the time that a small program compiles.
+#: Emitters of fusions take up to half of the time that a small program compiles.
 CHEAP_COMPILATION = (
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false"
