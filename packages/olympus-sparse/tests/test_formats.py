@@ -216,6 +216,14 @@ def test_compressed_rows_under_vmap_and_in_parts():
         _ = mat.T
 
 
+def test_iteration_over_compressed_rows():
+    matrix = np.array([[0, 1, 0], [2, 0, 3]], np.float32)
+    rows = iter(BCSR.fromdense(matrix))
+    for expected in matrix:
+        np.testing.assert_array_equal(next(rows).todense(), expected)
+    assert next(rows, None) is None
+
+
 @pytest.mark.parametrize("shapes, message", [
     (((3,), (4,), (4,)), "Invalid data.shape"),
     (((3,), (3,), (5,)), "indptr shape must match the matrix shape plus 1"),

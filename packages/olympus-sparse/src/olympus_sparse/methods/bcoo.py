@@ -19,7 +19,7 @@ from ..bcoo.ordering import bcoo_sort_indices, bcoo_sum_duplicates, without_dupl
 from ..bcoo.shaping import bcoo_transpose
 from ..sparsification.transform import sparsify
 
-__all__ = ["attach", "operator"]
+__all__ = ["attach", "iterate", "operator"]
 
 
 # ---- from and to other arrays ----
@@ -123,7 +123,8 @@ def _getitem(self: BCOO, index: Any) -> Any:
     return sparsify(lambda array: array[index])(self)
 
 
-def _iter(self: BCOO) -> Iterator[Any]:
+def iterate(self: Any) -> Iterator[Any]:
+    """Returns an iterator over the slices of a sparse array along its first dimension."""
     if not self.shape:
         raise TypeError("iteration over a 0-d array")
     return (self[position] for position in range(self.shape[0]))
@@ -176,7 +177,7 @@ attach(
         "astype": _astype,
         "sum": _sum,
         "__getitem__": _getitem,
-        "__iter__": _iter,
+        "__iter__": iterate,
         "__pow__": _power,
         "__rpow__": operator(jnp.power, reflected=True),
         "__neg__": operator(jnp.negative),

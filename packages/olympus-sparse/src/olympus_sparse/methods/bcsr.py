@@ -13,7 +13,7 @@ from ..bcoo.batching import map_batches
 from ..bcsr.array import BCSR
 from ..bcsr.operations import bcsr_fromdense, bcsr_sum_duplicates, bcsr_todense
 from ..sparsification.transform import sparsify
-from .bcoo import attach, operator
+from .bcoo import attach, iterate, operator
 
 __all__: list[str] = []
 
@@ -80,6 +80,7 @@ attach(
         "sum_duplicates": _sum_duplicates,
         "transpose": _transpose,
         "__getitem__": _getitem,
+        "__iter__": iterate,
         "__matmul__": operator(jnp.matmul),
         "__rmatmul__": operator(jnp.matmul, reflected=True),
     },
