@@ -127,6 +127,13 @@ class TestJit:
         x = lax.add(np.float32(1.0), 2.0)
         assert fun(1, ref, x) == 3.0 and ref[1] == 3.0
 
+    def test_donated_references_that_are_read_keep_their_array(self):
+        x = lax.add(np.arange(3.0, dtype=np.float32), np.float32(1.0))
+        ref = new_ref(x)
+        fun = jit(lambda ref: ref[...] * np.float32(2.0), donate_argnums=0)
+        for array in (fun(ref) / 2, ref[...], x):
+            np.testing.assert_array_equal(array, [1.0, 2.0, 3.0])
+
     def test_errors_leave_references_alone(self):
         ref = new_ref(np.zeros(2, np.float32))
 
