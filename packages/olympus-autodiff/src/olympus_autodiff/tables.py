@@ -6,9 +6,9 @@ Three tables define the derivatives of primitives:
 - `jvp_rules`: ``rule(primals, tangents, **params) -> (result, tangent of the result)``, or a pair
   of lists if the primitive has several results. Tangents may be `Zero`, but at least one is not.
 - `transpose_rules`: ``rule(cotangent, *operands, **params)`` returns one cotangent, or None, for
-each operand. The operands in which the equation is linear are `UndefinedPrimal`. If the primitive
-has
-  several results, ``cotangent`` is a list. The cotangent of a result that was not used is `Zero`.
+  each operand. The operands in which the equation is linear are `UndefinedPrimal`. If the primitive
+  has several results, ``cotangent`` is a list. The cotangent of a result that was not used is
+  `Zero`.
 - `linearize_rules`, only for primitives with programs among their parameters:
   ``rule(trace, primals, tangents, **params) -> (results, tangents)`` evaluates the results in
   ``trace.parent`` and records the linear part in ``trace.tangent_trace``.

@@ -158,8 +158,8 @@ def _det_jvp(primals: Any, tangents: Any) -> Any:
 
     Elimination without exchanges of columns may leave several zeros on the diagonal although the
     cofactors are not zero. Such matrices are multiplied by a reflection, whose determinant is -1,
-    and eliminated again. The condition takes no tangents: `vmap` stops the derivatives of its
-    operands, and a function of tangents must be linear.
+    and eliminated again. No tangent is an operand of the condition: under `vmap`, a condition
+    applies `stop_gradient` to its operands, which has no transpose.
     """
     (a,), (da,) = primals, tangents
     value, cofactors, is_lost = _cofactors_by_elimination(a, 0.0)

@@ -87,9 +87,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """
     if lhs.ndim != rhs.ndim:
         raise ValueError(
-            f"bcoo_multiply_sparse: operands must have equal numbers of dimensions, got shapes "
-            f"{lhs.shape} "
-            f"and {rhs.shape}"
+            "bcoo_multiply_sparse: operands must have equal numbers of dimensions, "
+            f"got shapes {lhs.shape} and {rhs.shape}"
         )
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)
     n_batch = min(lhs.n_batch, rhs.n_batch)

@@ -22,13 +22,13 @@ __all__ = [
 
 
 def segments(draft: Draft) -> Value:
-    """Adds sums or products of segments; some numbers of segments are out of bounds."""
+    """Adds sums or products of segments, whose indices may be out of bounds."""
     x = draft.sized("float", lambda rank: rank > 0)
     rows = Kind(x.kind.shape[:1], draft.dtypes.integer)
-    numbers = draft.fit(draft.pick("integer"), rows)
-    name, place = draft.chooser.choice(("sum", "prod")), draft.chooser.choice(("$1", "$1 % 3"))
-    text = f"jax.ops.segment_{name}($0, {place}, num_segments=3)"
-    return draft.add(text, [x, numbers], (3, *x.kind.shape[1:]), x.kind.dtype)
+    indices = draft.fit(draft.pick("integer"), rows)
+    name, ids = draft.chooser.choice(("sum", "prod")), draft.chooser.choice(("$1", "$1 % 3"))
+    text = f"jax.ops.segment_{name}($0, {ids}, num_segments=3)"
+    return draft.add(text, [x, indices], (3, *x.kind.shape[1:]), x.kind.dtype)
 
 
 def ragged(draft: Draft) -> Value:
@@ -111,17 +111,18 @@ _KEYED = (
         "jax.vmap(lambda k: $0 * jax.random.normal(k, (), $0.dtype))"
         "(jax.random.split(jax.random.key(2), 2)).sum(0)"
     ),
-    "lax.cond($0.sum() > 0, lambda k: k, lambda k: jax.random.fold_in(k, 1), jax.random.key(4))",
+    (
+        "$0 * jax.random.uniform(lax.cond($0.sum() > 0, lambda k: k, "
+        "lambda k: jax.random.fold_in(k, 1), jax.random.key(4)), (), $0.dtype)"
+    ),
 )
 
 
 def carried_keys(draft: Draft) -> Value:
     """Adds a loop or a choice that carries random keys."""
-    x = draft.fit(value := draft.pick("float"), Kind(value.kind.shape, draft.dtypes.real))
-    text = draft.chooser.choice(_KEYED)
-    if text.startswith("lax.cond"):
-        text = f"$0 * jax.random.uniform({text}, (), $0.dtype)"
-    return draft.add(text, [x], x.kind.shape, x.kind.dtype)
+    value = draft.pick("float")
+    x = draft.fit(value, Kind(value.kind.shape, draft.dtypes.real))
+    return draft.add(draft.chooser.choice(_KEYED), [x], x.kind.shape, x.kind.dtype)
 
 
 _TREES = (
@@ -206,7 +207,8 @@ def narrowed(draft: Draft) -> Value:
         dtype = draft.chooser.choice(("int4", "int8", "uint4", "float8_e4m3fn", "float16"))
         text = f"jnp.abs(jnp.clip($0, 0, 4).astype('{dtype}')).astype('int32')"
         return draft.add(text, [x], x.kind.shape, "int32")
-    x = draft.fit(value := draft.pick("float"), Kind(value.kind.shape, draft.dtypes.real))
+    value = draft.pick("float")
+    x = draft.fit(value, Kind(value.kind.shape, draft.dtypes.real))
     name = draft.chooser.choice(("sin", "exp2", "tanh", "square"))
     text = f"jnp.{name}(jnp.clip($0, -4, 4).astype('float16')).astype('{x.kind.dtype}')"
     return draft.add(text, [x], x.kind.shape, x.kind.dtype)
