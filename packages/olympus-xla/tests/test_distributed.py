@@ -58,7 +58,7 @@ def test_wrong_arguments(initialize, arguments, message):
 
 def test_other_processes_stay_away(initialize, port):
     """An exception, where XLA's own client would end the process."""
-    printed = initialize(f"'localhost:{port}', 3, 0, initialization_timeout=1")
+    printed = initialize(f"'localhost:{port}', 3, 0, initialization_timeout=5")
     assert printed.startswith("TimeoutError processes [1, 2] of 3 did not report")
     printed = initialize(f"'localhost:{port}', 2, 1, initialization_timeout=1")
     assert printed.startswith("TimeoutError process 1 did not reach the coordinator")
