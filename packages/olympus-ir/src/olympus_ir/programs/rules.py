@@ -48,7 +48,7 @@ class RuleTable(Generic[Rule]):
         a miss.
       exemptions: the primitives without a rule, and the reasons.
       derived: for each derived rule, a description of its source.
-      replaced: the primitives of the instruction set whose rules others have given or taken. Such
+      replaced: the primitives of the instruction set whose rules other code has replaced. Such
         rules are not in OLYMPUS's source files, so no digest of these files covers them.
 
     Example:

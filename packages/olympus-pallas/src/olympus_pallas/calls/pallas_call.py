@@ -101,7 +101,7 @@ def pallas_call(
       scratch_shapes: buffers for each program to work with, such as ``tpu.VMEM((8, 128), dtype)``.
         If they are a dictionary, they are keyword arguments of the kernel.
       input_output_aliases: map from positions of inputs to positions of outputs, or pairs of these.
-        The output takes the memory of the input, and starts with its values.
+        The output reuses the memory of the input, and starts with its values.
       debug: whether to print the kernel and the results of its lowering.
       interpret: whether the kernel runs as a loop of array operations. This is required on CPUs.
       name: name of the kernel in messages and profiles.
