@@ -29,8 +29,6 @@ from olympus_numpy.core.promotion import check_arraylike, ensure_array
 __all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
 
 RESULT_DTYPES = (np.dtype("float32"), np.dtype(ml_dtypes.bfloat16), np.dtype("float16"))
-# The smallest scale of MXFP8, whose exponent bits are all zero.
-SMALLEST_POWER = 2.0**-127
 
 
 @dataclasses.dataclass
@@ -201,18 +199,20 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     if config.mode == "mxfp8":
         exponents = _rounded_up_to_power(wanted)
         scales = lax.bitcast_convert_type(exponents, config.scale_type)
-        factors = lax.bitcast_convert_type(
-            onp.left_shift(exponents.astype(np.uint32), 23), np.float32
+        # The elements are multiplied by the reciprocals, whose exponent bits these are. The scales
+        # themselves may be subnormal numbers, which processors read as zero.
+        reciprocals = lax.bitcast_convert_type(
+            onp.left_shift(254 - exponents.astype(np.uint32), 23), np.float32
         )
-        factors = onp.where(factors == 0, SMALLEST_POWER, factors)
+        scaled = blocks.astype(np.float32) * reciprocals
     else:
         limit = float(ml_dtypes.finfo(config.scale_type).max)
         # The elements are divided by the rounded scale. The barrier keeps the compiler from
         # removing the rounding.
         scales = lax.optimization_barrier(onp.clip(wanted, 0, limit).astype(config.scale_type))
         factors = scales.astype(np.float32)
-        factors = onp.where(factors == 0, 1, factors)
-    elements = onp.clip(blocks.astype(np.float32) / factors, -largest, largest)
+        scaled = blocks.astype(np.float32) / onp.where(factors == 0, 1, factors)
+    elements = onp.clip(scaled, -largest, largest)
     return elements.astype(config.data_type).reshape(x.shape), scales[..., 0]
 
 
