@@ -14,7 +14,7 @@ from ..tables import broadcast_to, jvp_rules, linear, transpose_rules, unary_tra
 from ..zeros import aval_of, zeros_like_aval
 from .elementwise import product
 
-for _primitive in (
+LINEAR = (
     lax.psum_p,
     lax.all_gather_p,
     lax.reduce_scatter_p,
@@ -23,7 +23,9 @@ for _primitive in (
     lax.all_to_all_p,
     lax.psum_invariant_p,
     lax.pvary_p,
-):
+)
+
+for _primitive in LINEAR:
     jvp_rules.define(_primitive, linear)
 jvp_rules.exempt(lax.axis_index_p, reason="has no operands")
 

@@ -206,7 +206,7 @@ for _primitive in (lax.to_edtype_p, lax.from_edtype_p):
 
 # ---- linear functions ----
 
-for _primitive in (
+LINEAR = (
     lax.neg_p,
     lax.real_p,
     lax.imag_p,
@@ -217,7 +217,9 @@ for _primitive in (
     lax.copy_p,
     lax.stage_p,
     lax.stored_p,
-):
+)
+
+for _primitive in LINEAR:
     jvp_rules.define(_primitive, linear)
 
 transpose_rules.define(lax.neg_p, unary_transpose(lambda ct, x: neg(ct)))

@@ -12,7 +12,7 @@ from olympus_ir.types.placement import NamedSharding
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose
 from ..zeros import aval_of, cotangent_sharding, instantiate, is_undefined_primal, scalar
 
-for _primitive in (
+LINEAR = (
     lax.broadcast_in_dim_p,
     lax.reshape_p,
     lax.squeeze_p,
@@ -24,7 +24,9 @@ for _primitive in (
     lax.tile_p,
     lax.pad_p,
     lax.split_p,
-):
+)
+
+for _primitive in LINEAR:
     jvp_rules.define(_primitive, linear)
 jvp_rules.exempt(lax.iota_p, reason="has no operands")
 jvp_rules.exempt(lax.dim_as_value_p, reason="has no operands")

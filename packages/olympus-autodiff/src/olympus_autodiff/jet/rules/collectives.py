@@ -5,18 +5,10 @@ from __future__ import annotations
 
 from olympus_ir import lax
 
+from ...rules.collectives import LINEAR
 from ..tables import bound, jet_rules, linear_prop, termwise
 
-for _primitive in (
-    lax.psum_p,
-    lax.all_gather_p,
-    lax.reduce_scatter_p,
-    lax.ppermute_p,
-    lax.pbroadcast_p,
-    lax.all_to_all_p,
-    lax.psum_invariant_p,
-    lax.pvary_p,
-):
+for _primitive in LINEAR:
     jet_rules.define(_primitive, bound(linear_prop, _primitive))
 
 

@@ -12,7 +12,7 @@ from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 
-from ...rules.elementwise import OF_INTEGERS, STEPS
+from ...rules.elementwise import LINEAR, OF_INTEGERS, STEPS
 from ...tables import broadcast_to, constant, shape_of
 from ...zeros import aval_of
 from ..definitions import def_deriv
@@ -46,18 +46,7 @@ TWO_OVER_SQRT_PI = float(2.0 / np.sqrt(np.pi))
 
 # ---- functions that are linear, piecewise linear or piecewise constant ----
 
-for _primitive in (
-    lax.neg_p,
-    lax.real_p,
-    lax.imag_p,
-    lax.conj_p,
-    lax.complex_p,
-    lax.add_any_p,
-    lax.reduce_precision_p,
-    lax.copy_p,
-    lax.stage_p,
-    lax.stored_p,
-):
+for _primitive in LINEAR:
     jet_rules.define(_primitive, bound(linear_prop, _primitive))
 
 for _primitive in (
