@@ -26,7 +26,7 @@ from . import linear_solves, scan, scan_transpose
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_while
 from .scan import instantiated, paired
-from .subprograms import rearranged, staged_zeros
+from .subprograms import rearranged, staged_zeros, with_stable_carry
 
 __all__ = ["linear_solves", "scan", "scan_transpose"]
 
@@ -308,12 +308,9 @@ def _jvp_loop(
     nonzero_consts: tuple[bool, ...],
     nonzero_carry: tuple[bool, ...],
 ) -> _WhilePlan:
-    while True:
-        nonzero_in = (*nonzero_consts, *nonzero_carry)
-        derived, nonzero_out = jvp_olympuspr(body, nonzero_in, nonzero_carry)
-        if nonzero_out == nonzero_carry:
-            break
-        nonzero_carry = join_nonzero(nonzero_carry, nonzero_out)
+    derived, nonzero_carry = with_stable_carry(
+        lambda carry: jvp_olympuspr(body, (*nonzero_consts, *carry), carry), nonzero_carry
+    )
     num_consts, num_const_tangents = len(nonzero_consts), sum(nonzero_consts)
     inputs = paired((num_consts, num_const_tangents), (len(nonzero_carry), sum(nonzero_carry)))
     carry_tangents = [

@@ -30,7 +30,7 @@ from olympus_ir.programs.tracing import set_current_trace
 
 from ..forward.jvp import jvp
 from ..forward.linearize import LinearizeTrace, LinearizeTracer
-from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.linearized_programs import LinearizedProgram, linearize_olympuspr
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..rematerialization.bodies import eval_inlined
@@ -39,6 +39,7 @@ from ..reverse.transpose import transpose_program
 from ..tables import transpose_rules
 from ..zeros import Zero, add_tangents, aval_of, instantiate, is_undefined_primal, zeros_like_aval
 from .calls import moving, partitioned, with_zeros
+from .subprograms import with_stable_carry
 
 __all__ = ["linearize_scan", "linearize_while", "loop_tangents_p"]
 
@@ -138,12 +139,15 @@ def _nonzero(
     """Returns flags of the operands and stacked results that have tangents in some iteration."""
     layout = nonzero.layout
     num_ys = len(body.out_avals) - layout.num_carry
-    while True:
-        split = linearize_olympuspr(body, nonzero.flat, (*nonzero.carry, *(False,) * num_ys))
+
+    def derive(carry: Sequence[bool]) -> Any:
+        wanted = (*carry, *(False,) * num_ys)
+        split = linearize_olympuspr(body, nonzero._replace(carry=carry).flat, wanted)
         after, nonzero_ys = layout.results(split.nonzero_out)
-        if tuple(after) == tuple(nonzero.carry):
-            return nonzero, tuple(nonzero_ys)
-        nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
+        return nonzero_ys, after
+
+    nonzero_ys, carry = with_stable_carry(derive, nonzero.carry)
+    return nonzero._replace(carry=carry), tuple(nonzero_ys)
 
 
 def _run(program: ClosedOlympuspr, operands: Sequence[Any]) -> list[Any]:

@@ -29,7 +29,7 @@ from olympus_ir.programs.tracing import set_current_trace
 
 from ..forward.jvp import jvp_olympuspr
 from ..forward.linearize import LinearizeTrace
-from ..forward.linearized_programs import LinearizedProgram, join_nonzero, linearize_olympuspr
+from ..forward.linearized_programs import LinearizedProgram, linearize_olympuspr
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..rematerialization.bodies import Move, saving_rules, split_body
@@ -38,7 +38,7 @@ from ..tables import jvp_rules, linearize_rules
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_scan
-from .subprograms import rearranged
+from .subprograms import rearranged, with_stable_carry
 
 # ---- forward mode ----
 
@@ -66,20 +66,20 @@ def _jvp_scan(
     nonzero_carry: tuple[bool, ...],
     nonzero_xs: tuple[bool, ...],
 ) -> _JvpPlan:
-    nonzero = ScanOperands(nonzero_consts, nonzero_carry, nonzero_xs)
-    layout = nonzero.layout
+    layout = ScanLayout(len(nonzero_consts), len(nonzero_carry))
     num_ys = len(body.out_avals) - layout.num_carry
-    while True:
+
+    def derive(carry: Sequence[bool]) -> Any:
         derived, nonzero_out = jvp_olympuspr(
-            body, tuple(nonzero.flat), (*nonzero.carry, *(False,) * num_ys)
+            body, (*nonzero_consts, *carry, *nonzero_xs), (*carry, *(False,) * num_ys)
         )
         after, nonzero_ys = layout.results(nonzero_out)
-        if after == nonzero.carry:
-            break
-        nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
-    inputs = paired(*((len(flags), sum(flags)) for flags in nonzero))
-    results = paired(*((len(flags), sum(flags)) for flags in (nonzero.carry, nonzero_ys)))
-    return _JvpPlan(rearranged(derived, inputs, results), derived.consts, nonzero.carry, nonzero_ys)
+        return (derived, nonzero_ys), after
+
+    (derived, nonzero_ys), carry = with_stable_carry(derive, nonzero_carry)
+    inputs = paired(*((len(each), sum(each)) for each in (nonzero_consts, carry, nonzero_xs)))
+    results = paired(*((len(each), sum(each)) for each in (carry, nonzero_ys)))
+    return _JvpPlan(rearranged(derived, inputs, results), derived.consts, carry, nonzero_ys)
 
 
 def paired(*sizes: tuple[int, int]) -> list[int]:
@@ -174,17 +174,19 @@ def _linearized_scan(
     nonzero_xs: tuple[bool, ...],
     offloads: bool = False,
 ) -> _ScanPlan:
-    nonzero = ScanOperands(nonzero_consts, nonzero_carry, nonzero_xs)
-    layout = nonzero.layout
+    layout = ScanLayout(len(nonzero_consts), len(nonzero_carry))
     num_ys = len(body.out_avals) - layout.num_carry
-    while True:
-        split = linearize_olympuspr(body, tuple(nonzero.flat), (*nonzero.carry, *(False,) * num_ys))
+
+    def derive(carry: Sequence[bool]) -> Any:
+        split = linearize_olympuspr(
+            body, (*nonzero_consts, *carry, *nonzero_xs), (*carry, *(False,) * num_ys)
+        )
         after, nonzero_ys = layout.results(split.nonzero_out)
-        if after == nonzero.carry:
-            break
-        nonzero = nonzero._replace(carry=join_nonzero(nonzero.carry, after))
+        return (split, nonzero_ys), after
+
+    (split, nonzero_ys), carry = with_stable_carry(derive, nonzero_carry)
     splitter = _ScanSplitter(split, layout, num_ys, sum(nonzero_consts), offloads)
-    return splitter.plan(nonzero.carry, nonzero_ys)
+    return splitter.plan(carry, nonzero_ys)
 
 
 _TO_HOST = Offloadable("device", "pinned_host")

@@ -28,6 +28,7 @@ from ..tables import transpose_rules
 from ..zeros import Zero, add_tangents, instantiate, is_undefined_primal
 from .calls import moving, partitioned
 from .scan import instantiated
+from .subprograms import with_stable_carry
 
 
 class _TransposedScan(NamedTuple):
@@ -61,15 +62,16 @@ def _transposed_scan(
     num_linear_consts, num_linear_xs = sum(linear_consts), sum(linear_xs)
     linear_in = (*linear_consts, *(True,) * len(carried), *linear_xs)
     linear_layout = ScanLayout(num_linear_consts, len(carried))
-    while True:
+
+    def derive(carried: Sequence[bool]) -> Any:
         wanted = (*(False,) * num_linear_consts, *carried, *(False,) * num_linear_xs)
         transposed, nonzero_out = transpose_olympuspr(
             body, linear_in, (*carried, *nonzero_ys), wanted
         )
         summed, arrived, sliced = linear_layout.operands(nonzero_out)
-        if arrived == carried:
-            break
-        carried = join_nonzero(carried, arrived)
+        return (transposed, summed, sliced), arrived
+
+    (transposed, summed, sliced), carried = with_stable_carry(derive, carried)
     # [known consts, known xs, carry cotangents, ys cotangents] becomes
     # [known consts | sums, carry cotangents | ys cotangents, known xs]
     olympuspr = transposed.jaxpr

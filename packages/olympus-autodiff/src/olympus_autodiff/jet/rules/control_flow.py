@@ -20,7 +20,7 @@ from ...forward.linearized_programs import join_nonzero
 from ...memoization import memoized
 from ...rules.control_flow import with_common_constants
 from ...rules.scan import paired
-from ...rules.subprograms import rearranged
+from ...rules.subprograms import rearranged, with_stable_carry
 from ...zeros import aval_of
 from ..series import order_of
 from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr
@@ -121,25 +121,26 @@ def _derived_scan(
     moving_carry: tuple[bool, ...],
     moving_xs: tuple[bool, ...],
 ) -> _Scan:
-    moving = ScanOperands(moving_consts, moving_carry, moving_xs)
-    layout = moving.layout
+    layout = ScanLayout(len(moving_consts), len(moving_carry))
     num_ys = len(body.out_avals) - layout.num_carry
-    while True:
-        moving_in = tuple(moving.flat)
+
+    def derive(carry: Sequence[bool]) -> Any:
+        moving_in = (*moving_consts, *carry, *moving_xs)
         derived, moving_out = jet_olympuspr(
             body,
             order,
             moving_in,
             _terms_of(body.in_avals, moving_in, order),
-            (*moving.carry, *(False,) * num_ys),
+            (*carry, *(False,) * num_ys),
         )
         after, moving_ys = layout.results(moving_out)
-        if after == moving.carry:
-            break
-        moving = moving._replace(carry=join_nonzero(moving.carry, after))
+        return (derived, moving_ys), after
+
+    (derived, moving_ys), carry = with_stable_carry(derive, moving_carry)
+    moving = (moving_consts, carry, moving_xs)
     inputs = paired(*((len(flags), order * sum(flags)) for flags in moving))
-    results = paired(*((len(flags), order * sum(flags)) for flags in (moving.carry, moving_ys)))
-    return _Scan(rearranged(derived, inputs, results), derived.consts, moving.carry, moving_ys)
+    results = paired(*((len(flags), order * sum(flags)) for flags in (carry, moving_ys)))
+    return _Scan(rearranged(derived, inputs, results), derived.consts, carry, moving_ys)
 
 
 @jet_rules.define(lax.scan_p)
@@ -200,14 +201,12 @@ def _derived_loop(
     moving_consts: tuple[bool, ...],
     moving_carry: tuple[bool, ...],
 ) -> _Loop:
-    while True:
-        moving_in = (*moving_consts, *moving_carry)
-        derived, moving_out = jet_olympuspr(
-            body, order, moving_in, _terms_of(body.in_avals, moving_in, order), moving_carry
-        )
-        if moving_out == moving_carry:
-            break
-        moving_carry = join_nonzero(moving_carry, moving_out)
+    def derive(carry: Sequence[bool]) -> Any:
+        moving_in = (*moving_consts, *carry)
+        terms = _terms_of(body.in_avals, moving_in, order)
+        return jet_olympuspr(body, order, moving_in, terms, carry)
+
+    derived, moving_carry = with_stable_carry(derive, moving_carry)
     const_terms = order * sum(moving_consts)
     inputs = paired(
         (len(moving_consts), const_terms), (len(moving_carry), order * sum(moving_carry))
