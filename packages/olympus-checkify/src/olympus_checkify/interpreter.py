@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from olympus_ir.diagnostics.source_info import user_frames
-from olympus_ir.programs.evaluation import olympuspr_as_fun
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.programs.evaluation import olympuspr_as_fun, run_equations
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.settings import config
@@ -62,32 +62,26 @@ def run(
     Returns:
       The error, and the results.
     """
-    program = closed.jaxpr
-    environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
-    environment.update(zip(program.invars, args, strict=True))
-
-    def value(atom: Any) -> Any:
-        return atom.val if isinstance(atom, Literal) else environment[atom]
-
-    outer_source, outer_names = current.source, current.name_stack
-    outer_numbers = _numbers.of_program
     numbers = closed.memo.setdefault(("numbers of checks", enabled, id(call)), {})
+    program = closed.jaxpr
+    if call is not None:
+        program = program.replace(
+            eqns=[_with_line_of_call(equation, call, numbers) for equation in program.eqns]
+        )
+
+    def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+        nonlocal error
+        rule = error_rules.find(equation.primitive) or plain
+        error, results = rule(equation, enabled, error, operands)
+        return results
+
+    outer_numbers = _numbers.of_program
+    _numbers.of_program = numbers
     try:
-        for equation in program.eqns:
-            if call is not None:
-                equation = _with_line_of_call(equation, call, numbers)
-            source = equation.source_info
-            if outer_names:
-                source = source._replace(name_stack=outer_names + source.name_stack)
-            current.source, current.name_stack = source, source.name_stack
-            _numbers.of_program = numbers
-            rule = error_rules.find(equation.primitive) or plain
-            error, results = rule(equation, enabled, error, [value(a) for a in equation.invars])
-            environment.update(zip(equation.outvars, results, strict=True))
+        results = run_equations(program, closed.consts, args, apply)
     finally:
-        current.source, current.name_stack = outer_source, outer_names
         _numbers.of_program = outer_numbers
-    return error, [value(atom) for atom in program.outvars]
+    return error, results
 
 
 def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:

@@ -10,11 +10,10 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax import calls
 from olympus_ir.programs.dead_code import dce_closed
-from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.evaluation import bind_equation, run_equations
+from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_closed
-from olympus_ir.programs.tracing import current
 
 from ..tables import Enabled
 from .checks import Checked, failures, stored
@@ -151,31 +150,8 @@ class Screen:
                 checked.append(Checked(results[position], step.facts[position]))
             return results
 
-        results = _evaluated(self.program, operands, apply)
+        results = run_equations(self.program.jaxpr, self.program.consts, operands, apply)
         return [*flags, *failures(checked)], results
-
-
-def _evaluated(closed: ClosedOlympuspr, operands: Sequence[Any], apply: Any) -> list[Any]:
-    """Runs a program, in which ``apply`` computes the results of each equation."""
-    program: Olympuspr = closed.jaxpr
-    environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
-    environment.update(zip(program.invars, operands, strict=True))
-
-    def value(atom: Any) -> Any:
-        return atom.val if isinstance(atom, Literal) else environment[atom]
-
-    outer_source, outer_names = current.source, current.name_stack
-    try:
-        for equation in program.eqns:
-            source = equation.source_info
-            if outer_names:
-                source = source._replace(name_stack=outer_names + source.name_stack)
-            current.source, current.name_stack = source, source.name_stack
-            results = apply(equation, [value(atom) for atom in equation.invars])
-            environment.update(zip(equation.outvars, results, strict=True))
-    finally:
-        current.source, current.name_stack = outer_source, outer_names
-    return [value(atom) for atom in program.outvars]
 
 
 # ---- calls ----
@@ -197,8 +173,11 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
         key = _program_of_call.find(equation.primitive)
         if key is None:
             return bind_equation(equation, operands)
-        return _evaluated(equation.params[key], operands, apply)
+        inner = equation.params[key]
+        return run_equations(inner.jaxpr, inner.consts, operands, apply)
 
     return trace_to_closed(
-        lambda *operands: _evaluated(closed, operands, apply), closed.in_avals, closed.debug_info
+        lambda *operands: run_equations(closed.jaxpr, closed.consts, operands, apply),
+        closed.in_avals,
+        closed.debug_info,
     )

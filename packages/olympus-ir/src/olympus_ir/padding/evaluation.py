@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .. import lax
-from ..diagnostics.traced_lines import add_line
-from ..programs.evaluation import bind_equation, last_uses
+from ..programs.evaluation import bind_equation, run_equations
 from ..programs.expansion import expansion_rules
-from ..programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
+from ..programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr
 from ..programs.primitives import Primitive
 from ..programs.rules import RuleTable
 from ..programs.staging import trace_to_closed
-from ..programs.tracing import current
 from ..symbolic.expressions import SymbolicDim
 from ..types.avals import ShapedArray
 from .lengths import Lengths, is_symbolic
@@ -67,35 +66,12 @@ def evaluate_padded(
     Raises:
       NotImplementedError: the padding would change the result of an operation.
     """
-    olympuspr = closed.jaxpr
-    environment: dict[Var, Any] = dict(zip(olympuspr.constvars, closed.consts, strict=True))
-    environment.update(zip(olympuspr.invars, operands, strict=True))
-    last_use = last_uses(olympuspr)
-    saved_source, outer_names = current.source, current.name_stack
-    equation: Any = None
-    try:
-        for position, equation in enumerate(olympuspr.eqns):
-            values = [
-                atom.val if isinstance(atom, Literal) else environment[atom]
-                for atom in equation.invars
-            ]
-            source = equation.source_info
-            if outer_names:
-                source = source._replace(name_stack=outer_names + source.name_stack)
-            current.source, current.name_stack = source, source.name_stack
-            results = _evaluate_equation(equation, lengths, values)
-            environment.update(zip(equation.outvars, results, strict=True))
-            for var in last_use.get(position, ()):
-                environment.pop(var, None)
-    except Exception as error:
-        if equation is not None:
-            add_line(error, equation.primitive.name, equation.source_info)
-        raise
-    finally:
-        current.source, current.name_stack = saved_source, outer_names
-    return [
-        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
-    ]
+    return run_equations(
+        closed.jaxpr,
+        closed.consts,
+        operands,
+        functools.partial(_evaluate_equation, lengths),
+    )
 
 
 def run_inner(closed: ClosedOlympuspr, lengths: Lengths, operands: Sequence[Any]) -> list[Any]:
@@ -104,7 +80,7 @@ def run_inner(closed: ClosedOlympuspr, lengths: Lengths, operands: Sequence[Any]
 
 
 def _evaluate_equation(
-    equation: Equation, lengths: Lengths, values: Sequence[Any]
+    lengths: Lengths, equation: Equation, values: Sequence[Any]
 ) -> Sequence[Any]:
     primitive = equation.primitive
     if not _varies(equation):

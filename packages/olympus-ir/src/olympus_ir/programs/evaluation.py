@@ -132,13 +132,40 @@ def eval_olympuspr(
       >>> eval_olympuspr(closed.olympuspr, closed.consts, 3.0)
       [Array(6., dtype=float32, weak_type=True)]
     """
+    return run_equations(
+        olympuspr, consts, args, bind_equation, propagate_source_info=propagate_source_info
+    )
+
+
+def run_equations(
+    olympuspr: Olympuspr,
+    consts: Sequence[Any],
+    operands: Sequence[Any],
+    apply: Callable[[Equation, list[Any]], Sequence[Any]],
+    *,
+    propagate_source_info: bool = True,
+) -> list[Any]:
+    """Runs a program in which ``apply`` computes the results of each equation.
+
+    Args:
+      olympuspr: the program.
+      consts: a value for each constant.
+      operands: a value for each input.
+      apply: maps an equation and the values of its operands to the values of its results.
+      propagate_source_info: whether equations that are recorded during the run get the source
+          positions and name stacks of the program's equations.
+
+    Returns:
+      A value for each result.
+    """
     environment: dict[Var, Any] = dict(zip(olympuspr.constvars, consts, strict=True))
-    environment.update(zip(olympuspr.invars, args, strict=True))
+    environment.update(zip(olympuspr.invars, operands, strict=True))
     last_use = last_uses(olympuspr)
     saved_source, outer_names = current.source, current.name_stack
+    equation: Any = None
     try:
         for position, equation in enumerate(olympuspr.eqns):
-            operands = [
+            values = [
                 atom.val if isinstance(atom, Literal) else environment[atom]
                 for atom in equation.invars
             ]
@@ -147,13 +174,13 @@ def eval_olympuspr(
                 if outer_names:
                     source = source._replace(name_stack=outer_names + source.name_stack)
                 current.source, current.name_stack = source, source.name_stack
-            results = bind_equation(equation, operands)
+            results = apply(equation, values)
             environment.update(zip(equation.outvars, results, strict=True))
             for var in last_use.get(position, ()):
                 environment.pop(var, None)
     except Exception as error:
-        failed = equation  # pyright: ignore[reportPossiblyUnboundVariable]  # an operation raised it
-        add_line(error, failed.primitive.name, failed.source_info)
+        if equation is not None:
+            add_line(error, equation.primitive.name, equation.source_info)
         raise
     finally:
         current.source, current.name_stack = saved_source, outer_names

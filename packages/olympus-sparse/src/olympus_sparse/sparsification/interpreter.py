@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
-from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Var
+from olympus_ir.programs.evaluation import bind_equation, run_equations
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_closed
@@ -76,25 +76,7 @@ def run(closed: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
     Raises:
       NotImplementedError: a primitive has no rule for sparse operands.
     """
-    program = closed.jaxpr
-    environment: dict[Var, Any] = dict(zip(program.constvars, closed.consts, strict=True))
-    environment.update(zip(program.invars, args, strict=True))
-
-    def value(atom: Any) -> Any:
-        return atom.val if isinstance(atom, Literal) else environment[atom]
-
-    outer_source, outer_names = current.source, current.name_stack
-    try:
-        for equation in program.eqns:
-            source = equation.source_info
-            if outer_names:
-                source = source._replace(name_stack=outer_names + source.name_stack)
-            current.source, current.name_stack = source, source.name_stack
-            operands = [value(atom) for atom in equation.invars]
-            environment.update(zip(equation.outvars, _step(equation, operands), strict=True))
-    finally:
-        current.source, current.name_stack = outer_source, outer_names
-    return [value(atom) for atom in program.outvars]
+    return run_equations(closed.jaxpr, closed.consts, args, _step)
 
 
 def _step(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
