@@ -15,6 +15,7 @@ from olympus_xla._jaxlib import register_called_routines
 from olympus_xla.arrays.spec_search import spec_of_hlo
 from olympus_xla.compiling.lowering import mlir
 from olympus_xla.compiling.lowering.context import LoweringContext, ModuleLowering
+from olympus_xla.compiling.lowering.merging import move_operations
 from olympus_xla.compiling.lowering.mlir import ir
 from olympus_xla.compiling.lowering.platforms import by_platform, index_type
 from olympus_xla.compiling.lowering.shardings import spec_attribute
@@ -146,51 +147,16 @@ def _merge(module: ModuleLowering, exported: Exported) -> str:
     register_called_routines(exported.mlir_module_serialized)
     source = mlir.portable_module(exported.mlir_module_serialized)
     check_module(exported, source)
-    main = ""
-    renamed: list[tuple[Any, str, str]] = []
-    for operation in list(source.body.operations):
+
+    def rename(operation: Any, old: str) -> str:
         if operation.operation.name == "sdy.mesh":
-            old = _symbol_of(operation)
-            new = _same_mesh(module, operation)
-            if new is None:
-                new = module.unique_name(f"exported_{old}")
-                renamed.append((operation, old, new))
-            else:
-                renamed.append((None, old, new))
-                operation.operation.detach_from_parent()
-            continue
-        old = _symbol_of(operation)
-        if old == "main":
-            new = main = module.unique_name(f"call_exported_{exported.fun_name}")
-            _make_private(operation)
-        else:
-            new = module.unique_name(old)
-        renamed.append((operation, old, new))
-    # The new name of one symbol may be the old name of another symbol. The first loop therefore
-    # gives each symbol an intermediate name, which occurs in neither module.
-    for position, (_, old, _) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(old, f".{position}", source.operation)
-    for position, (_, _, new) in enumerate(renamed):
-        ir.SymbolTable.replace_all_symbol_uses(f".{position}", new, source.operation)
-    for operation, _, new in renamed:
-        if operation is not None:
-            ir.SymbolTable.set_symbol_name(operation, new)
-            module.module.body.append(operation)
-    return main
+            return module.unique_name(f"exported_{old}")
+        if old != "main":
+            return module.unique_name(old)
+        _make_private(operation)
+        return module.unique_name(f"call_exported_{exported.fun_name}")
 
-
-def _symbol_of(operation: Any) -> str:
-    return ir.StringAttr(operation.attributes["sym_name"]).value
-
-
-def _same_mesh(module: ModuleLowering, mesh: Any) -> str | None:
-    for operation in module.module.body.operations:
-        if (
-            operation.operation.name == "sdy.mesh"
-            and operation.attributes["mesh"] == mesh.attributes["mesh"]
-        ):
-            return _symbol_of(operation)
-    return None
+    return move_operations(source, module.module, rename)["main"]
 
 
 def _make_private(function: Any) -> None:
