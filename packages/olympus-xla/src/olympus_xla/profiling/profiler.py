@@ -106,17 +106,21 @@ def start_trace(
       >>> start_trace(tempfile.mkdtemp()); stop_trace()
     """
     with _state.lock:
-        if _state.session is not None:
-            raise RuntimeError(
-                "Profile has already been started. Only one profile may be run at a time; stop it "
-                "with stop_trace()."
-            )
-        backends()  # plugins register their tracers when their clients are made
-        options = profiler_options if profiler_options is not None else ProfileOptions()
-        _state.session = _jaxlib.ProfilerSession(options)
+        _state.session = _started_session(profiler_options)
         _state.log_dir = os.fspath(log_dir)
         _state.perfetto_link = create_perfetto_link
         _state.perfetto_trace = create_perfetto_trace or create_perfetto_link
+
+
+def _started_session(options: ProfileOptions | None) -> Any:
+    """Starts the only session of the profiler. The caller holds the lock of the state."""
+    if _state.session is not None:
+        raise RuntimeError(
+            "Profile has already been started. Only one profile may be run at a time; stop it "
+            "with stop_trace()."
+        )
+    backends()  # plugins register their tracers when their clients are made
+    return _jaxlib.ProfilerSession(options if options is not None else ProfileOptions())
 
 
 def stop_trace() -> None:
@@ -181,14 +185,7 @@ def record(run: Callable[[], Any], profiler_options: ProfileOptions | None = Non
       True
     """
     with _state.lock:
-        if _state.session is not None:
-            raise RuntimeError(
-                "Profile has already been started. Only one profile may be run at a time; stop it "
-                "with stop_trace()."
-            )
-        backends()  # plugins register their tracers when their clients are made
-        options = profiler_options if profiler_options is not None else ProfileOptions()
-        session = _jaxlib.ProfilerSession(options)
+        session = _started_session(profiler_options)
         try:
             run()
         finally:
