@@ -82,13 +82,7 @@ def cond(
         return _cond_of_two_operands(pred, true_fun, false_fun, operands[0], operands[1])
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
-    if operand is not _not_given:
-        if operands:
-            raise TypeError(
-                f"if `operand` keyword is passed then no positional operands can be passed, got "
-                f"operand={operand} and positional operands {operands}"
-            )
-        operands = (operand,)
+    operands = _joined_operands(operands, operand)
     if batch is not None and not (isinstance(batch, str) and batch in ("select", "split")):
         raise ValueError(f"cond got batch={batch!r}; it must be 'select' or 'split'.")
     predicate = _predicate(pred)
@@ -116,6 +110,18 @@ def _cond_of_two_operands(
         return false_fun(second)
 
     return cond(pred, on_first, on_second, true_operand, false_operand)
+
+
+def _joined_operands(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    """Returns the operands, which are either positional or the one of the keyword ``operand``."""
+    if operand is _not_given:
+        return operands
+    if operands:
+        raise TypeError(
+            f"if `operand` keyword is passed then no positional operands can be passed, got "
+            f"operand={operand} and positional operands {operands}"
+        )
+    return (operand,)
 
 
 def _predicate(pred: Any) -> Any:
@@ -175,13 +181,7 @@ def switch(
     branches = tuple(branches)
     if not all(callable(branch) for branch in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
-    if operand is not _not_given:
-        if operands:
-            raise TypeError(
-                f"if `operand` keyword is passed then no positional operands can be passed, got "
-                f"operand={operand} and positional operands {operands}"
-            )
-        operands = (operand,)
+    operands = _joined_operands(operands, operand)
     try:
         aval = get_aval(index)
     except TypeError:
