@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -243,15 +243,25 @@ def _slice(x: Any, start: int, stop: int, axis: int) -> Any:
     return lax.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
+def _extended_axes(array: Any, widths: Widths) -> Iterator[tuple[int, int, int]]:
+    """Yields each axis that is extended by elements of the array, and its widths.
+
+    Raises:
+      ValueError: such an axis is empty.
+    """
     for axis, (before, after) in enumerate(widths):
-        size = array.shape[axis]
         if before == after == 0:
             continue
-        if size == 0:
+        if array.shape[axis] == 0:
             raise ValueError(
                 f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
             )
+        yield axis, before, after
+
+
+def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
+    for axis, before, after in _extended_axes(array, widths):
+        size = array.shape[axis]
         repeats_before, rest_before = divmod(before, size)
         repeats_after, rest_after = divmod(after, size)
         parts = [array] * (repeats_before + 1 + repeats_after)
@@ -264,12 +274,8 @@ def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
 
 
 def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str) -> Any:
-    for axis, (before, after) in enumerate(widths):
+    for axis, before, after in _extended_axes(array, widths):
         size = array.shape[axis]
-        if size == 0 and before + after:
-            raise ValueError(
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-            )
         if mode == "reflect" and not (is_constant_dim(size) or is_at_most(2, size)):
             raise ValueError(
                 "Shape polymorphism is supported for pad with mode='reflect' only where the size "
@@ -312,14 +318,8 @@ def _repeat_edge(edge: Any, width: int, axis: int) -> Any:
 
 
 def _pad_by_edges(array: Any, widths: Widths) -> Any:
-    for axis, (before, after) in enumerate(widths):
+    for axis, before, after in _extended_axes(array, widths):
         size = array.shape[axis]
-        if before == after == 0:
-            continue
-        if size == 0:
-            raise ValueError(
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
-            )
         parts = [array]
         if before:
             parts.insert(0, _repeat_edge(_slice(array, 0, 1, axis), before, axis))
