@@ -333,6 +333,18 @@ def sweep(session: nox.Session) -> None:
 
 
 @nox.session
+def options(session: nox.Session) -> None:
+    """Compares every option of public functions with JAX; ``-- --sections image`` takes a part."""
+    install_workspace(session)
+    peer_python = install_peer(session)
+    written = str(ROOT / "build" / "options")
+    session.run("python", "tools/differential/options.py", written)
+    cases = ("--calls", written, "--settings", "default", "--modes", "trace", "--dtypes", "float32")
+    script = ("tools/differential/sweep.py", "--jax", peer_python, *cases)
+    session.run("python", *script, *session.posargs)
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Runs random programs under random transformations, beside JAX: ``-- --seconds 600 --seed 7``.
 

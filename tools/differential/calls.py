@@ -185,9 +185,9 @@ def functions_named(expression: str) -> set[str]:
 FOLDER = pathlib.Path(__file__).with_name("calls")
 
 
-def sections(*names: str) -> dict[str, list[str]]:
-    """Returns the expressions of the named sections, or of all."""
-    files = {path.stem: path for path in sorted(FOLDER.glob("*.txt"))}
+def sections(*names: str, folder: pathlib.Path = FOLDER) -> dict[str, list[str]]:
+    """Returns the expressions of the named sections of a folder, or of all."""
+    files = {path.stem: path for path in sorted(folder.glob("*.txt"))}
     chosen = names or files
     return {name: list(_expressions(files[name])) for name in chosen}
 

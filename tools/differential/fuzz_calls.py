@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import fnmatch
 import functools
 import inspect
 import itertools
@@ -40,7 +39,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import calls
-from explanations import explanations
+from explanations import explained, explanations
 from processes import CHEAP_COMPILATION, Answers, Worker
 
 #: Seconds of processor time that one call may take.
@@ -184,13 +183,6 @@ def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
         return f"{outcome['type']}: " + re.sub(r"\s+", " ", text)[:90]
 
     return f"{fault}: {short(ours)} | {short(theirs)}"
-
-
-def explained(patterns: list[str], label: str, heading: str) -> bool:
-    """Returns whether a pattern matches a call or the heading of a finding."""
-    return any(
-        fnmatch.fnmatchcase(text, pattern) for text in (label, heading) for pattern in patterns
-    )
 
 
 class Libraries:

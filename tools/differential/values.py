@@ -19,11 +19,10 @@ from __future__ import annotations
 
 import argparse
 import collections
-import fnmatch
 import itertools
+import os
 import pathlib
 import pickle
-import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +35,8 @@ import calls
 import ml_dtypes
 import numpy as np
 import sweep
+from explanations import explained, explanations
+from processes import CHEAP_COMPILATION
 
 # Multiples of the machine epsilon by which values may differ: algorithms may round differently.
 TOLERANCE = 512
@@ -275,14 +276,6 @@ def difference(ours: Outcome, theirs: Outcome) -> str:
     return ""
 
 
-def explanations() -> list[str]:
-    """Returns the patterns in the section "Values" of docs/differences.md."""
-    text = sweep.DIFFERENCES.read_text("utf-8")
-    section = re.search(r"^## Values$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    rows = re.findall(r"^\|(.*?)\|", section[1] if section else "", re.MULTILINE)
-    return [pattern for row in rows for pattern in re.findall(r"`([^`]+)`", row)]
-
-
 def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: str) -> dict:
     """Records the outcomes of a setting in a process of the interpreter."""
     with tempfile.TemporaryDirectory() as folder:
@@ -295,7 +288,9 @@ def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: 
             for option in ("sections", "dtypes", "modes"):
                 command += [f"--{option}", *getattr(options, option)]
             command += ["--match", options.match, "--shard", options.shard]
-            subprocess.run(command, check=True)
+            command += ["--calls", str(options.calls)]
+            cheap = {**os.environ, "XLA_FLAGS": CHEAP_COMPILATION}
+            subprocess.run(command, check=True, env=cheap)
         return pickle.loads(path.read_bytes())
 
 
@@ -303,12 +298,11 @@ def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
     """Lists the differences of a setting; returns the numbers of cases and of differences left."""
     theirs = recorded(options, "jax", options.jax, setting)
     ours = recorded(options, "olympus", sys.executable, setting)
-    patterns = explanations()
+    patterns = explanations("Values")
     groups: dict[str, list[str]] = collections.defaultdict(list)
     for label, result in theirs.items():
         found = difference(ours.get(label, Outcome("missing")), result)
-        explained = any(fnmatch.fnmatchcase(label, pattern) for pattern in patterns)
-        if found and (options.all or not explained):
+        if found and (options.all or not explained(patterns, label, found)):
             groups[found].append(label)
     for description, labels in groups.items():
         print(f"{description}\n" + "".join(f"    {label}\n" for label in labels))
@@ -325,6 +319,9 @@ def main() -> int:
     parser.add_argument("--modes", nargs="+", default=MODES)
     parser.add_argument("--match", default="", help="a regular expression that expressions contain")
     parser.add_argument("--shard", default="1/1", help="K/N: every N-th expression, from the K-th")
+    parser.add_argument(
+        "--calls", type=pathlib.Path, default=calls.FOLDER, help="a folder of calls"
+    )
     parser.add_argument("--keep", help="a folder that keeps the records")
     parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
     parser.add_argument("--all", action="store_true", help="also what is explained")
