@@ -555,7 +555,7 @@ def test_rows_of_different_lengths_are_refused():
             lambda x: olympus.pure_callback(
                 np.sin, olympus.ShapeDtypeStruct((3,), x.dtype), x[x > 0]
             ),
-            "the function on the host would get the padding",
+            "the function on the host would receive the padding",
         ),
         (lambda x: lax.map(lambda t: x[x > t], jnp.arange(2.0)), "counted inside of a loop"),
     ],

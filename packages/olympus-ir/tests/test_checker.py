@@ -83,7 +83,7 @@ class TestPrograms:
         program = sample()
         refused(
             replace_equation(program, 1, invars=[program.eqns[1].invars[0], Literal(2.0, VECTOR)]),
-            r"literal of type float32\[\] that is said to have type float32\[3\]",
+            r"literal of type float32\[\] whose stated type is float32\[3\]",
         )
 
     def test_constants(self):

@@ -49,7 +49,7 @@ def test_types():
     assert physical_aval(aval) is plain_aval(aval) is ShapedArray((3, 2, 2), np.float32)
     assert logical_aval(ShapedArray((3, 2, 2), np.float32), PAIR) is aval
     assert plain_aval(ShapedArray((3,), np.float32)) is ShapedArray((3,), np.float32)
-    with pytest.raises(TypeError, match=r"carried by arrays of float32\[2\].*got float32\[3\]"):
+    with pytest.raises(TypeError, match=r"stored in arrays of float32\[2\].*got float32\[3\]"):
         logical_aval(ShapedArray((3,), np.float32), PAIR)
 
 

@@ -118,7 +118,7 @@ def test_indexing_by_a_traced_scalar():
         ((0, 0), IndexError, "array is 1-dimensional, but 2 were indexed"),
         ((..., ...), IndexError, "single ellipsis"),
         (1.5, TypeError, "indices are integers, slices, None and the ellipsis, got 1.5"),
-        (I, TypeError, "olympus-numpy brings NumPy's indexing by arrays"),
+        (I, TypeError, "olympus-numpy adds NumPy's indexing by arrays"),
     ],
 )
 def test_wrong_indices(index, error, message):

@@ -328,7 +328,7 @@ def test_linear_algebra():
 
 
 def test_refusals():
-    with pytest.raises(NotImplementedError, match="would get the padding"):
+    with pytest.raises(NotImplementedError, match="would receive the padding"):
         check(
             lambda x: lax.pure_callback(np.sin, x, x),
             [N],

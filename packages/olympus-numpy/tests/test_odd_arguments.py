@@ -412,7 +412,7 @@ def test_headers_that_claim_too_much(tmp_path):
     header = {"descr": "<f4", "fortran_order": False, "shape": (2**62,)}
     np.lib.format.write_array_header_1_0(huge, header)
     for damaged, message in (
-        (huge.getvalue() + bytes(16), f"has {2**64} bytes, and 16 follow the header"),
+        (huge.getvalue() + bytes(16), f"needs {2**64} bytes, but only 16 follow the header"),
         (whole[:-1], "15 follow the header"),
         (whole.replace(b"}", b"("), "load: the file is damaged|Cannot parse header"),
     ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set of OLYMPUS and the small typed programs made of it."""
+"""The instruction set of OLYMPUS, and the typed programs that consist of its instructions."""
 
 from .__about__ import __version__ as __version__
 from .adapters import members as _members  # noqa: F401 - attached to the classes of the core

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Imports everything that olympus-ir uses of jaxlib: C++ data structures, but no compiler.
 
-No other module of this package imports jaxlib, and this module creates no client. It takes
+No other module of this package imports jaxlib, and this module creates no client. It imports
 everything from jaxlib's extension modules directly. It does not import ``jaxlib.xla_client``: that
 import takes a tenth of a second, and programs that only trace do not need it.
 """

@@ -133,7 +133,7 @@ def deferred(module: str, *, milliseconds: float) -> Any:
     if milliseconds <= 0:
         raise ValueError(
             f"`milliseconds` must be the measured import time of {module}, got {milliseconds}; "
-            "import the module at the top of the file where it saves nothing."
+            "if the deferral saves no time, import the module at the top of the file."
         )
     user = sys._getframe(1).f_globals
     name = _full_name(module, user["__package__"])
@@ -159,7 +159,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns ``__getattr__`` and ``__dir__`` for a package that loads some modules late.
 
-    The first use of a name loads its module and keeps all names that the package takes from it.
+    The first use of a name loads its module and keeps all names that the package imports from it.
 
     Args:
       package: the package's ``__name__``.

@@ -2,7 +2,7 @@
 """The NumPy API composed from the OLYMPUS instruction set.
 
 Functions, dtypes and constants have NumPy's names. Arrays are immutable. Dtypes are 32 bits wide by
-default. Python scalars take the dtype of the arrays that they are combined with.
+default. Python scalars are converted to the dtype of the arrays with which they are combined.
 """
 
 import typing as _typing

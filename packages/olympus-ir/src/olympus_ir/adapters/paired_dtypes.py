@@ -131,7 +131,7 @@ def cur_qdd(x: Any) -> Any:
     aval = get_aval(x)
     if not getattr(aval, "has_qdd", False):
         raise TypeError(
-            f"a value of type {aval.str_short()} does not change; cur_qdd takes values of mutable "
-            "hijax types"
+            f"a value of type {aval.str_short()} does not change; cur_qdd accepts only values of "
+            "mutable hijax types"
         )
     return mutable_types.cur_qdd(x)

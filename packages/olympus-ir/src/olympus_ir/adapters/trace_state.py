@@ -72,7 +72,7 @@ def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
 
 
 def find_top_trace(_: Any) -> Trace:
-    """Returns the current interpreter of primitives, which does not depend on the operands."""
+    """Returns the current interpreter of primitives, whatever the operands are."""
     return current.trace
 
 

@@ -75,7 +75,7 @@ def _update_weak_type(self: AbstractValue, weak_type: bool) -> AbstractValue:
 
 
 def _update_manual_axis_type(self: AbstractValue, mat: Any) -> AbstractValue:
-    """Returns the type with another variation over manual mesh axes."""
+    """Returns the type with the given variation over manual mesh axes."""
     return self
 
 
@@ -168,12 +168,15 @@ def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArr
 
 
 def _array_update_manual_axis_type(self: ShapedArray, mat: Any) -> ShapedArray:
-    """Returns the type with another variation over manual mesh axes."""
+    """Returns the type with the given variation over manual mesh axes."""
     now = self.manual_axis_type
     if (mat.unreduced, mat.reduced) == (now.unreduced, now.reduced):
         return self.update(vma=frozenset(mat.varying))
     if self.layout is None:
-        raise TypeError(f"{self} is laid out over no mesh, so that nothing can be summed over one")
+        raise TypeError(
+            f"{self} is laid out over no mesh, so it has no mesh axes to be unreduced or reduced "
+            "over"
+        )
     spec = self.layout.spec.update(unreduced=mat.unreduced, reduced=mat.reduced)
     sharding = NamedSharding(self.layout.mesh, spec)
     return self.update(vma=frozenset(mat.varying), sharding=sharding)

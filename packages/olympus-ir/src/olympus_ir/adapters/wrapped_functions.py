@@ -70,7 +70,10 @@ class EqualStore(Store):
 
     def store(self, value: Any) -> None:
         if self and self._value != value:
-            raise StoreException(f"the store has {self._value!r} and cannot take {value!r}")
+            raise StoreException(
+                f"the store already holds {self._value!r}, so the different value {value!r} cannot "
+                "be stored"
+            )
         self._value = value
 
 

@@ -69,9 +69,9 @@ def breakpoint(
     """Opens a debugger when the program reaches this point, even in compiled functions.
 
     The debugger knows some commands of Python's debugger. ``p`` and ``pp`` print an expression,
-    ``u`` and ``d`` go to the calling frame and back, ``l`` shows the source, ``bt`` shows the
-    frames, ``locals`` shows the variables, ``c`` continues, ``q`` ends the program, and ``help``
-    lists the commands. Other input is printed as an expression.
+    ``u`` and ``d`` select the calling frame and the called frame, ``l`` shows the source, ``bt``
+    shows the frames, ``locals`` shows the variables, ``c`` continues, ``q`` ends the program, and
+    ``help`` lists the commands. Other input is printed as an expression.
 
     Args:
       backend: the name of a debugger; by default the registered debugger with the highest priority,

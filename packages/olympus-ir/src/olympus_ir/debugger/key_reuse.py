@@ -307,8 +307,8 @@ def _line_of_call() -> str:
 def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
     """Returns the end of an error message, which shows the lines of two uses of a key.
 
-    ``used`` has the marks of earlier uses, and ``now`` the marks of the current use. Returns "" if
-    no key is reused.
+    ``used`` holds the marks of earlier uses, and ``now`` holds the marks of the current use.
+    Returns "" if no key is reused.
     """
     both = (used != 0) & (now != 0)
     if not both.any():

@@ -24,7 +24,7 @@ class Document:
     """Base class of the parts of a document.
 
     Attributes:
-      width: the number of columns that the part takes without newlines.
+      width: the number of columns that the part occupies without newlines.
     """
 
     __slots__ = ("width",)

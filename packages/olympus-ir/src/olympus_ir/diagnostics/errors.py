@@ -63,7 +63,7 @@ class OlympusError(Exception):
 
     def __init__(self, message: str):
         reference = self._reference()
-        # A message that was taken from another error already ends with the reference.
+        # A message that was copied from another error already ends with the reference.
         if not message.endswith(reference):
             message = f"{message}\n{reference}"
         super().__init__(message)
@@ -271,7 +271,7 @@ class ComplexOperandError(OlympusTypeError, ValueError):
 
 
 class ReferenceOperandError(OlympusTypeError, ValueError):
-    """An operand is a reference, but the operation takes the array that it holds.
+    """An operand is a reference, but the operation needs the array that the reference holds.
 
     The error is a TypeError, because a reference is a type of its own, and a ValueError, as in
     functions of `lax` in JAX.
@@ -281,7 +281,7 @@ class ReferenceOperandError(OlympusTypeError, ValueError):
 class ShardingTypeError(OlympusTypeError):
     """The shardings of operands over explicit mesh axes are not allowed for an operation.
 
-    They do not determine the sharding of the result, or exclude the sharding that was asked for.
+    They do not determine the sharding of the result, or they contradict the requested sharding.
     """
 
 

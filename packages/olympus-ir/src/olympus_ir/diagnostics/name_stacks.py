@@ -29,7 +29,7 @@ class Mark(str):
 
     __slots__ = ("attributes",)
 
-    # True once a mark has been made. Otherwise lowering need not search for marks.
+    # True after the first mark has been made. Until then, lowering does not search for marks.
     are_used = False
 
     attributes: tuple[tuple[str, str | None], ...]

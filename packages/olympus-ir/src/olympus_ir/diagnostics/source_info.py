@@ -155,7 +155,7 @@ class FunctionOrigin:
         return f"{self.name} at {self.code.co_filename}:{self.code.co_firstlineno}"
 
     def positional_name(self, position: int) -> str:
-        """Returns the name of the parameter that takes the positional argument at ``position``."""
+        """Returns the name of the parameter that binds the argument at ``position``."""
         code = self.code
         if code is not None:
             index = position + self.num_bound

@@ -283,7 +283,7 @@ def _boundary_member(name: str, member: Any) -> Any:
     return member
 
 
-# Members that Python calls implicitly, or too early for errors to matter.
+# Members that are left unwrapped, because Python calls them implicitly.
 _UNTOUCHED = frozenset(
     {"__getattr__", "__getattribute__", "__init_subclass__", "__new__", "__repr__"}
 )
@@ -297,6 +297,6 @@ def boundary_class(kind: C) -> C:
     return kind
 
 
-# Settings lie below this module, so they cannot use the decorator themselves.
+# The package `settings` may not import this module, so its classes are decorated here.
 for _kind in (Configuration, State):
     boundary_class(_kind)

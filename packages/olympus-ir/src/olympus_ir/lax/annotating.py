@@ -174,7 +174,7 @@ def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: str) -> Calla
 
     Args:
       f: the function; if not given, a decorator is returned.
-      **meta: the attributes of the call, strings.
+      **meta: the attributes of the call, as strings.
 
     Returns:
       A function of the same arguments.

@@ -31,7 +31,7 @@ def integer_or_dim(value: Any) -> Any:
     """Converts a user's integer to a Python integer; returns a symbolic dimension unchanged.
 
     Raises:
-      TypeError: if ``value`` is neither.
+      TypeError: if ``value`` is neither an integer nor a symbolic dimension.
     """
     if hasattr(value, "_is_symbolic_dimension"):
         return value

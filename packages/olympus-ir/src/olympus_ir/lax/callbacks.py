@@ -372,7 +372,7 @@ def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], An
         if shape is None or dtype is None:
             raise TypeError(
                 "result_shape_dtypes must be a pytree of olympus.ShapeDtypeStruct, or of arrays "
-                f"whose shape and dtype are meant; got {leaf!r} of type {type(leaf)}"
+                f"of which only shape and dtype are used; got {leaf!r} of type {type(leaf)}"
             )
         if not dtypes.is_extended(dtype):
             dtype = np.dtype(dtype)
@@ -438,7 +438,9 @@ def pure_callback(
     arrays, in_tree = pytrees.tree_flatten((args, kwargs))
     result_avals, out_tree = _result_avals(result_shape_dtypes)
     if not result_avals:
-        return pytrees.tree_unflatten(out_tree, ())  # a pure function without results has no use
+        return pytrees.tree_unflatten(
+            out_tree, ()
+        )  # a pure function without results need not be called
     results = pure_callback_p.bind(
         *arrays,
         callback=_FlatCallback(callback, in_tree),
@@ -503,7 +505,7 @@ def run_callback(
     if len(leaves) != len(result_avals):
         raise RuntimeError(
             f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: "
-            f"{len(leaves)}. The types of the results are those of `result_shape_dtypes`."
+            f"{len(leaves)}. The results must have the types in `result_shape_dtypes`."
         )
     results = []
     for position, (leaf, aval) in enumerate(zip(leaves, result_avals, strict=True)):

@@ -143,7 +143,7 @@ def _reduction_type(
     shape = reduced_shape("collective", operand, tuple(filter(is_positional, axes)))
     # Different groups have different results. Without groups, the results are equal along the axes.
     varying = operand.vma.difference(axes) if axis_index_groups is None else operand.vma
-    # Weak types are kept only where types say along which axes values vary.
+    # Weak types are kept only for values whose types track the axes along which they vary.
     weak_type = operand.weak_type and bool(operand.vma)
     return operand.update(shape=shape, weak_type=weak_type, vma=varying), named_effects(axes)
 
@@ -489,7 +489,7 @@ def _reduce_scatter_type(
     else:
         if size != axis_size:
             raise ValueError(
-                f"psum_scatter needs a dimension of the size of the axis: dimension "
+                f"psum_scatter needs a dimension whose size equals that of the axis: dimension "
                 f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
             )
         del shape[scatter_dimension]
@@ -504,7 +504,7 @@ def psum_scatter(
     axis_index_groups: Groups = None,
     tiled: bool = False,
 ) -> PyTree:
-    """Computes the sum over a named axis and gives each instance one slice of the sum.
+    """Sums over a named axis, and returns one slice of the sum to each instance.
 
     Args:
       x: an array or a pytree of arrays.

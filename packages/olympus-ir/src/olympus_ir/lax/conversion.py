@@ -181,7 +181,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 def _loses_imaginary_part(operand: Any, dtype: np.dtype) -> bool:
     if isinstance(operand, np.generic):
-        return False  # Its conversion on the host warns.
+        return False  # the conversion by NumPy issues the warning
     return getattr(getattr(operand, "dtype", None), "kind", "") == "c" and dtype.kind not in "cb"
 
 

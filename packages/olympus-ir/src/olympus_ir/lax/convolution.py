@@ -216,7 +216,7 @@ def conv_general_dilated(
       padding: ``"SAME"``, ``"SAME_LOWER"``, ``"VALID"``, or n pairs (before, after), the numbers of
         zeros to add; negative numbers remove elements.
       lhs_dilation: n integers, the distance between neighboring elements of the input after zeros
-        are inserted. Values above 1 give a transposed convolution.
+        are inserted. With values above 1, the operation is a transposed convolution.
       rhs_dilation: n integers, the distance between neighboring elements of the kernel.
       dimension_numbers: the roles of the dimensions; see `conv_dimension_numbers`. The default
         order of the input is batch, features, spatial dimensions. The default order of the kernel

@@ -220,7 +220,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     Args:
       x: an array or scalar of numbers.
       y: an array or scalar of the same dtype and a compatible shape.
-      out_dtype: the dtype of the result, the operands' if not given.
+      out_dtype: the dtype of the result; by default the operands' dtype.
 
     Returns:
       An array of the operands' common shape, of ``out_dtype`` if given and otherwise of the
@@ -241,8 +241,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """Computes the quotient ``x / y``; integers are rounded toward zero.
 
-    Integers divided by zero give an integer with all bits set, which is -1 if signed. The smallest
-    signed integer divided by -1 gives itself.
+    The quotient of an integer and zero has all bits set; it is -1 for signed integers. The quotient
+    of the smallest signed integer and -1 is the smallest integer itself.
 
     Args:
       x: an array or scalar of numbers.
@@ -392,13 +392,13 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
     Args:
       x: an array or scalar of numbers.
-      y: the exponent; not negative if ``x`` has integers.
+      y: the exponent; not negative if ``x`` is an array of integers.
 
     Returns:
       An array of the shape and dtype of ``x``.
 
     Raises:
-      TypeError: if ``x`` has integers and ``y`` is negative.
+      TypeError: if ``x`` is an array of integers and ``y`` is negative.
 
     Example:
       >>> from olympus_ir import lax
@@ -419,8 +419,8 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
       An array of the dtype of ``x`` and the operands' common shape.
 
     Raises:
-      TypeError: if ``x`` is neither floating nor complex, or ``y`` has neither integers nor the
-        dtype of ``x``.
+      TypeError: if ``x`` is neither floating nor complex, or the dtype of ``y`` is neither an
+        integer dtype nor the dtype of ``x``.
       ShapeError: if the operands' shapes are not compatible.
 
     Example:

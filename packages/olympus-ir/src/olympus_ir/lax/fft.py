@@ -163,8 +163,8 @@ def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:
         x = convert_dtype(x, dtypes.to_complex_dtype(dtype))
     elif dtypes.issubdtype(dtype, np.complexfloating):
         raise ValueError(
-            f"only real valued inputs supported for rfft, got {dtypes.name_of(dtype)}; take "
-            "lax.real of it, or use the transform of complex numbers."
+            f"only real valued inputs supported for rfft, got {dtypes.name_of(dtype)}; pass "
+            "lax.real of the operand, or use the transform of complex numbers."
         )
     elif not dtypes.issubdtype(dtype, np.floating):
         x = convert_dtype(x, dtypes.to_inexact_dtype(dtype))

@@ -282,10 +282,10 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Gathers windows of the same size at the positions that index vectors give.
+    """Gathers windows of the same size at the positions given by index vectors.
 
     Args:
-      operand: the array from which windows are taken.
+      operand: the array from which windows are read.
       start_indices: integers; the last dimension holds index vectors.
       dimension_numbers: the correspondence of dimensions.
       slice_sizes: the shape of the windows, one size for each dimension of the operand.
@@ -323,7 +323,7 @@ def gather(
     elif fill_value is None:
         fill_value = _default_fill_value(dtype_of(operand))
     if 0 in shape_of(start_indices)[:-1]:
-        # For an empty result no window is taken. The windows need not fit into the operand, which
+        # For an empty result no window is read. The windows need not fit into the operand, which
         # may be empty.
         sizes, shape = list(canonicalize_shape(slice_sizes)), shape_of(operand)
         for dimension in dimension_numbers.collapsed_slice_dims:

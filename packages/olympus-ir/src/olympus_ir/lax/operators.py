@@ -109,7 +109,7 @@ def _getitem(self: Any, index: Any) -> Any:
         else:
             raise TypeError(
                 f"indices are integers, slices, None and the ellipsis, got {item!r}; olympus-numpy "
-                "brings NumPy's indexing by arrays"
+                "adds NumPy's indexing by arrays"
             )
     return result
 

@@ -33,7 +33,7 @@ def order_statistics(operand: ArrayLike, places: ArrayLike) -> Array:
     A line is a vector along the last dimension. The order is the order of a stable `sort`.
 
     Args:
-      operand: an array of any dtype that `sort` takes, with at least one dimension.
+      operand: an array of any dtype that `sort` accepts, with at least one dimension.
       places: int32, each at least 0 and below the length of a line: a vector of positions that
         applies to all lines, or an array with positions for each line, whose leading dimensions are
         those of ``operand``.

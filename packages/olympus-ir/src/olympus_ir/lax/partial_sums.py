@@ -32,7 +32,8 @@ def operation(name: str) -> Callable[..., Any]:
     found = _operations.get(name)
     if found is None:
         raise ValueError(
-            f"{name} takes unreduced or reduced values only inside shard_map with check_vma=True, "
+            f"{name} accepts unreduced or reduced values only inside shard_map with "
+            "check_vma=True, "
             "where types distinguish them from other values"
         )
     return found

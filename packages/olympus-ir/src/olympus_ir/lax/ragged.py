@@ -264,7 +264,7 @@ def _only_own_rows(lhs: Any, group_sizes: Any, numbers: RaggedDotDimensionNumber
     starts = sub(ends, group_sizes)
     prefix = prefix_dimensions(numbers) if len(sizes_shape) > 1 else []
     positions = (*(dim + 1 for dim in prefix), 0)
-    # Sort the dimensions, because broadcast_in_dim takes them in increasing order.
+    # Sort the dimensions, because broadcast_in_dim requires increasing order.
     order = sorted(range(len(positions)), key=positions.__getitem__)
     rows = broadcasted_iota(np.int32, shape, ragged + 1)
     inside = bitwise_and(

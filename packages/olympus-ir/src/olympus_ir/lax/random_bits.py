@@ -36,7 +36,7 @@ class RandomAlgorithm(enum.IntEnum):
     """The counter-based generator of `rng_bit_generator`.
 
     Attributes:
-      RNG_DEFAULT: the fastest on the platform: Philox on CPU and GPU.
+      RNG_DEFAULT: the fastest generator of the platform; Philox on CPU and GPU.
       RNG_THREE_FRY: Threefry 2x32.
       RNG_PHILOX: Philox 4x32.
     """

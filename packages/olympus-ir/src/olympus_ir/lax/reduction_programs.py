@@ -48,7 +48,7 @@ def traced_function(
     if any(isinstance(constant, Tracer) for constant in closed.consts):
         raise NotImplementedError(
             f"the function given to lax.{name} closes over a traced value, which the compiler does "
-            "not take there; pass it as an operand."
+            "not allow; pass the value as an operand."
         )
     known[key] = closed, flat.out_tree
     return known[key]

@@ -126,8 +126,8 @@ def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.numb
         check_dtype(name, operand, accepted)
         if axis < 0:
             raise ValueError(
-                f"{name}: axis {axis} is negative; lax axes count from 0, olympus.numpy's may "
-                "count from the end"
+                f"{name}: axis {axis} is negative; lax accepts axes from 0 to ndim "
+                "- 1; only olympus.numpy accepts negative axes"
             )
         if axis >= operand.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
@@ -430,7 +430,8 @@ def reduce(
 
     Raises:
       ValueError: if structures differ, or initial values are not scalars.
-      TypeError: if dtypes differ, or ``computation`` does not return the types that it takes.
+      TypeError: if dtypes differ, or the results of ``computation`` differ in type from its
+        arguments.
       ShapeError: if the operands differ in shape.
 
     Example:

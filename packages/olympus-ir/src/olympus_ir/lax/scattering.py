@@ -413,7 +413,7 @@ def scatter_min(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Takes the smaller of element and update at the positions given by index vectors.
+    """Replaces elements at positions given by index vectors by the minimum of element and update.
 
     Where windows overlap, all their updates are combined.
 
@@ -459,7 +459,7 @@ def scatter_max(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Takes the larger of element and update at the positions given by index vectors.
+    """Replaces elements at positions given by index vectors by the maximum of element and update.
 
     Where windows overlap, all their updates are combined.
 
@@ -513,7 +513,7 @@ def scatter_apply(
       scatter_indices: integers; the last dimension holds index vectors.
       func: a function of one element. An element is mapped once for each window that covers it.
       dimension_numbers: the correspondence of dimensions.
-      update_shape: the shape that updates would have.
+      update_shape: the shape that the updates of a `scatter` with these arguments would have.
       indices_are_sorted: as in `scatter`.
       unique_indices: as in `scatter`.
       mode: as in `scatter`.

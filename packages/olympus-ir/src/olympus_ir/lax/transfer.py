@@ -19,9 +19,9 @@ from .values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]
 
-# The primitive gives one result for each operand. `devices` holds the destination of each operand,
-# and `srcs` its source. Each entry is a device, a sharding, or None to leave the operand in place.
-# `copy_semantics` states whether the result may share the operand's memory.
+# The primitive returns one result for each operand. `devices` holds the destination of each
+# operand, and `srcs` its source. Each entry is a device, a sharding, or None to leave the operand
+# in place. `copy_semantics` states whether the result may share the operand's memory.
 device_put_p = instruction("device_put", multiple_results=True, family="transfer")
 device_put_p.linear_in = True
 device_put_p.follows_memory = False

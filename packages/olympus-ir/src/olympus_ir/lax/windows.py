@@ -508,7 +508,7 @@ def select_and_gather_add(
     """Returns elements of one array at the positions of the window extrema of another array.
 
     Args:
-      tangents: the array whose elements are taken.
+      tangents: the array whose elements are returned.
       operand: the array whose windows are compared, of the same shape and dtype.
       select_prim: ``ge_p`` for the first maximum, ``le_p`` for the first minimum.
       window_dimensions: the sizes of the window.

@@ -110,7 +110,7 @@ def positions_of_true(mask: Any) -> Any:
     the context `counted_sizes`.
     """
     scope = _state.scope
-    assert scope is not None, "sizes are counted inside of counted_sizes"
+    assert scope is not None, "positions_of_true must be called in the context counted_sizes"
     for other, positions in _state.counted:
         if _are_alike(mask, other):
             return positions

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Site(NamedTuple):
-    """Data about an equation, which its padding rule gets besides operands and parameters.
+    """Data about an equation that its padding rule receives besides operands and parameters.
 
     Attributes:
       lengths: the sizes of the dimensions.
@@ -44,7 +44,7 @@ class Site(NamedTuple):
 
 
 # Maps a primitive to a rule `(site, *padded operands, **params)`. The rule returns the padded
-# result, or a list of them if the primitive has several.
+# result, or a list of padded results if the primitive has several.
 padding_rules: RuleTable[Callable[..., Any]] = RuleTable(
     "padding", package="olympus_ir", folder="padding.rules", expands=True
 )

@@ -155,7 +155,7 @@ class Lengths:
         return lax.select(mask, x, lax.full_like(x, value))
 
     def guarded(self, x: Any, aval: ShapedArray) -> Any:
-        """Returns a padded array whose padding passes no cotangents on.
+        """Returns a padded array that blocks the cotangents of its padding.
 
         Padding may be computed from valid elements, for example by broadcasting. Its cotangents may
         be any values, even NaN, and must not be added to the cotangents of these elements.

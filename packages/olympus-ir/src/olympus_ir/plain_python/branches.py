@@ -187,7 +187,10 @@ class _Plan(NamedTuple):
 def _join(then: Value, orelse: Value, name: str, line: int) -> _Plan:
     """Returns the plan for a variable, given its types after both sides."""
     if then.is_undefined or orelse.is_undefined:
-        reason = f"only one side of the condition on line {line} assigns it. Assign it before."
+        reason = (
+            f"only one side of the condition on line {line} assigns it. Assign it before the "
+            "condition."
+        )
         if then.is_undefined and orelse.is_undefined:
             reason = ""
         nothing = flattened(Undefined(name, reason))

@@ -24,11 +24,10 @@ _rewritten: WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = WeakKeyD
 def with_control_flow(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function whose Python control flow works on traced values.
 
-    ``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional
+    Rewrites ``if``, ``while``, ``for``, ``and``, ``or``, ``not``, chained comparisons, conditional
     expressions, ``break``, ``continue``, early ``return``, item assignments to local names, and the
-    functions of the same module that the function calls, are rewritten. Python evaluates a
-    condition that is known when the program is traced. A traced condition becomes `lax.cond` or
-    `lax.while_loop`.
+    functions of the same module that the function calls. Python evaluates a condition that is known
+    when the program is traced. A traced condition becomes `lax.cond` or `lax.while_loop`.
 
     Args:
       fun: a function, a method, a partial application, or an object that can be called.

@@ -3,7 +3,7 @@
 
 ``x[i] = v`` becomes ``x = set_item(x, i, v)``.
 
-Arrays are immutable, so the statement gives the name an updated array. Lists, dictionaries and
+Arrays are immutable, so the statement binds the name to an updated array. Lists, dictionaries and
 NumPy arrays are changed in place, as in plain Python.
 """
 

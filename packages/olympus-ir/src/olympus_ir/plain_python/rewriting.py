@@ -280,7 +280,7 @@ class _Rewriter(ast.NodeTransformer):
 
 
 def _place(node: ast.AST, like: ast.AST) -> None:
-    """Gives a node the position of a statement, or of its condition, limited to one line.
+    """Sets the position of a node to that of a statement, or of its condition, limited to one line.
 
     Without the limit, Python would show the last line for a call of an attribute.
     """
@@ -292,7 +292,7 @@ def _place(node: ast.AST, like: ast.AST) -> None:
 
 
 def _place_new(statement: ast.stmt, function: ast.FunctionDef) -> None:
-    """Gives a statement without a position the position of the function's first line."""
+    """Sets the position of a statement that has none to the function's first line."""
     if not hasattr(statement, "lineno"):
         _place(statement, function)
     ast.fix_missing_locations(statement)

@@ -161,7 +161,7 @@ def placeholder(aval: Any) -> Any:
     if not isinstance(aval, ShapedArray) or dtypes.is_extended(aval.dtype):
         raise TypeError(
             f"A traced condition cannot decide whether a value of type {aval.str_short()} is "
-            "returned early. Assign it to a variable, and return that at the end."
+            "returned early. Assign it to a variable, and return the variable at the end."
         )
     return convert_dtype(np.zeros(aval.shape, aval.dtype), aval.dtype, aval.weak_type)
 

@@ -158,7 +158,7 @@ def _check_literal(literal: Literal, position: int) -> None:
         ) from None
     if aval.shape or not typematch(aval, literal.aval):
         raise Misfit(
-            f"operand {position} is a literal of type {short_type(aval)} that is said to have type "
+            f"operand {position} is a literal of type {short_type(aval)} whose stated type is "
             f"{short_type(literal.aval)}"
         )
 

@@ -60,9 +60,9 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
     if asked is not None:
         if len(asked.spec.partitions) > results[-1].ndim:
             raise ValueError(
-                f"{primitive.name} was asked for the sharding {asked.spec}, which has "
-                f"{len(asked.spec.partitions)} entries, and the result has shape "
-                f"{results[-1].shape}. Give at most one entry for each dimension."
+                f"{primitive.name} was called with the sharding {asked.spec}, which has "
+                f"{len(asked.spec.partitions)} entries, but the result has shape "
+                f"{results[-1].shape}. Pass at most one entry for each dimension."
             )
         given = asked.spec.partitions
         entries = (*given, *(None,) * (results[-1].ndim - len(given)))
@@ -91,8 +91,9 @@ def _refuse(primitive: Any, what: str) -> NoReturn:
     reason = propagation_rules.exemptions.get(primitive)
     raise NotImplementedError(
         f"{what} rule for {primitive.name} is not implemented"
-        f"{f': {reason}' if reason else ''}. Take its operands out of the explicit axes with "
-        "`auto_axes` or `reshard`."
+        f"{f': {reason}' if reason else ''}. Make its operands' axes automatic with `auto_axes`, "
+        "or unshard "
+        "the operands with `reshard`."
     )
 
 

@@ -16,8 +16,8 @@ from ..diagnostics.name_stacks import Mark, NameStack
 from ..settings.user_contexts import UserContext
 from .tracing import current
 
-# The attributes that are set where a compiled function is called. The function's program depends on
-# these attributes.
+# The attributes that are in force at the call of a compiled function. The function's program
+# depends on these attributes.
 _around = UserContext(())
 
 

@@ -95,7 +95,7 @@ Atom: TypeAlias = Var | Literal
 
 
 class EquationContext:
-    """Configuration under which an equation runs. It is empty: parameters hold what equations need.
+    """Configuration of an equation. It is empty, because parameters hold all that equations need.
 
     Attributes:
       manager: the context manager that interpreters enter around an equation.
@@ -360,7 +360,7 @@ def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None =
     Args:
       equations: the equations.
       inputs: the program's constants and inputs. If none is a reference, reads and writes of
-        references stay inside the program, but its effects still say that it uses references.
+        references stay inside the program, but its effects still state that it uses references.
     """
     effects: frozenset = no_effects
     for equation in equations:

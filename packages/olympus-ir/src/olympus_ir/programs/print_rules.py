@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of printing rules, for equations that do not show all parameters."""
+"""Table of printing rules, for equations whose text omits some parameters."""
 
 from __future__ import annotations
 

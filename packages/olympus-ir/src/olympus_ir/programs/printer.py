@@ -158,7 +158,7 @@ class Printer:
         return var.__class__ is DropVar or self._names.get(var) == "_"
 
     def adopt_names(self, olympuspr: Olympuspr, equation: Equation) -> None:
-        """Gives unnamed inputs and results of a program the names in the equation that calls it."""
+        """Names unnamed inputs and results of a program as in the equation that calls it."""
         if id(olympuspr) in self._shared:
             return
         used: set[str] = set()

@@ -122,7 +122,7 @@ def parts_of(entry: Any, mesh: Any) -> int:
 
 
 def same_entries(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    """Returns the first operand's entries: the result is sharded like the first operand."""
+    """Returns the first operand's entries, so that the result is sharded like this operand."""
     return entries_of(operands[0])
 
 

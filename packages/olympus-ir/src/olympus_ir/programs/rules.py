@@ -30,8 +30,8 @@ class RuleTable(Generic[Rule]):
     knows its family. A look-up that finds no rule first imports the family's rule file. If this
     file defines no rule, the table may derive one from the primitive's declaration.
 
-    A table rejects a second rule for a primitive. A primitive for which a rule would make no sense
-    gets an exemption with a reason. The error for a missing rule names the file to edit.
+    A table rejects a second rule for a primitive. A primitive that needs no rule, or cannot have
+    one, gets an exemption with a reason. The error for a missing rule names the file to edit.
 
     Args:
       name: a noun for the rules, such as ``"batching"``.
@@ -104,7 +104,7 @@ class RuleTable(Generic[Rule]):
         if primitive in self.exemptions:
             raise ValueError(
                 f"{primitive.name} is exempt from {self.name} ({self.exemptions[primitive]}); "
-                "remove the exemption before giving a rule."
+                "remove the exemption before you define a rule."
             )
         self.rules[primitive] = rule
         self.derived.pop(primitive, None)
@@ -248,7 +248,7 @@ class RuleTable(Generic[Rule]):
         else:
             advice = f"Define one with {self.package}'s `{self.name}_rules.define`"
         if self.expands:
-            advice += ", say what it means with olympus_ir's `expansion_rules.define`,"
+            advice += ", define an expansion with olympus_ir's `expansion_rules.define`,"
         return MissingRuleError(f"{message}. {advice} or exempt it with a reason.")
 
     def holes(self, primitives: Any) -> list[str]:
@@ -262,7 +262,7 @@ class RuleTable(Generic[Rule]):
             if primitive in self.rules:
                 problems.append(f"`{primitive.name}` is exempt from {self.name} and has a rule.")
             if not reason.strip():
-                problems.append(f"The exemption of `{primitive.name}` gives no reason.")
+                problems.append(f"The exemption of `{primitive.name}` has no reason.")
         return problems
 
 

@@ -3,8 +3,8 @@
 
 There is no stack of interpreters. A thread's `current` state holds one trace, which processes every
 primitive, regardless of the operands. The trace of a transformation (batching, differentiation) has
-a parent trace, in which it applies primitives. A tracer knows its trace, so each trace can tell its
-own tracers from constants.
+a parent trace, in which it applies primitives. A tracer knows its trace, so each trace can
+distinguish its own tracers from constants.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Trace:
     ) -> Sequence[Any]:
         """Calls `fun(*args)`, a function of flat operands whose vjp rule is `fwd` and `bwd`.
 
-        With symbolic zeros, ``fwd`` also takes one flag for each operand, after the operands. The
-        flag states whether the operand is differentiated.
+        With symbolic zeros, ``fwd`` also receives one flag for each operand, after the operands.
+        The flag states whether the operand is differentiated.
         """
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call")
 

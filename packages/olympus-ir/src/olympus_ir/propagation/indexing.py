@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propagation rules of slices, gathers and scatters.
 
-Dimensions that are taken as a whole, and batch dimensions, may be sharded. Indexed dimensions must
+Dimensions that are read as a whole, and batch dimensions, may be sharded. Indexed dimensions must
 not be sharded.
 """
 

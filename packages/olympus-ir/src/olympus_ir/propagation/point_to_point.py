@@ -8,5 +8,5 @@ from ..programs.propagation import propagation_rules
 
 for _primitive in (psend_p, precv_p):
     propagation_rules.exempt(
-        _primitive, reason="it works on whole parts of devices with manual axes only"
+        _primitive, reason="it transfers whole shards between devices, over manual axes only"
     )

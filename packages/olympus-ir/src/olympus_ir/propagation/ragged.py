@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation rule of ragged products; the program must give the layout of the result."""
+"""Propagation rule of ragged products; the program must specify the layout of the result."""
 
 from __future__ import annotations
 

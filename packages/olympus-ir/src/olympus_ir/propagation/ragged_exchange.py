@@ -7,5 +7,6 @@ from ..lax.ragged_exchange import ragged_all_to_all_p
 from ..programs.propagation import propagation_rules
 
 propagation_rules.exempt(
-    ragged_all_to_all_p, reason="it works on whole parts of devices with manual axes only"
+    ragged_all_to_all_p,
+    reason="it exchanges slices of whole shards between devices, over manual axes only",
 )

@@ -7,4 +7,6 @@ from ..lax.point_to_point import precv_p, psend_p
 from .tables import reference_rules
 
 for _primitive in (psend_p, precv_p):
-    reference_rules.exempt(_primitive, reason="only GPUs send and receive in two steps")
+    reference_rules.exempt(
+        _primitive, reason="only GPUs send and receive as two separate operations"
+    )

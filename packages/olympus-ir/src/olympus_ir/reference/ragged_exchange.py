@@ -11,5 +11,5 @@ from .tables import reference_rules
 
 reference_rules.exempt(
     ragged_all_to_all_p,
-    reason="named axes are gone before evaluation: vmap rewrites the collective",
+    reason="no named axis reaches the evaluator, because vmap rewrites the collective",
 )

@@ -22,7 +22,7 @@ def is_discharged(equation: Equation, operands: Operands, place: int) -> bool:
 
 
 def unchanged(equation: Equation) -> list[Any]:
-    """Returns None for each operand, which says that no reference is written."""
+    """Returns None for each operand, which states that no reference is written."""
     return [None] * len(equation.invars)
 
 

@@ -286,7 +286,7 @@ class NDIndexer:
     # ---- text ----
 
     def pretty(self, shown: Any) -> str:
-        """Returns the text in an equation; ``shown`` gives the text of a computed index."""
+        """Returns the text in an equation; ``shown`` returns the text of a computed index."""
         return f"[{','.join([_pretty_index(i, n, shown) for i, n in self._with_sizes()])}]"
 
     def _with_sizes(self) -> Any:

@@ -217,7 +217,7 @@ def read_view(array: Any, transforms: Sequence[Any]) -> Any:
 
 
 def written(array: Any, transforms: Sequence[Any], view: Any) -> Any:
-    """Returns the array in which ``view`` replaces the view that a chain of transforms gives."""
+    """Returns the array in which ``view`` replaces the view that a chain of transforms selects."""
     if not transforms:
         return view
     first, *rest = transforms

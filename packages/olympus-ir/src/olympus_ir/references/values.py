@@ -56,7 +56,7 @@ class RefMethods:
         return view
 
     def _array_aval(self) -> ShapedArray:
-        """Returns the type of the array that reading this view gives."""
+        """Returns the type of the array that a read of this view returns."""
         ref, transforms = self._chain()
         return transformed_aval(get_aval(ref).inner_aval, transforms)  # type: ignore[attr-defined]
 
@@ -168,7 +168,7 @@ for _name in "neg pos abs invert lt le gt ge float int complex index round".spli
 
 
 class RefIndexer:
-    """Value of ``ref.at``. Indexing it gives a view of the reference."""
+    """Value of ``ref.at``. Indexing it returns a view of the reference."""
 
     __slots__ = ("_ref",)
 
@@ -264,8 +264,8 @@ register_compound_operand(TransformedRef, _OpenedView)
 
 def _refuse_as_array(view: TransformedRef) -> NoReturn:
     raise TypeError(
-        "TransformedRefs cannot be abstractified: a view of a reference is an argument of jit, "
-        "checkpoint, shard_map, branches and loops only. Elsewhere pass the reference and take "
+        "TransformedRefs cannot be abstractified: a view of a reference may only be an argument "
+        "of jit, checkpoint, shard_map, branches and loops. Elsewhere pass the reference, and make "
         f"the view inside of the function; got {view!r}"
     )
 

@@ -135,7 +135,7 @@ def _reduced_custom_call(
 
 
 class _ChosenResults:
-    """A derivative rule that leaves out results that are not used.
+    """Derivative rule that omits unused results.
 
     Args:
       rule: a function of flat values.
@@ -160,11 +160,12 @@ class _ChosenResults:
 
 
 class _GivenCotangents:
-    """A backward pass that is given the cotangents of the used results only.
+    """Backward pass that receives the cotangents of the used results only.
 
     Args:
       bwd: the backward pass, a function of flat residuals and cotangents.
-      used: for each result, whether its cotangent is given; the cotangents of the others are zero.
+      used: for each result, whether its cotangent is passed; the cotangents of the other results
+        are zero.
       out_avals: the types of the results.
     """
 

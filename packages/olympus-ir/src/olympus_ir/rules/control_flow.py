@@ -39,8 +39,8 @@ def _check_while(operands: Sequence, results: Sequence, params: dict[str, Any]) 
     values = WhileLayout.of(params).operands(operands)
     check_types("operands of `cond_jaxpr`", values.of_cond, condition.in_avals)
     check_types("operands of `body_jaxpr`", values.of_body, body.in_avals)
-    # The condition gives one boolean, or one for each example of a batch. The batch dimensions are
-    # then the first dimensions of every carried value.
+    # The condition returns one boolean, or one for each example of a batch. The batch dimensions
+    # are then the first dimensions of every carried value.
     (goes_on,) = condition.out_avals
     check_types("results of `cond_jaxpr`", [goes_on], [ShapedArray(goes_on.shape, np.bool_)])
     for position, aval in enumerate(values.carry):

@@ -125,8 +125,8 @@ _of_all = declare_flag(
     "Sets the three flags transfer_guard_<from>_to_<to> at once.",
 )
 _of_all.add_global_hook(_guard_all_transfers)
-# The hook has just set all directions. If the environment sets no common level, restore the levels
-# that it sets for single directions.
+# The flag's hook has just set all directions. If the environment sets no common level, restore the
+# levels that it sets for single directions.
 if _of_all.get_global() is None:
     for _guard, _level in zip(_TRANSFER_GUARDS, _of_directions, strict=True):
         _guard.update(_level)

@@ -34,14 +34,15 @@ compilation_cache_max_size = declare_flag(
     "compilation_cache_max_size",
     -1,
     typed(int, -1),
-    "Bytes that the cache may take, 0 for none, -1 for any number. If it is not set, the user's "
-    "cache folder holds up to 1 GiB.",
+    "Maximal size of the cache in bytes; 0 disables the cache, -1 sets no limit. If the flag is "
+    "not "
+    "set, the user's cache folder holds up to 1 GiB.",
 )
 compilation_cache_include_metadata_in_key = declare_flag(
     "compilation_cache_include_metadata_in_key",
     False,
     truth,
-    "Compile again when only source lines have changed.",
+    "Compile a program again even if only source lines have changed.",
 )
 compilation_cache_check_contents = declare_flag(
     "compilation_cache_check_contents",
@@ -59,11 +60,11 @@ persistent_cache_min_compile_time_secs = declare_flag(
     "persistent_cache_min_compile_time_secs",
     1.0,
     typed(float, 1.0),
-    "Programs that compile faster are not kept. If it is not set, the user's cache folder keeps "
-    "all programs.",
+    "Minimal compile time of cached programs, in seconds. If the flag is not set, the user's cache "
+    "folder keeps all programs.",
 )
 persistent_cache_min_entry_size_bytes = declare_flag(
-    "persistent_cache_min_entry_size_bytes", 0, count, "Programs that are smaller are not kept."
+    "persistent_cache_min_entry_size_bytes", 0, count, "Minimal size of cached programs, in bytes."
 )
 persistent_cache_enable_xla_caches = declare_flag(
     "persistent_cache_enable_xla_caches",
@@ -87,11 +88,11 @@ share_binary_between_hosts = declare_flag(
     "share_binary_between_hosts",
     False,
     truth,
-    "With several processes, let one compile and the others load its result.",
+    "With several processes, let one process compile, and the others load its executable.",
 )
 share_binary_between_hosts_timeout_ms = declare_flag(
     "share_binary_between_hosts_timeout_ms",
     1_200_000,
     typed(int, 1_200_000),
-    "Milliseconds that the other processes wait for the executable.",
+    "Milliseconds that processes wait for an executable that another process compiles.",
 )

@@ -31,7 +31,8 @@ explicit_x64_dtypes = declare_flag(
     "explicit_x64_dtypes",
     ExplicitX64Mode.WARN,
     member_of(ExplicitX64Mode),
-    "Whether an explicit request for a 64-bit type while they are disabled warns, fails or is met.",
+    "Treatment of an explicit request for a 64-bit type while 64-bit types are disabled: a "
+    "warning, an error, or the requested type.",
     shapes_programs=True,
 )
 check_static_indices = declare_flag(
@@ -45,21 +46,21 @@ error_checking_behavior_nan = declare_flag(
     "error_checking_behavior_nan",
     "ignore",
     one_of(("ignore", "raise")),
-    "What error checking does where a NaN is generated.",
+    "Behavior of error checking when an operation generates a NaN.",
     shapes_programs=True,
 )
 error_checking_behavior_divide = declare_flag(
     "error_checking_behavior_divide",
     "ignore",
     one_of(("ignore", "raise")),
-    "What error checking does at a division by zero.",
+    "Behavior of error checking at a division by zero.",
     shapes_programs=True,
 )
 error_checking_behavior_oob = declare_flag(
     "error_checking_behavior_oob",
     "ignore",
     one_of(("ignore", "raise")),
-    "What error checking does at an index out of bounds.",
+    "Behavior of error checking at an index out of bounds.",
     shapes_programs=True,
 )
 experimental_unsafe_xla_runtime_errors = declare_flag(
@@ -90,7 +91,10 @@ disable_vmap_shmap_error = declare_flag(
     shapes_programs=True,
 )
 disallow_mesh_context_manager = declare_flag(
-    "disallow_mesh_context_manager", False, truth, "Refuse a mesh as a context manager."
+    "disallow_mesh_context_manager",
+    False,
+    truth,
+    "Raise an error if a mesh is used as a context manager.",
 )
 
 # --- Tracing and differentiation -----------------------------------------------------------------
@@ -99,21 +103,24 @@ cold_evaluation = declare_flag(
     "cold_evaluation",
     "exact",
     one_of(("exact", "close", "off")),
-    "Which eager programs NumPy runs, on CPUs, until they are worth compiling: those whose results "
-    "equal the compiled program's bit for bit, all, or none.",
+    "Eager programs that NumPy runs, on CPUs, until compilation pays off: those whose results "
+    "equal "
+    "the compiled program's bit for bit, all, or none.",
 )
 tiers = declare_flag(
     "tiers",
     False,
     truth,
-    "Run the first calls of compiled functions on NumPy, on CPUs, while they compile in another "
-    "thread.",
+    "Run the first calls of compiled functions on NumPy, on CPUs, while another thread compiles "
+    "the "
+    "functions.",
 )
 show_compilation = declare_flag(
     "show_compilation",
     True,
     truth,
-    "Show on terminals and in notebooks which program is compiling, once that takes seconds.",
+    "Show the program that is compiling, on terminals and in notebooks, if compilation takes "
+    "seconds.",
 )
 use_direct_linearize = declare_flag(
     "use_direct_linearize",
@@ -133,20 +140,20 @@ embedded_constants_max_bytes = declare_flag(
     "embedded_constants_max_bytes",
     32,
     typed(int, 32),
-    "Array constants up to this size are written into the lowered program.",
+    "Maximal size, in bytes, of array constants that are written into the lowered program.",
     shapes_programs=True,
 )
 captured_constants_warn_bytes = declare_flag(
     "captured_constants_warn_bytes",
     2_000_000_000,
     typed(int, 2_000_000_000),
-    "Warn when a lowered program has more bytes of constants; -1 for never.",
+    "Bytes of constants in a lowered program above which a warning is issued; -1 for no warning.",
 )
 captured_constants_report_frames = declare_flag(
     "captured_constants_report_frames",
     0,
     typed(int, 0),
-    "How many frames the warning about constants shows for each constant; -1 for all.",
+    "Number of frames that the warning about constants shows for each constant; -1 for all.",
 )
 scan3 = declare_flag(
     "scan3",
@@ -205,13 +212,13 @@ traceback_filtering = declare_flag(
     "traceback_filtering",
     "auto",
     one_of(("off", "tracebackhide", "remove_frames", "quiet_remove_frames", "auto")),
-    "How OLYMPUS's own frames are kept out of the tracebacks of errors.",
+    "Method that removes OLYMPUS's own frames from the tracebacks of errors.",
 )
 tracer_error_num_traceback_frames = declare_flag(
     "tracer_error_num_traceback_frames",
     5,
     typed(int, 5),
-    "How many stack frames errors about leaked tracers show.",
+    "Number of stack frames in errors about leaked tracers.",
 )
 include_full_tracebacks_in_locations = declare_flag(
     "include_full_tracebacks_in_locations",
@@ -223,13 +230,13 @@ traceback_in_locations_limit = declare_flag(
     "traceback_in_locations_limit",
     100,
     typed(int, 100),
-    "How many frames the locations of lowered programs have at most; -1 for no limit.",
+    "Maximal number of frames in the locations of lowered programs; -1 for no limit.",
 )
 send_traceback_to_runtime = declare_flag(
     "send_traceback_to_runtime",
     "off",
     one_of(("off", "on", "full", "OFF", "ON", "FULL")),
-    "How much of the Python stack is given to the runtime at each call.",
+    "Part of the Python stack that is passed to the runtime at each call.",
 )
 hlo_source_file_canonicalization_regex = declare_flag(
     "hlo_source_file_canonicalization_regex",
@@ -260,7 +267,7 @@ compiler_detailed_logging_min_ops = declare_flag(
     "compiler_detailed_logging_min_ops",
     10,
     typed(int, 10),
-    "Compilations of programs with fewer operations are not logged in detail.",
+    "Minimal number of operations of programs whose compilation is logged in detail.",
 )
 dump_ir_to = declare_flag(
     "dump_ir_to",
@@ -272,7 +279,8 @@ dump_ir_modes = declare_flag(
     "dump_ir_modes",
     "stablehlo",
     typed(str, "stablehlo"),
-    "What to dump, separated by commas: stablehlo, jaxpr, jaxpr_html, eqn_count_pprof.",
+    "Forms of programs to dump, separated by commas: stablehlo, jaxpr, jaxpr_html, "
+    "eqn_count_pprof.",
 )
 include_debug_info_in_dumps = declare_flag(
     "include_debug_info_in_dumps", True, truth, "Write locations into dumped programs."
@@ -285,13 +293,16 @@ disable_most_optimizations = declare_flag(
     "disable_most_optimizations", False, truth, "Compile quickly, with little optimization."
 )
 optimization_level = declare_flag(
-    "optimization_level", "UNKNOWN", OPTIMIZATION_LEVELS, "How hard the compiler works on speed."
+    "optimization_level",
+    "UNKNOWN",
+    OPTIMIZATION_LEVELS,
+    "Effort of the compiler for the speed of programs.",
 )
 memory_fitting_level = declare_flag(
     "memory_fitting_level",
     "O2",
     OPTIMIZATION_LEVELS,
-    "How hard the compiler works on fitting the program into memory.",
+    "Effort of the compiler to fit programs into memory.",
 )
 exec_time_optimization_effort = declare_flag(
     "exec_time_optimization_effort",
@@ -316,7 +327,7 @@ compiler_enable_remat_pass = declare_flag(
     "compiler_enable_remat_pass",
     True,
     truth,
-    "Let the compiler compute values twice when memory does not suffice.",
+    "Let the compiler recompute values when memory does not suffice.",
 )
 use_shardy_partitioner = declare_flag(
     "use_shardy_partitioner",
@@ -343,7 +354,7 @@ pgle_profiling_runs = declare_flag(
     "pgle_profiling_runs",
     3,
     typed(int, 3),
-    "How many runs are profiled before the program is compiled again.",
+    "Number of runs that are profiled before the program is compiled again.",
     shapes_programs=True,
 )
 pgle_aggregation_percentile = declare_flag(
@@ -403,7 +414,7 @@ num_cpu_devices = declare_flag(
     "num_cpu_devices",
     -1,
     typed(int, -1),
-    "How many devices the CPU counts as; -1 for the number in XLA_FLAGS, or one.",
+    "Number of devices that the CPU provides; -1 for the number in XLA_FLAGS, or one.",
 )
 cpu_enable_async_dispatch = declare_flag(
     "cpu_enable_async_dispatch", True, truth, "Run CPU programs in the background."
@@ -425,13 +436,13 @@ cpu_get_local_topology_timeout_minutes = declare_flag(
     "cpu_get_local_topology_timeout_minutes",
     2,
     typed(int, 2),
-    "How long CPU processes wait for one another's devices.",
+    "Minutes that CPU processes wait for one another's devices.",
 )
 cpu_get_global_topology_timeout_minutes = declare_flag(
     "cpu_get_global_topology_timeout_minutes",
     5,
     typed(int, 5),
-    "How long CPU processes wait for the global topology; longer than for the local ones.",
+    "Minutes that CPU processes wait for the global topology; more than for the local topologies.",
 )
 cuda_visible_devices = declare_flag(
     "cuda_visible_devices",
@@ -458,13 +469,13 @@ mock_gpu_topology = declare_flag(
     "A simulated topology of GPUs, as 'slices x hosts per slice x devices per host'.",
 )
 mock_num_gpu_processes = declare_flag(
-    "mock_num_gpu_processes", 0, count, "How many GPU processes to simulate; 0 for none."
+    "mock_num_gpu_processes", 0, count, "Number of GPU processes to simulate; 0 for none."
 )
 sort_devices_by_process_index = declare_flag(
     "sort_devices_by_process_index",
     True,
     truth,
-    "List devices by process first and by device id second, not by device id alone.",
+    "Sort devices by process, then by device id; otherwise by device id alone.",
 )
 debug_leaked_clients_on_clear_backends = declare_flag(
     "debug_leaked_clients_on_clear_backends",
@@ -488,7 +499,7 @@ enable_preemption_service = declare_flag(
     "enable_preemption_service",
     True,
     truth,
-    "Agree on a step at which all processes stop, when a process is preempted.",
+    "When a process is preempted, agree on a step at which all processes stop.",
 )
 force_dcn_cross_host_transfers = declare_flag(
     "force_dcn_cross_host_transfers",
@@ -512,7 +523,7 @@ cross_host_transfer_timeout_seconds = declare_flag(
     "cross_host_transfer_timeout_seconds",
     None,
     count_or_none,
-    "How long copies between hosts wait for the other host; None for a minute.",
+    "Seconds that copies between hosts wait for the other host; None for one minute.",
 )
 cross_host_transfer_transfer_size = declare_flag(
     "cross_host_transfer_transfer_size",

@@ -54,7 +54,7 @@ numpy_rank_promotion = declare_state(
     "numpy_rank_promotion",
     "allow",
     one_of(("allow", "warn", "raise")),
-    "What broadcasting does when operands have different numbers of dimensions.",
+    "Behavior of broadcasting when operands have different numbers of dimensions.",
     shapes_programs=True,
 )
 pallas_poison_buffers = declare_state(
@@ -120,7 +120,7 @@ strong_zeros = declare_rare_state(
     "strong_zeros",
     False,
     truth,
-    "Treat zero times infinity as zero in derivatives, to keep them finite at hard points.",
+    "Treat zero times infinity as zero in derivatives, to keep them finite at singular points.",
 )
 
 # --- Random numbers ------------------------------------------------------------------------------
@@ -188,21 +188,21 @@ disable_jit = declare_state(
     shapes_programs=True,
 )
 no_tracing = declare_state(
-    "no_tracing", False, truth, "Raise an error where a function would be traced for compilation."
+    "no_tracing", False, truth, "Raise an error if a function would be traced for compilation."
 )
 no_execution = declare_state(
     "no_execution",
     False,
     truth,
-    "Raise an error where a program would be executed.",
+    "Raise an error if a program would be executed.",
     shapes_programs=True,
 )
 thread_guard = declare_state(
     "thread_guard",
     False,
     truth,
-    "Raise an error when a computation of several processes starts from another thread than the "
-    "one that set the guard.",
+    "Raise an error when a computation of several processes starts from a thread other than "
+    "the thread that set the guard.",
 )
 
 GUARD_LEVELS = one_of(
@@ -230,7 +230,7 @@ array_garbage_collection_guard = declare_state(
     "array_garbage_collection_guard",
     None,
     one_of(("allow", "log", "fatal"), optional=True),
-    "What happens when an array is freed by the garbage collector and not by its reference count.",
+    "Reaction to an array that is freed by the garbage collector, not by its reference count.",
 )
 
 # --- Sharding ------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ auto_pcast = declare_state(
     "auto_pcast",
     True,
     truth,
-    "Inside shard_map, make operands vary over the same mesh axes without being asked.",
+    "Inside shard_map, cast operands automatically to vary over the same mesh axes.",
     shapes_programs=True,
 )
 remove_size_one_mesh_axis_from_type = declare_state(
@@ -256,7 +256,7 @@ debug_nans = declare_state(
     "debug_nans",
     False,
     truth,
-    "Check each result for NaN; where one is found, find the operation that made it.",
+    "Check each result for NaN; if one is found, find the operation that produced it.",
     # The flag is part of the key of compiled calls. While the flag is set, calls therefore enter
     # Python, which checks the results.
     shapes_programs=True,
@@ -265,7 +265,7 @@ debug_infs = declare_state(
     "debug_infs",
     False,
     truth,
-    "Check each result for infinities; where one is found, find the operation that made it.",
+    "Check each result for infinities; if one is found, find the operation that produced it.",
     # The flag is part of the key of compiled calls. While the flag is set, calls therefore enter
     # Python, which checks the results.
     shapes_programs=True,

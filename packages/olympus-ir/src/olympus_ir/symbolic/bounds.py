@@ -4,8 +4,8 @@
 A dimension is bounded term by term, and by facts, which are polynomials that are known to be
 nonnegative. Facts come from the constraints of the scope, and from properties of operations, such
 as ``a - 2*floordiv(a, 2) >= 0``. To use a fact, a multiple of it is subtracted from the dimension,
-such that a term vanishes. A lower bound of the remainder is then a lower bound of the dimension. A
-few facts combined usually give the bounds that programs need. Otherwise the comparison is
+such that a term vanishes. A lower bound of the remainder is then a lower bound of the dimension.
+Combinations of a few facts usually yield the bounds that programs need. Otherwise the comparison is
 inconclusive, but never wrong.
 """
 

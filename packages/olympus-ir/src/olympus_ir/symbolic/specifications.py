@@ -26,7 +26,7 @@ def symbolic_shape(
     Args:
       shape_spec: dimensions separated by commas. A dimension is an expression of numbers and
         variables with ``+``, ``-``, ``*``, ``^`` and the operations ``floordiv(a, 2)``, ``mod``,
-        ``max`` and ``min``. ``_`` takes the dimension from ``like``. ``...`` at the end takes all
+        ``max`` and ``min``. ``_`` copies the dimension from ``like``. ``...`` at the end copies all
         remaining dimensions from ``like``. None is the same as ``"..."``.
       constraints: assumptions about the variables; see `SymbolicScope`.
       scope: the scope of the variables; by default a new scope.

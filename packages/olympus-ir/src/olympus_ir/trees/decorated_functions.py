@@ -10,15 +10,16 @@ from .pickled_functions import NamedFunction
 
 __all__ = ["DecoratedFunction"]
 
-# The methods of decorators for custom rules by which users define the rules.
+# The methods by which users define the rules of functions with custom rules.
 _RULE_SETTERS = frozenset({"def_vmap", "defjvp", "defjvps", "defvjp"})
 
 
 class DecoratedFunction(NamedFunction):
     """Base of functions with custom rules.
 
-    A function may have several decorators. The outer decorator passes on the methods that set rules
-    of the inner: ``custom_vmap(custom_jvp(f)).defjvp`` sets the rule of ``custom_jvp(f)``.
+    A function may have several decorators. The outer decorator forwards the methods that set the
+    rules of the inner decorator: ``custom_vmap(custom_jvp(f)).defjvp`` sets the rule of
+    ``custom_jvp(f)``.
     """
 
     fun: Callable[..., Any]

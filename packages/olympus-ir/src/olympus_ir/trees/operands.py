@@ -3,7 +3,7 @@
 
 Some leaves of pytrees represent several operands. A view of a reference represents the reference
 and the indices of the view. During tracing, a pytree node replaces such a leaf. The leaves of the
-node are the operands, and unflattening the node gives the original leaf.
+node are the operands, and unflattening the node returns the original leaf.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def register_compound_operand(leaf_type: type, node: Callable[[Any], Any]) -> No
     Args:
       leaf_type: the type of the leaves.
       node: a function that converts a leaf to a pytree node. The leaves of the node are the
-        operands, and unflattening the node gives an instance of ``leaf_type``.
+        operands, and unflattening the node returns an instance of ``leaf_type``.
     """
     _nodes[leaf_type] = node
     _compound_types.add(leaf_type)

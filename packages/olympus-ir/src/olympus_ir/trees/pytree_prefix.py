@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trees that are prefixes of other trees, and explanations of differences between trees.
 
-A tree is a prefix of another tree if replacing leaves of the prefix by subtrees gives the other
-tree. Options such as ``in_axes`` are prefixes of the arguments that they apply to.
+A tree is a prefix of another tree if the other tree results from replacing leaves of the prefix by
+subtrees. Options such as ``in_axes`` are prefixes of the arguments that they apply to.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Pytrees: nested containers of arrays, and functions of them.
 
 A pytree is a leaf, or a tuple, list, dict, namedtuple, None, or a registered type whose children
-are pytrees. Flattening gives the list of leaves and the structure (`PyTreeDef`). The C++ code of
+are pytrees. Flattening returns the list of leaves and the structure (`PyTreeDef`). The C++ code of
 jaxlib implements flattening, the structure and the loops of the functions here.
 
 Registration is in `pytree_registry`, paths are in `pytree_paths`, prefixes in `pytree_prefix`. This

@@ -23,7 +23,8 @@ __all__ = ["Array", "ArrayBase", "ConcreteArray", "attach_methods", "register_ar
 
 Self = TypeVar("Self", bound="ConcreteArray")
 
-# At run time a class attribute makes instances count as `Array`; type checkers need a base class.
+# At run time a class attribute makes instances pass as instances of `Array`; type checkers need a
+# base class.
 _Base = Array if TYPE_CHECKING else object
 
 

@@ -51,13 +51,13 @@ _NO_AXES: frozenset = frozenset()
 
 
 class aval_property(NamedTuple):
-    """Property that a type declares for its values, and that tracers of the type also get."""
+    """Property that a type declares for its values; tracers of the type also have it."""
 
     fget: Callable[[Any], Any]
 
 
 class aval_method(NamedTuple):
-    """Method that a type declares for its values, and that tracers of the type also get."""
+    """Method that a type declares for its values; tracers of the type also have it."""
 
     fun: Callable[..., Any]
 
@@ -96,7 +96,7 @@ class ShapedArray(AbstractValue):
     shape: Shape
     dtype: DType
     weak_type: bool
-    # The normal form of `sharding`; None for a type without mesh axes, which hot paths check.
+    # The normal form of `sharding`; None for a type without mesh axes. Hot paths test for None.
     layout: Any
     vma: frozenset
     memory_space: Any

@@ -198,8 +198,8 @@ def canonicalize_dtype(dtype: DTypeArgument, allow_extended_dtype: bool = False)
     if isinstance(dtype, ExtendedDType):
         if not allow_extended_dtype:
             raise ValueError(
-                f"The extended dtype {dtype} was given where a numeric one is needed; "
-                "pass allow_extended_dtype=True to let it through."
+                f"The extended dtype {dtype} was given where a numeric dtype is needed; "
+                "pass allow_extended_dtype=True to accept it."
             )
         return dtype
     result = np.dtype(dtype)
@@ -512,8 +512,8 @@ def to_numeric_dtype(dtype: DTypeArgument) -> np.dtype:
 def to_inexact_dtype(dtype: DTypeArgument) -> np.dtype:
     """Returns the dtype in which functions of floating-point numbers compute, given ``dtype``.
 
-    Floating and complex dtypes are returned unchanged. 64-bit integers give float64; other integers
-    and bool give float32.
+    Floating and complex dtypes are returned unchanged. The result is float64 for 64-bit integers,
+    and float32 for other integers and bool.
 
     Example:
         >>> to_inexact_dtype(np.int8)

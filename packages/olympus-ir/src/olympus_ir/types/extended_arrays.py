@@ -38,8 +38,8 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
     leading = physical.ndim - element.ndim
     if leading < 0 or physical.shape[leading:] != element.shape or physical.dtype != element.dtype:
         raise TypeError(
-            f"elements of dtype {dtype.name} are carried by arrays of {element.str_short()}, with "
-            f"any dimensions before; got {physical.str_short()}"
+            f"elements of dtype {dtype.name} are stored in arrays of {element.str_short()}, with "
+            f"any leading dimensions; got {physical.str_short()}"
         )
     layout = None if physical.layout is None else layouts.leading(physical.layout, leading)
     return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
@@ -67,8 +67,8 @@ class ExtendedArray(ConcreteArray):
         name = self._aval.dtype.name
         raise ElementsError(
             f"arrays of dtype {name} cannot be converted to {what}: their elements are not "
-            "numbers. Take the array that carries them instead, as olympus.random.key_data(key) "
-            "does for keys."
+            "numbers. Use the array that stores them instead, such as "
+            "olympus.random.key_data(key) for keys."
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -356,7 +356,7 @@ def manual_axis_type(varying: frozenset, layout: NamedSharding | None) -> Manual
 def with_variation(variation: ManualAxisType, sharding: Any) -> tuple[frozenset, Any]:
     """Returns the varying axes, and the sharding with the unreduced and reduced axes.
 
-    ``variation`` gives all of these axes.
+    ``variation`` lists all of these axes.
 
     Raises:
       TypeError: there are unreduced or reduced axes, but no `NamedSharding`.

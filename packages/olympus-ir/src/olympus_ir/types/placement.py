@@ -2,9 +2,9 @@
 """Data types of placement: the mesh axes over which the dimensions of an array are laid out.
 
 Nothing here depends on a device. `PartitionSpec` assigns mesh axes to array dimensions, and
-`AbstractMesh` gives the axes names, sizes and types. Together they describe the placement of an
-array in its type. Meshes of real devices belong to olympus-sharding. That package also adds methods
-to the plain sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
+`AbstractMesh` holds the names, sizes and types of the axes. Together they describe the placement of
+an array in its type. Meshes of real devices belong to olympus-sharding. That package also adds
+methods to the plain sharding records re-exported here (`NamedSharding`, `SingleDeviceSharding`).
 
 Partition specs and meshes are immutable and interned: equal values are the same object. Types that
 contain placement therefore compare by identity.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of references, and the check that a function gets no reference twice."""
+"""Types of references, and the check that a function receives no reference twice."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class ShapeDtypeStruct:
             if isinstance(changes["sharding"], Sharding):
                 raise ValueError(
                     f"You are updating ShapeDtypeStruct with a {type(changes['sharding'])}, and it "
-                    f"has the layout {self._layout}, which belongs to its sharding. Give a Format, "
+                    f"has the layout {self._layout}, which belongs to its sharding. Pass a Format, "
                     "or make a new ShapeDtypeStruct."
                 )
             fields["_layout"] = None

@@ -110,8 +110,8 @@ def _given_by_position(args: tuple[Any, ...], *defaults: Any) -> tuple[Any, ...]
     """Returns ``copy``, ``order`` and ``ndmin`` of `array`; warns about positional arguments.
 
     Args:
-      args: as many of the three arguments, in order, as the call gives by position.
-      defaults: the values of all three for a call that gives none by position.
+      args: as many of the three arguments, in order, as the call passes by position.
+      defaults: the values of all three for a call that passes none by position.
     """
     if len(args) > len(defaults):
         raise TypeError(
@@ -221,7 +221,7 @@ def _from_scalar(value: Any, dtype: Any) -> Any:
     if dtype is None:
         aval = get_aval(value)
     elif dtypes.is_extended(dtype):
-        raise TypeError(f"A number cannot be made an array of dtype {dtype}.")
+        raise TypeError(f"A number cannot be converted to an array of dtype {dtype}.")
     else:
         aval = ShapedArray((), dtype)
     return held(_host_scalar(value, aval.dtype), aval)
@@ -384,7 +384,7 @@ def astype(
     """Returns an array converted to a dtype.
 
     Conversion to a real dtype drops imaginary parts. Conversion to integers drops fractions.
-    Conversion to bool gives whether a number is not zero.
+    Conversion to bool returns whether a number is not zero.
 
     Args:
       x: an array or scalar.
@@ -582,7 +582,7 @@ def full(
     Args:
       shape: an integer or a sequence of integers.
       fill_value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype; the value's by default.
+      dtype: the dtype; by default the dtype of ``fill_value``.
       device: the device or sharding to put the array on.
       out_sharding: the sharding of the result.
 
@@ -794,7 +794,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         return take(x, device=device, copy=copy)
     if copy is False:
         raise ValueError(
-            "the reference evaluator's arrays never share memory: copy=False is refused"
+            "the reference evaluator's arrays never share memory, so copy=False is not possible"
         )
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(

@@ -88,7 +88,7 @@ class _Unravel:
             raise TypeError(
                 f"unravel function given array of dtype {dtypes.name_of(vector.dtype)}, but "
                 f"expected dtype {dtypes.name_of(self.common)}: the arrays of the pytree have "
-                "several dtypes, which are restored from the one they were promoted to"
+                "several dtypes, which can only be restored from their common dtype"
             )
         parts = lax.split(vector, tuple(map(math.prod, self.shapes)))
         leaves = []

@@ -185,7 +185,7 @@ def _check_claimed_size(file: Any) -> None:
     if claimed > follow and not dtype.hasobject:
         raise ValueError(
             f"load: the file is damaged or cut off: an array of shape {shape} and dtype {dtype} "
-            f"has {claimed} bytes, and {follow} follow the header"
+            f"needs {claimed} bytes, but only {follow} follow the header"
         )
 
 

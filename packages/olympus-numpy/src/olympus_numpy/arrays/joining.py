@@ -434,8 +434,8 @@ def _cut(name: str, ary: Any, indices_or_sections: Any, axis: int) -> list[Any]:
             )
         if not is_constant_dim(indices_or_sections):
             raise ValueError(
-                f"olympus.numpy.{name} with a symbolic number of sections is not supported: how "
-                f"many arrays it returns must be known, got {indices_or_sections}"
+                f"olympus.numpy.{name} with a symbolic number of sections is not supported: the "
+                f"number of arrays that it returns must be known, got {indices_or_sections}"
             )
         sections = int(indices_or_sections)
         if sections <= 0:
@@ -468,9 +468,10 @@ def _sizes_between(name: str, positions: Any, size: int) -> tuple[int, ...]:
 def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
     if sum(sizes) == ary.shape[axis]:
         return lax.split(ary, sizes, axis)
-    # Indices that are not in order give overlapping slices.
+    # Indices that are not in order select overlapping slices.
     raise ValueError(
-        f"split: the places to cut at must be in increasing order, got parts of sizes {sizes} of a "
+        "split: the indices at which to split must be in increasing order, got parts of sizes "
+        f"{sizes} of a "
         f"dimension of size {ary.shape[axis]}"
     )
 

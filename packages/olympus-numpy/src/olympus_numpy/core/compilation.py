@@ -4,7 +4,7 @@
 Each function is written once, over the operations of `olympus_ir.lax`. The evaluator in use runs
 it. With olympus-xla an eager call is one call of a compiled program. A call under a trace records
 one ``jit`` equation. If the decorator has ``inline``, the call runs the Python function instead,
-which takes numbers and NumPy arrays as they are.
+which receives numbers and NumPy arrays unchanged.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ __all__ = ["custom_jvp"]
 
 
 class custom_jvp:
-    """Stands for `olympus_autodiff.custom_jvp` until the function is called.
+    """Placeholder for `olympus_autodiff.custom_jvp` until the function is called.
 
     Example:
       >>> import olympus_numpy as jnp

@@ -141,7 +141,7 @@ def rint(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:

@@ -169,7 +169,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -188,7 +188,7 @@ def sqrt(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:

@@ -47,7 +47,7 @@ def exp(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -66,7 +66,7 @@ def exp2(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -85,7 +85,7 @@ def expm1(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -104,7 +104,7 @@ def log(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -123,7 +123,7 @@ def log1p(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -142,7 +142,7 @@ def log2(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -166,7 +166,7 @@ def log10(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -391,7 +391,7 @@ def sinc(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:

@@ -52,7 +52,7 @@ def sin(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -71,7 +71,7 @@ def cos(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -90,7 +90,7 @@ def tan(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -109,7 +109,7 @@ def arcsin(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -131,7 +131,7 @@ def arccos(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -153,7 +153,7 @@ def arctan(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -175,7 +175,7 @@ def sinh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -194,7 +194,7 @@ def cosh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -213,7 +213,7 @@ def tanh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -232,7 +232,7 @@ def arcsinh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -254,7 +254,7 @@ def arccosh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:
@@ -276,7 +276,7 @@ def arctanh(x: ArrayLike, /) -> Array:
       x: an array or scalar of numbers.
 
     Returns:
-      An array of the shape of ``x``, of its floating or complex dtype; integers give the default
+      An array of the shape of ``x``, of its floating or complex dtype; for integers, of the default
       float dtype.
 
     Example:

@@ -113,7 +113,9 @@ class ufunc(Generic[P]):
     nin = property(lambda self: self._nin, doc="The number of arguments.")
     nout = property(lambda self: self._nout, doc="The number of results.")
     nargs = property(lambda self: self._nargs, doc="The number of arguments.")
-    identity = property(lambda self: self._identity, doc="The result of reducing nothing, or None.")
+    identity = property(
+        lambda self: self._identity, doc="The result of a reduction of no elements, or None."
+    )
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

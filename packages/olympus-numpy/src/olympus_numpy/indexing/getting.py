@@ -51,7 +51,7 @@ _CLIP = lax.GatherScatterMode.CLIP
 
 
 def getitem(self: Any, index: Any) -> Any:
-    """Returns the elements at an index; an index out of range gives the nearest element."""
+    """Returns the elements at an index; the nearest element for an index out of range."""
     if current.trace is not evaluation_trace:
         return traced_getitem(self, index)
     try:
@@ -330,7 +330,7 @@ def _from_start(index: Any, size: int, dtype: Any, wrap: bool = True) -> Any:
 
 
 class GatherPlan(Record):
-    """An index as `gather` and `scatter` take it: index vectors and dimension numbers.
+    """An index in the form that `gather` and `scatter` need: index vectors and dimension numbers.
 
     Attributes:
       indices: index vectors, in the last dimension of an array of integers.

@@ -63,8 +63,8 @@ class MaskedPart(NamedTuple):
           operation: the name of a method of ``x.at[mask]``.
 
         Returns:
-          An array of the shape of ``x``. It has the dtype of ``x``, except that ``"divide"`` and
-          ``"power"`` give the dtypes of `true_divide` and `power`.
+          An array of the shape of ``x``. It has the dtype of ``x``, except that the dtypes for
+          ``"divide"`` and ``"power"`` are those of `true_divide` and `power`.
 
         Raises:
           NonConcreteBooleanIndexError: if the values differ from one selected element to the next.

@@ -59,7 +59,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     if not mask.size:
         return arr
     mask = convert(mask, np.dtype(bool))
-    # The k-th true element takes the k-th value, cyclically.
+    # The k-th true element becomes the k-th value, cyclically.
     count = lax.cumsum(convert(mask, _int32), 0)
     turn = remainder(lax.sub(count, _int32.type(1)), vals.shape[0])
     return lax.reshape(where(mask, convert(vals, arr.dtype)[turn], ravel(arr)), arr.shape)

@@ -37,9 +37,9 @@ SLICE = 4  # (SLICE, start, size, step): `size` elements, of which `start` is th
 WINDOW = 5  # (WINDOW, size, step): a slice whose `start` is an operand
 ARRAY = 6  # (ARRAY,): an array of integers that is an operand
 FLAG = 7  # (FLAG, n): a scalar boolean; n is the size of the dimension it adds: 1 if true, else 0
-GAP = 8  # (GAP,): an ellipsis of no dimensions; it still separates the arrays around it
+GAP = 8  # (GAP,): an ellipsis for no dimensions; it still separates the arrays around it
 
-# In slices a negative step means that the elements come in falling order.
+# In slices a negative step means that the elements come in decreasing order of their indices.
 
 Entry = tuple
 Layout = tuple[Entry, ...]

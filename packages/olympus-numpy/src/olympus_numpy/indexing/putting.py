@@ -68,7 +68,7 @@ def put(
         return a
     v = _cycled(v, ind.size)
     if mode is None or mode == "clip":
-        # Negative indices count from the end; indices out of range go to the edges.
+        # Negative indices count from the end; indices out of range are clipped.
         ind = clip(wrapped(ind, size), 0, size - 1)
     elif mode == "wrap":
         ind = remainder(ind, size)
@@ -122,7 +122,7 @@ def put_along_axis(
       arr: an array.
       indices: integers, with as many dimensions as ``arr``.
       values: the new values, broadcast to the shape of the indices.
-      axis: the axis; None puts into the flat array.
+      axis: the axis; None updates the flat array.
       inplace: must be False. The caller thereby confirms that ``arr`` is not changed.
       mode: the treatment of indices out of range, as in ``at``.
 

@@ -129,7 +129,7 @@ def take(
       indices: an array of integers of any shape.
       axis: the axis; by default, the array is flattened.
       out: not supported.
-      mode: the result for indices out of range: ``"fill"`` (the default) gives a fill value,
+      mode: the result for indices out of range: ``"fill"`` (the default) returns a fill value,
         ``"clip"`` the nearest element, ``"wrap"`` the element at the index modulo the size of the
         axis.
       unique_indices: a promise that no index occurs twice.
@@ -256,8 +256,8 @@ def take_along_axis(
       arr: an array.
       indices: integers, with as many dimensions as ``arr``. Dimensions other than the axis are
         broadcast.
-      axis: the axis; None takes from the flat array.
-      mode: the result for indices out of range: ``"fill"`` (the default) gives a fill value,
+      axis: the axis; None selects from the flat array.
+      mode: the result for indices out of range: ``"fill"`` (the default) returns a fill value,
         ``"clip"`` the nearest element.
       fill_value: the fill value; by default, NaN for floats, the lowest value for signed integers
         and the highest value for unsigned integers.

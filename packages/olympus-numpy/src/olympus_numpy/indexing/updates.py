@@ -166,7 +166,7 @@ _scattered = compiled(
 
 @boundary_class
 class Updates:
-    """The value of ``x.at``: an index in its brackets selects the elements to update.
+    """The value of ``x.at``: an index in brackets after it selects the elements to update.
 
     Example:
       >>> from olympus_numpy import zeros
@@ -190,7 +190,7 @@ class Updates:
 class IndexedUpdate:
     """The value of ``x.at[index]``: its methods return an updated copy of the array.
 
-    All operations take the options
+    All operations accept the options
 
     * ``indices_are_sorted`` and ``unique_indices``, promises that let the compiler make the update
       faster;
@@ -261,15 +261,15 @@ class IndexedUpdate:
         Args:
           indices_are_sorted: a promise; see the class.
           unique_indices: a promise; see the class.
-          mode: ``"fill"`` gives ``fill_value`` for indices out of range; ``"clip"`` and the default
-            give the nearest elements.
+          mode: ``"fill"`` returns ``fill_value`` for indices out of range; ``"clip"`` and the
+            default return the nearest elements.
           fill_value: the fill value; by default, NaN for floats, the lowest value for signed
             integers and the highest value for unsigned integers.
           out_sharding: the sharding of the result.
           wrap_negative_indices: whether negative indices count from the end.
 
         Returns:
-          An array of the shape that the index gives and of the array's dtype.
+          An array of the shape of the indexed part and of the array's dtype.
 
         Raises:
           ValueError: if ``fill_value`` is not a scalar.

@@ -38,7 +38,7 @@ class SlogdetResult(NamedTuple):
 def _diagonal(x: Any) -> Any:
     """Returns the diagonals of square matrices.
 
-    A strided slice of the flat matrices gives the diagonals. XLA reads a slice faster than a
+    A strided slice of the flat matrices contains the diagonals. XLA reads a slice faster than a
     gather.
     """
     *batch, size, _ = x.shape
@@ -54,7 +54,7 @@ def _unit(x: Any) -> Any:
 
 
 def _parity(pivots: Any, dtype: Any) -> Any:
-    """Returns the sign of the permutation that a sequence of row exchanges makes."""
+    """Returns the sign of the permutation that results from a sequence of row exchanges."""
     rows = lax.broadcasted_iota(np.int32, pivots.shape, pivots.ndim - 1)
     odd = (pivots != rows).astype(np.int32).sum(axis=-1) % 2
     return (1 - 2 * odd).astype(dtype)

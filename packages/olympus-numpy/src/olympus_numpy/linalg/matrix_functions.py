@@ -25,7 +25,7 @@ def matrix_function(g: Callable[[Any], Any], a: ArrayLike) -> Array:
     """Returns ``V diag(g(w)) V^H`` for Hermitian matrices ``a = V diag(w) V^H``.
 
     The result has derivatives of any order in forward and in reverse mode, also where eigenvalues
-    are equal or nearly so. The n-th derivative takes arrays of N^(n+1) numbers for a matrix of N
+    are equal or nearly equal. The n-th derivative needs arrays of N^(n+1) numbers for a matrix of N
     rows.
 
     Args:

@@ -63,7 +63,7 @@ def _norm_of(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
     if len(axes) == 2:
         return _matrix_norm(x, ord, axes, keepdims)
     raise ValueError(
-        f"Improper number of axes for norm: axis={axes}. Give one axis for norms of vectors, "
+        f"Improper number of axes for norm: axis={axes}. Pass one axis for norms of vectors, "
         "`axis=-1`, or two for norms of matrices, `axis=(-2, -1)`."
     )
 

@@ -43,7 +43,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 
     Args:
       a: matrices.
-      n: the exponent; negative exponents give powers of the inverses.
+      n: the exponent; for negative exponents, the result is a power of the inverses.
 
     Returns:
       An array of the shape of ``a``.
@@ -101,7 +101,7 @@ _matrix_power = compiled(_powers, ("n",), name="matrix_power")
 def multi_dot(
     arrays: Array | np.ndarray | Sequence[ArrayLike], *, precision: PrecisionLike = None
 ) -> Array:
-    """Returns the product of several matrices, in the order that takes the fewest operations.
+    """Returns the product of several matrices, in the order that needs the fewest operations.
 
     Args:
       arrays: matrices; the first and the last may be vectors.

@@ -73,7 +73,7 @@ def _lu_solution_of(packed: Any, permutation: Any, b: Any, trans: int) -> Any:
 
 
 # Solves with the factors of one matrix: `lu_solution(packed, permutation, b, trans)`, where the
-# matrix is taken unchanged (0), transposed (1) or adjoint (2). It is a separate `jit` equation,
+# matrix is used unchanged (0), transposed (1) or adjoint (2). It is a separate `jit` equation,
 # traced once for all matrices of a shape.
 lu_solution = compiled(_lu_solution_of, ("trans",), name="_lu_solve")
 
@@ -416,7 +416,8 @@ def _cond_of(x: Any, p: Any) -> Any:
         s = svd(x, compute_uv=False)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     ratio = norm(x, ord=p, axis=(-2, -1)) * norm(inv(x), ord=p, axis=(-2, -1))
-    # For a singular matrix without NaN elements, the computation gives NaN. Replace it by infinity.
+    # For a singular matrix without NaN elements, the computation returns NaN. Replace it by
+    # infinity.
     broken = (x != x).any(axis=(-2, -1))
     return selection.where((ratio != ratio) & ~broken, np.inf, ratio)
 

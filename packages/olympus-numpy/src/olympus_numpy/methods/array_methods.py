@@ -364,7 +364,7 @@ _METHODS: dict[str, Any] = {
 class _Described:
     """Descriptor that shows a function as a method when it is looked up on the class `Array`.
 
-    The method's signature lacks the parameters in ``left_out``. Look-up on an instance gives the
+    The method's signature lacks the parameters in ``left_out``. Look-up on an instance returns the
     function itself.
     """
 
@@ -420,7 +420,7 @@ _TRACER_METHODS: dict[str, Any] = {
 }
 
 _PROPERTIES: dict[str, Any] = {
-    "T": property(_transposed, doc="The array with its dimensions in opposite order."),
+    "T": property(_transposed, doc="The array with its dimensions in reverse order."),
     "mT": property(_matrix_transposed, doc="The array with its last two dimensions exchanged."),
     "at": property(_updates, doc="Indexed updates, such as ``x.at[0].set(1)``."),
     "flat": property(_Flat, doc="The elements in row-major order."),
@@ -484,7 +484,7 @@ def _refused(name: str) -> Any:
     def refuse(self: ExtendedArray, *args: Any, **kwargs: Any) -> Any:
         raise ElementsError(
             f"arrays of dtype {self.dtype.name} have no `{name}`: their elements are not numbers. "
-            "Take the array that carries them, as olympus.random.key_data(key) does for keys."
+            "Use the array that stores them, such as olympus.random.key_data(key) for keys."
         )
 
     refuse.__name__ = name

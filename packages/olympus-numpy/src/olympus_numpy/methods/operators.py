@@ -39,8 +39,8 @@ def _is_operand(value: Any) -> bool:
     return False
 
 
-# Operators of arrays raise an error for these. Otherwise, the container's own operator might give a
-# result, and ``==`` would give False.
+# Operators of arrays raise an error for these. Otherwise, the container's own operator might return
+# a result, and ``==`` would return False.
 _CONTAINERS = frozenset({dict, list, set, tuple})
 _SYMBOLS = {"__eq__": "==", "__ne__": "!=", "__add__": "+", "__mul__": "*"}
 _SYMBOLS |= {"__radd__": "+", "__rmul__": "*"}
@@ -62,7 +62,7 @@ def _refused(symbol: str | None, left: Any, right: Any, other: Any) -> Any:
         return NotImplemented
     raise TypeError(
         f"unsupported operand type(s) for {symbol}: {type(left).__name__!r} and "
-        f"{type(right).__name__!r}. Make it an array first, with olympus.numpy.asarray."
+        f"{type(right).__name__!r}. Convert it to an array first, with olympus.numpy.asarray."
     )
 
 

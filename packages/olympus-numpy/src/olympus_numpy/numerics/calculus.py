@@ -156,7 +156,7 @@ def gradient(
       *varargs: the spacing of the samples, one for all axes or one for each axis. Each is a scalar
         distance or an array of the samples' positions.
       axis: the axis or axes; all by default.
-      edge_order: only None is supported: at the edges, one-sided differences are taken.
+      edge_order: only None is supported: at the edges, one-sided differences are used.
 
     Returns:
       An array of the shape of ``f`` and of a floating dtype; a list of these, one for each axis, if

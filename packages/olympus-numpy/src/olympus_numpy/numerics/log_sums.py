@@ -43,7 +43,7 @@ def logsumexp(
       b: factors, which broadcast to ``a``; 1 if None.
       keepdims: whether summed axes stay, with size 1.
       return_sign: whether to also return the sign of the sum. The logarithm is then that of the
-        sum's magnitude. Without the sign, a negative sum gives NaN.
+        sum's magnitude. Without the sign, the result is NaN for a negative sum.
       where: a boolean mask of the elements to include; all if None.
 
     Returns:

@@ -57,8 +57,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Args:
       p: the polynomial's coefficients, from the highest power down.
       strip_zeros: whether leading zeros are removed. The number of roots then depends on values, so
-        this must be False under `jit`. If it is False, each leading zero gives a NaN among the
-        roots.
+        this must be False under `jit`. If it is False, each leading zero adds a NaN to the roots.
 
     Returns:
       A complex array of one dimension, with ``len(p) - 1`` roots, or fewer if leading coefficients
@@ -180,7 +179,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """Returns the coefficients of the polynomial with given roots, highest power first.
 
     Args:
-      seq_of_zeros: the roots, or a square matrix, which gives its characteristic polynomial.
+      seq_of_zeros: the roots, or a square matrix, whose characteristic polynomial is returned.
 
     Returns:
       An array of one more element than there are roots, of a floating or complex dtype.

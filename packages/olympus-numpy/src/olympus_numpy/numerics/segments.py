@@ -73,7 +73,7 @@ def _reduce_segments(
     if asked is not None and asked.spec.unreduced and reduction.update != "add":
         raise NotImplementedError(
             f"unreduced for {reduction.update} is not yet supported: the results of "
-            f"{reduction.name} on several devices do not add up. Ask for a replicated result."
+            f"{reduction.name} on several devices do not add up. Request a replicated result."
         )
     return with_out_sharding(reduced, (data, segment_ids), out_sharding, reduction.name)
 
@@ -162,7 +162,7 @@ def segment_sum(
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
-      without rows gives 0.
+      without rows becomes 0.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -215,7 +215,7 @@ def segment_prod(
 
     Returns:
       An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
-      without rows gives 1.
+      without rows becomes 1.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -267,8 +267,8 @@ def segment_max(
       out_sharding: the sharding of the result.
 
     Returns:
-      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows gives negative infinity, or the lowest integer.
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
+      without rows becomes negative infinity, or the lowest integer.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.
@@ -320,8 +320,8 @@ def segment_min(
       out_sharding: the sharding of the result.
 
     Returns:
-      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``.
-      A segment without rows gives infinity, or the highest integer.
+      An array of shape ``(num_segments, *data.shape[1:])`` and of the dtype of ``data``. A segment
+      without rows becomes infinity, or the highest integer.
 
     Raises:
       ConcretizationTypeError: if ``segment_ids`` are traced and ``num_segments`` is not given.

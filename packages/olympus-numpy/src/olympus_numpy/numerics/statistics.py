@@ -117,7 +117,8 @@ def bincount(
     if asked is not None and any(asked.spec.partitions):
         raise ShardingTypeError(
             "out_sharding passed to `olympus.numpy.bincount` can only be fully replicated or fully "
-            f"unreduced along all mesh axes, since any element may count anywhere; got {asked.spec}"
+            "unreduced along all mesh axes, since an element on any device may belong to any bin; "
+            f"got {asked.spec}"
         )
     return with_out_sharding(
         lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"

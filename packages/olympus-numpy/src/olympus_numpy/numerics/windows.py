@@ -160,7 +160,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Args:
       M: the length.
-      beta: the shape parameter; larger values give narrower windows.
+      beta: the shape parameter; larger values produce narrower windows.
 
     Returns:
       An array of shape ``(M,)`` and of the default float dtype.

@@ -96,7 +96,8 @@ def _quantile_of(
     length = lines.shape[last]
     if length == 0:
         raise ValueError(
-            f"quantiles take arrays with elements, got an array of shape {np.shape(a)}"
+            "quantiles need an array with at least one element, got an array of shape "
+            f"{np.shape(a)}"
         )
     is_nan = lax.ne(lines, lines)
     if skip_nan:
@@ -150,7 +151,7 @@ def _chosen(method: str, position: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "nearest":
         nearest = lax.round(position, lax.RoundingMethod.TO_NEAREST_EVEN)
         return convert(nearest, _int32)
-    # "inverted_cdf" gives the smallest element x such that at least the requested fraction of the
+    # "inverted_cdf" selects the smallest element x such that at least the requested fraction of the
     # elements is <= x.
     one = np.ones((), position.dtype)
     count = lax.add(last, one)

@@ -239,7 +239,7 @@ def _batch_first(x: Any, origins: list[str], a_is_vector: bool, b_is_vector: boo
     """Transposes a product of matrices to [batch..., row, column].
 
     The product has the batch dimensions of both operands, those of the left one alone, the rows,
-    the batch dimensions of the right one alone, and the columns. A vector gives no rows or columns.
+    the batch dimensions of the right one alone, and the columns. A vector has no rows or columns.
 
     Args:
       x: the product.

@@ -108,7 +108,7 @@ def einsum(
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
-    """Returns the path of contractions that `einsum` would take, and a description of it.
+    """Returns the path of contractions that `einsum` would follow, and a description of the path.
 
     Args:
       subscripts: as in `einsum`.
@@ -154,7 +154,9 @@ def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
             "object (e.g. int, str), and follow the operands one by one."
         ) from None
     if len(labels) > len(_LETTERS):
-        raise ValueError(f"einsum takes {len(_LETTERS)} different labels, got {len(labels)}.")
+        raise ValueError(
+            f"einsum accepts at most {len(_LETTERS)} different labels, got {len(labels)}."
+        )
     return dict(zip(labels, _LETTERS, strict=False))
 
 

@@ -73,7 +73,10 @@ _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 
 def _near_diagonal(function: str, k: Any, shape: tuple[int, int]) -> Any:
-    """Checks the number of a diagonal. Known ones far away become the nearest empty one."""
+    """Checks the index of a diagonal.
+
+    A known index far outside the matrix becomes the nearest index outside.
+    """
     if isinstance(k, float) or dtypes.issubdtype(getattr(k, "dtype", np.int32), np.inexact):
         raise TypeError(f"The diagonal `k` of {function} must be an integer, got {k!r}.")
     if isinstance(k, int) and all(map(is_constant_dim, shape)):

@@ -14,7 +14,7 @@ from ..conversion import convert_dtype
 def promoted_carry_avals(
     in_avals: tuple[AbstractValue, ...], out_avals: Sequence[AbstractValue]
 ) -> tuple[AbstractValue, ...]:
-    """Returns the carry's types: weakly typed inputs take the dtypes of the body's results.
+    """Returns the carry's types, with weakly typed inputs promoted to the body's results.
 
     This lets a loop start from ``0`` and carry floats.
     """

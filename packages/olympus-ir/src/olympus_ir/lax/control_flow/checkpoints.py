@@ -43,9 +43,9 @@ class Checkpoints(NamedTuple):
     offloads: bool = False
 
     def recomputing(self) -> Checkpoints:
-        """Returns the plan for another loop that is made from this plan's loop.
+        """Returns the plan for a loop that is derived from this plan's loop.
 
-        An inverse does not fit the other loop, so the default number of checkpoints replaces it.
+        An inverse does not fit the derived loop, so the default number of checkpoints replaces it.
         """
         if self.inverse is None:
             return self
@@ -60,7 +60,7 @@ def checkpoints_of_while(checkpoints: Any, max_steps: int | None) -> Checkpoints
     """
     if checkpoints is None:
         return None if max_steps is None else Checkpoints(_even(max_steps), 1)
-    # A plan comes from the equation of another loop, from which this loop is made.
+    # The argument is already a plan if this loop is derived from the equation of another loop.
     if isinstance(checkpoints, Checkpoints):
         return checkpoints.recomputing()
     number = checked_number("while_loop", "checkpoints", checkpoints)

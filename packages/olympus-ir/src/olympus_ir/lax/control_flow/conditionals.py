@@ -205,7 +205,10 @@ def switch(
         return branches[min(max(int(chosen), 0), last)](*operands)
     index = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     order = tuple(range(len(branches)))
-    names = ("branch 0", *(f"branch{position}" for position in order[1:]))  # the words of JAX
+    names = (
+        "branch 0",
+        *(f"branch{position}" for position in order[1:]),
+    )  # the wording of JAX's message
     return choose("switch", index, branches, order, names, operands)
 
 

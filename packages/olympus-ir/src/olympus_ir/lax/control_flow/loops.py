@@ -100,9 +100,9 @@ def while_loop(
 
     Raises:
       TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` or ``inverse``
-        returns a carry of another structure or other types than it takes.
+        returns a carry whose structure or types differ from those of its input.
       ValueError: if ``checkpoints`` or ``max_steps`` is not a positive integer, or both
-        ``checkpoints`` and ``inverse`` are given, or ``batch`` is none of the above.
+        ``checkpoints`` and ``inverse`` are given, or ``batch`` has another value.
 
     Example:
       >>> from olympus_ir import lax
@@ -163,8 +163,9 @@ def _while_loop(
     except ClosedOverMutableError as error:
         if inverse is not None:
             raise NotImplementedError(
-                "the functions of a while_loop with `inverse` use mutable objects, whose states it "
-                "cannot undo; pass the states in the carry, or use `checkpoints`"
+                "the functions of a while_loop with `inverse` use mutable objects, whose states "
+                "the "
+                "inverse cannot restore; pass the states in the carry, or use `checkpoints`"
             ) from None
         return _while_with_mutables(error, cond_fun, body_fun, init_val, plan, batch)
     carry = promote_carry(leaves, avals, loop.carry_avals)
@@ -475,17 +476,18 @@ def fori_loop(
         if the bounds are known while tracing.
       checkpoints: the number of carries that reverse mode keeps while the loop runs, as in
         `while_loop`, or in `scan` if the bounds are known while tracing. A loop with unknown bounds
-        has a reverse mode only with ``checkpoints`` or ``inverse``.
-      inverse: takes the integer and the carry after its iteration, and returns the carry before the
-        iteration. Reverse mode then keeps no carry. Ignored if the bounds are known while tracing.
+        can be differentiated in reverse mode only with ``checkpoints`` or ``inverse``.
+      inverse: a function of the integer and of the carry after the iteration, which returns the
+        carry before the iteration. Reverse mode then keeps no carry. Ignored if the bounds are
+        known while tracing.
       progress: True to show a progress bar while the loop runs, or the text before the bar.
 
     Returns:
       The final carry.
 
     Raises:
-      TypeError: if the bounds differ in dtype, or ``body_fun`` returns a carry of another structure
-        or other types than it takes.
+      TypeError: if the bounds differ in dtype, or ``body_fun`` returns a carry whose structure or
+        types differ from those of its input.
       ValueError: if ``unroll`` is given and the bounds are not known while tracing.
 
     Example:

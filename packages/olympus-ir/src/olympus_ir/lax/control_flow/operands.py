@@ -4,7 +4,7 @@
 An equation has one list of operands. Two of its parameters state the number of operands of each
 role. `ScanLayout` and `WhileLayout` read these parameters, and split a list of operands, flags or
 types into named parts. `ScanOperands` and `WhileOperands` hold the parts. A rule that makes a new
-loop builds one of these objects, and takes the operands and parameters of the new equation from it.
+loop builds one of these objects, and reads the operands and parameters of the new equation from it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class ScanOperands(NamedTuple, Generic[T]):
     """The operands of a `scan`, or a list with one value for each operand, by role.
 
     Attributes:
-      consts: the operands that every iteration takes unchanged.
+      consts: the operands that every iteration receives unchanged.
       carry: the first values of the carry.
-      xs: the operands that are scanned over. Each iteration takes a slice of each operand.
+      xs: the operands that are scanned over. Each iteration receives a slice of each operand.
     """
 
     consts: Sequence[T]
@@ -67,7 +67,7 @@ class ScanLayout(NamedTuple):
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> ScanLayout:
-        """Returns the layout given by an equation's parameters."""
+        """Returns the layout that an equation's parameters describe."""
         return cls(params["num_consts"], params["num_carry"])
 
     @property
@@ -91,8 +91,8 @@ class WhileOperands(NamedTuple, Generic[T]):
     """The operands of a `while`, or a list with one value for each operand, by role.
 
     Attributes:
-      cond_consts: the operands that only the condition takes.
-      body_consts: the operands that only the body takes.
+      cond_consts: the operands that only the condition uses.
+      body_consts: the operands that only the body uses.
       carry: the first values of the carry. The results of the equation have the same order.
     """
 
@@ -128,7 +128,7 @@ class WhileLayout(NamedTuple):
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> WhileLayout:
-        """Returns the layout given by an equation's parameters."""
+        """Returns the layout that an equation's parameters describe."""
         return cls(params["cond_nconsts"], params["body_nconsts"])
 
     @property

@@ -38,8 +38,9 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
     all_names = [name for names in platforms if names for name in names]
     raise NotImplementedError(
         f"lax.platform_dependent: translation rule for primitive 'platform_index' not found for "
-        f"platform {platform}: there are functions for {all_names} and no `default`. Give one for "
-        f"{platform}, or a default."
+        f"platform {platform}: there are functions for {all_names} and no `default`. Pass a "
+        "function "
+        f"for {platform}, or a default."
     )
 
 

@@ -39,7 +39,8 @@ for _primitive in (
     while_p,
     scan_p,
 ):
-    # The programs determine the types of the results, and over which mesh axes the results vary.
+    # The programs determine the types of the results, and the mesh axes over which the results
+    # vary.
     _primitive.spreads_varying = False
 
 

@@ -79,9 +79,9 @@ def scan(
     Args:
       f: a function of the carry and a slice. It returns the next carry, of the same structure and
         types, and a result for this slice.
-      init: the initial carry, an array or a pytree of arrays. Python scalars take the dtypes of the
-        carry that ``f`` returns.
-      xs: the arrays to scan over, with equal leading dimensions; None if ``f`` needs none.
+      init: the initial carry, an array or a pytree of arrays. Python scalars are converted to the
+        dtypes of the carry that ``f`` returns.
+      xs: the arrays to scan over, with equal leading dimensions; None if ``f`` needs no slices.
       length: the number of iterations; required if ``xs`` is None.
       reverse: whether to go from the last slice to the first; results keep the order of slices.
       unroll: the number of iterations in one step of the compiled loop; True for all.
@@ -100,8 +100,8 @@ def scan(
       The final carry, and the results stacked along a new leading dimension.
 
     Raises:
-      TypeError: if ``f`` does not return a pair, or returns a carry of another structure or other
-        types than it takes.
+      TypeError: if ``f`` does not return a pair, or returns a carry whose structure or types differ
+        from those of its input.
       ValueError: if leading dimensions differ from each other or from ``length``, or
         ``checkpoints`` has another value.
 
@@ -126,7 +126,7 @@ def scan(
     if progress is not None and progress is not False:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return with_progress.scan(scan, f, init, xs, progress, length, **options)
-    # Without iterations there are no results, so only tracing gives their types.
+    # Without iterations there are no results, so only tracing determines their types.
     if config_states.disable_jit.value and length:
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])

@@ -211,7 +211,7 @@ def check_carry_types(
     in_avals: Sequence[AbstractValue],
     out_avals: Sequence[AbstractValue],
 ) -> None:
-    """Raises if a loop's body returns a carry of other types than it takes.
+    """Raises if a loop's body returns a carry whose types differ from those of its input.
 
     Raises:
       TypeError: if a type differs.
@@ -239,7 +239,7 @@ def check_carry_types(
 
 
 def cast_to_vary(what: str, given: AbstractValue, wanted: AbstractValue) -> list[str]:
-    """Returns advice to cast a value that varies over fewer mesh axes than it should; or nothing.
+    """Returns advice to cast a value that varies over too few mesh axes; empty if no cast helps.
 
     Args:
       what: the end of the sentence, which names the value.
@@ -253,7 +253,7 @@ def cast_to_vary(what: str, given: AbstractValue, wanted: AbstractValue) -> list
 
 
 def mended_by(advice: Sequence[str]) -> str:
-    """Formats pieces of advice as a paragraph of an error message; nothing as nothing."""
+    """Formats advice as a paragraph of an error message; returns an empty text if there is none."""
     if not advice:
         return ""
     if len(advice) == 1:

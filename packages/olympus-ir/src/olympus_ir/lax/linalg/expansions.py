@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expansions of linear algebra into loops of simpler operations.
 
-Platforms that lack a routine for a primitive use its expansion. Expansions also give derivatives
-where there is no closed form. Each expansion works on one matrix.
+Platforms that lack a routine for a primitive use its expansion. Expansions also provide the
+derivatives of operations whose derivative has no closed form. Each expansion works on one matrix.
 """
 
 from __future__ import annotations

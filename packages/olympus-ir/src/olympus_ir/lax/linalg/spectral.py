@@ -112,7 +112,7 @@ def eig(
 
     Returns:
       A list: the eigenvalues, in no particular order; the requested left and right eigenvectors, as
-      columns of length one. All arrays are complex.
+      columns of norm one. All arrays are complex.
 
     Raises:
       ValueError: if the matrices are not square.
@@ -279,8 +279,9 @@ def svd_p(
     if subset is not None:
         if full_matrices and subset != (0, count):
             raise ValueError(
-                "full_matrices and subset_by_index cannot both be set: a part of the singular "
-                "values has no full matrices"
+                "full_matrices and subset_by_index cannot both be set: full matrices are defined "
+                "for "
+                "all singular values only"
             )
         count = subset[1] - subset[0]
     values = ((count,), real_dtype(dtype))

@@ -12,4 +12,4 @@ for _primitive in (
     lax.callbacks.io_callback_p,
     lax.callbacks.pure_callback_p,
 ):
-    padding_rules.exempt(_primitive, reason="the function on the host would get the padding")
+    padding_rules.exempt(_primitive, reason="the function on the host would receive the padding")

@@ -27,7 +27,11 @@ def _clamp(site: Site, least: Any, operand: Any, most: Any) -> Any:
 def _bitcast_convert_type(site: Site, operand: Any, *, new_dtype: Any) -> Any:
     (aval,), (result,) = site.operands, site.results
     if result.ndim < aval.ndim and isinstance(aval.shape[-1], SymbolicDim):
-        raise refused(site, lax.bitcast_convert_type_p, "the bytes of one element vary")
+        raise refused(
+            site,
+            lax.bitcast_convert_type_p,
+            "the last dimension, which holds the parts of one element, varies",
+        )
     return lax.bitcast_convert_type_p.bind(operand, new_dtype=new_dtype)
 
 

@@ -188,7 +188,12 @@ def _scatter_rule(primitive: Primitive) -> Any:
         if mask is not None:  # updates in the padding are dropped
             indices = lax.convert_element_type(indices, np.int32)
             if not axes:
-                raise refused(site, primitive, "its updates have no index to drop them by")
+                raise refused(
+                    site,
+                    primitive,
+                    "padding among its updates can only be dropped by an index, and its index "
+                    "vectors are empty",
+                )
             indices = lax.select(mask, indices, lax.full_like(indices, max(operand.shape)))
             mode = GatherScatterMode.FILL_OR_DROP
         return primitive.bind(

@@ -143,5 +143,6 @@ def _select_and_gather_add(site: Site, tangents: Any, operand: Any, **params: An
 
 
 padding_rules.exempt(
-    lax.select_and_scatter_p, reason="its functions select and combine in ways that are not known"
+    lax.select_and_scatter_p,
+    reason="the effect of padding on its functions for selection and combination is unknown",
 )

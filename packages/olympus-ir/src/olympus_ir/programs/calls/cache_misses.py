@@ -89,7 +89,7 @@ def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]
 
 
 def _types(now: Any, before: Any) -> str:
-    """Describes two types; weak types are shown where only they differ."""
+    """Describes two types; shows weak types only if nothing else differs."""
     shown = [aval.str_short(True) for aval in (now, before)]
     if shown[0] == shown[1]:
         shown = [

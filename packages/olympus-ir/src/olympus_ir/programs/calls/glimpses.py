@@ -55,7 +55,7 @@ class Glimpse:
                 pass
 
     def is_same(self, other: Glimpse) -> bool:
-        """Returns whether two records are of equal values.
+        """Returns whether two records describe equal values.
 
         Numbers, strings and small containers are compared by value, and functions by code. Other
         objects are equal if they are the same object. Different objects are also equal if both are

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of functions: equal digests mean that tracing gives the same program.
+"""Digests of functions: equal digests mean that tracing returns the same program.
 
 A digest can be compared between processes. It covers everything that a function can read during
 tracing: the code of the function and of the functions it calls, with defaults, closures, attributes
@@ -472,7 +472,7 @@ def _contents(cell: Any) -> Any:
 def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[str]]]:
     """Yields each name that code reads, whether it is global, and the attributes read from it.
 
-    For example, ``a.b.c`` gives the name ``a`` and the attributes ``b`` and ``c``.
+    For example, ``a.b.c`` reads the name ``a`` and the attributes ``b`` and ``c``.
 
     Raises:
       UnknownIdentityError: the code has operations that may read or change other values.

@@ -29,13 +29,13 @@ class JitOptions:
           equation.
       plain_arguments: whether an inlined call hands numbers and NumPy arrays to the function as
         they are. Functions of the library accept such values; a user's function gets traced arrays.
-      keep_unused: whether the program also takes operands that it does not use.
+      keep_unused: whether the program keeps operands that it does not use.
       name: the name of the program; None for the name of the function.
       placement: shardings, layouts, device, backend: `(name, value)` pairs for the evaluator.
       compiler_options: `(name, value)` pairs for the compiler.
       max_traces: the maximal number of traces with these options, or None. Another trace raises an
         error.
-      compile_budget: the wanted compile time in seconds; None for the default.
+      compile_budget: the target for the compile time in seconds; None for the default.
       cache: whether a program on disk may replace tracing; None for the flag's value. Comparisons
         of options ignore ``cache``, because the programs are the same.
       tiers: whether the first calls run on the reference evaluator; None for the value of the flag

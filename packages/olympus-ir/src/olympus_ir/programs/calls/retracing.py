@@ -50,11 +50,11 @@ class Cause(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind == "function":
-            made = f", which {self.line} makes anew" if self.line else ""
+            made = f", created at each call by {self.line}" if self.line else ""
             shown = f": `{self.line.text}`" if self.line and self.line.text else ""
             return (
                 f"{self.path} is a new function object{made}{shown}. "
-                "Make the function once, outside of the loop or function that calls it."
+                "Create the function once, outside of the loop or function that calls it."
             )
         if self.kind == "cache":
             return self.now
@@ -96,8 +96,8 @@ def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Caus
 def _distance(causes: Sequence[Cause]) -> tuple[int, int]:
     """Returns a sort key that measures how much a trace differs from an earlier trace.
 
-    Fewer causes give a smaller key. Among equal numbers of causes, causes deeper inside the
-    arguments give a smaller key.
+    Fewer causes result in a smaller key. Among equal numbers of causes, causes deeper inside the
+    arguments result in a smaller key.
     """
     weight = sum(3 if cause.kind == "structure" else 1 for cause in causes)
     return weight, -sum(cause.path.count("[") for cause in causes)
@@ -106,8 +106,9 @@ def _distance(causes: Sequence[Cause]) -> tuple[int, int]:
 def _why_forgotten(same: Sequence[TraceRecord]) -> str:
     if not same[-1].is_kept:
         return (
-            "the function closes over a value of the function that is traced around it, so its "
-            "program is not kept"
+            "the function closes over a traced value of an enclosing function, so its program is "
+            "not "
+            "cached"
         )
     return "nothing differs: the caches were cleared, or the function's type allows no cache"
 
