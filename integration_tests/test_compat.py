@@ -148,6 +148,91 @@ def test_private_names_that_libraries_import() -> None:
     assert "inconsistent size for core dimension 'n'" in run_compat(PRIVATE_IMPORTS)
 
 
+# Helpers that interpreters of programs and libraries of primitives take from private modules.
+PRIVATE_HELPERS = """
+import numpy as np
+import jax, jax.numpy as jnp
+from jax._src import api, core
+from jax._src.api_util import resolve_kwargs
+from jax._src.interpreters import ad, batching, partial_eval as pe
+from jax._src.lax import lax
+from jax._src.lib.mlir.dialects import hlo
+from jax._src.numpy.util import check_arraylike, ensure_arraylike, promote_args_inexact
+from jax._src.state.discharge import discharge_state
+from jax._src.state.primitives import ref_get, ref_set
+from jax._src.util import HashableFunction, canonicalize_axis, merge_lists, partition_list
+from jax._src.util import safe_map, split_list, toposort, unzip2, weakref_lru_cache
+
+assert unzip2([(1, 2), (3, 4)]) == ((1, 3), (2, 4))
+assert split_list([1, 2, 3, 4], [1, 2]) == [[1], [2, 3], [4]]
+flags = [True, False, True]
+assert partition_list(flags, "abc") == (["b"], ["a", "c"])
+assert merge_lists(flags, *partition_list(flags, "abc")) == list("abc")
+assert canonicalize_axis(-1, 3) == 2
+assert HashableFunction(lambda: 1, (2,)) != HashableFunction(lambda: 2, (3,))
+assert weakref_lru_cache(lambda x, y: y)(abs, 3) == 3
+assert resolve_kwargs(lambda x, y=2: None, (1,), {"y": 3}) == (1, 3)
+assert hlo.AddOp.OPERATION_NAME == "stablehlo.add"
+
+# A program in two parts, with tangents, of three examples, and backward
+program = jax.make_jaxpr(lambda x, y: (jnp.sin(x) * y, x + 1.0))(1.0, 2.0)
+known, rest, unknown, residuals = pe.partial_eval_jaxpr_nounits(program, [False, True], False)
+one, sine = core.eval_jaxpr(known.jaxpr, known.consts, 1.0)
+assert unknown == [True, False] and one == 2 and len(residuals) == 1
+np.testing.assert_allclose(core.eval_jaxpr(rest.jaxpr, rest.consts, sine, 2.0), [2 * np.sin(1.0)])
+pushed, nonzero = ad.jvp_jaxpr(program, [True, False], False)
+results = core.eval_jaxpr(pushed.jaxpr, pushed.consts, 1.0, 2.0, 1.0)
+np.testing.assert_allclose(results[2:], [2 * np.cos(1.0), 1.0], rtol=1e-6)
+axis = batching.AxisData("i", 3, None, None)
+batched, places = batching.batch_jaxpr(program, axis, [True, False], False)
+assert places == [True, True] and batched.out_avals[0].shape == (3,)
+size = jax.vmap(lambda _: core.get_axis_env().axis_size("i"), axis_name="i")(jnp.zeros(3))
+assert size.tolist() == [3, 3, 3]
+linear = jax.make_jaxpr(lambda x: 3.0 * x)(1.0)
+undefined = ad.UndefinedPrimal(linear.in_avals[0])
+assert ad.backward_pass(linear.jaxpr, False, linear.consts, [undefined], [2.0]) == [6.0]
+assert core.typecheck(core.ShapedArray((2,), np.dtype("float32")), jnp.zeros(2))
+
+# A primitive by its rules of shapes and dtypes, as libraries declare them
+half_p = lax.unop(lambda x, **_: x.dtype, lax._float, "half")
+assert half_p.abstract_eval(core.ShapedArray((2,), np.dtype("float32")))[0].shape == (2,)
+assert lax._const(jnp.float16(1), 3).dtype == "float16" and lax._one(jnp.zeros(2)) == 1
+assert [x.dtype for x in promote_args_inexact("f", 1, jnp.int8(2))] == ["float32", "float32"]
+assert ensure_arraylike("f", 1.0).weak_type
+
+ref = jax.new_ref(jnp.zeros(2))
+ref_set(ref, 0, 5.0)
+assert ref_get(ref).tolist() == [5, 0]
+writes = jax.make_jaxpr(lambda r: r.__setitem__(0, 1.0))(ref)
+assert discharge_state(writes).out_avals[0].shape == (2,)
+basis = api._std_basis({"a": jnp.ones(2), "b": 1.0})
+assert basis["a"].tolist() == [[1, 0], [0, 1], [0, 0]] and basis["b"].tolist() == [0, 0, 1]
+try:
+    check_arraylike("f", [1])
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_helpers_of_interpreters_in_private_modules() -> None:
+    assert "f requires ndarray or scalar arguments" in run_compat(PRIVATE_HELPERS)
+
+
+EVERY_PRIVATE_NAME = """
+import importlib
+from olympus.compat.tables import NAMES, WHOLE_MODULES
+for module, names in NAMES.items():
+    found = importlib.import_module(f"jax._src.{module}")
+    for name in names:
+        getattr(found, name)
+print(set(NAMES) <= set(WHOLE_MODULES))
+"""
+
+
+def test_every_private_name_exists() -> None:
+    assert run_compat(EVERY_PRIVATE_NAME) == "True"
+
+
 PYTREE_NODES = """
 import collections, jax
 from jax._src.tree_util import _registry

@@ -94,7 +94,16 @@ def lazy_attributes(
 
 def _look_up(name: str, source: str) -> Any:
     module, _, attribute = source.partition(":")
-    return getattr(importlib.import_module(module), attribute or name)
+    owner = importlib.import_module(module)
+    try:
+        return getattr(owner, attribute or name)
+    except AttributeError:
+        # A package has its submodules as attributes only after they have been imported.
+        try:
+            return importlib.import_module(f"{module}.{attribute or name}")
+        except ModuleNotFoundError:
+            pass
+        raise
 
 
 def _deprecation(module_name: str, name: str, source: str) -> str:

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion between the positions and the names of arguments, by a function's signature."""
+"""Positions and names of arguments, by a function's signature."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-__all__ = ["infer_argnums_and_argnames"]
+__all__ = [
+    "check_callable",
+    "ensure_inbounds",
+    "ensure_index",
+    "ensure_index_tuple",
+    "fun_signature",
+    "infer_argnums_and_argnames",
+    "is_hashable",
+    "resolve_kwargs",
+]
 
 
 def infer_argnums_and_argnames(
@@ -41,3 +52,97 @@ def infer_argnums_and_argnames(
     elif argnums is None:
         numbers = tuple(number for number, name in named if name in names)
     return numbers, names
+
+
+def resolve_kwargs(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns the positional arguments of a call, keyword arguments and defaults included.
+
+    Raises:
+      TypeError: an argument can only be given by its name, or the signature does not fit.
+
+    Example:
+      >>> resolve_kwargs(lambda x, y=3: None, (1,), {})
+      (1, 3)
+    """
+    try:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    except ValueError:  # built-in functions have no signature
+        bound = None
+    if bound is not None:
+        bound.apply_defaults()
+    given = tuple(args) if bound is None else bound.args
+    named = kwargs if bound is None else bound.kwargs
+    if named := {name: value for name, value in named.items() if name in kwargs}:
+        raise TypeError(
+            "The following keyword arguments could not be resolved to positions: "
+            + ", ".join(named)
+        )
+    return given
+
+
+def ensure_index(x: Any) -> int | tuple[int, ...]:
+    """Returns a position, or a tuple of positions.
+
+    Example:
+      >>> ensure_index(2), ensure_index([0, 1])
+      (2, (0, 1))
+    """
+    try:
+        return operator.index(x)
+    except TypeError:
+        return tuple(map(operator.index, x))
+
+
+def ensure_index_tuple(x: Any) -> tuple[int, ...]:
+    """Returns a tuple of the positions given by one integer or several."""
+    positions = ensure_index(x)
+    return positions if isinstance(positions, tuple) else (positions,)
+
+
+def ensure_inbounds(allow_invalid: bool, num_args: int, argnums: Sequence[int]) -> tuple[int, ...]:
+    """Counts positions from the front.
+
+    Args:
+      allow_invalid: whether to omit positions out of bounds, instead of an error.
+      num_args: the number of arguments.
+      argnums: the positions.
+
+    Raises:
+      ValueError: a position is out of bounds.
+    """
+    result = []
+    for number in argnums:
+        if -num_args <= number < num_args:
+            result.append(number % num_args)
+        elif not allow_invalid:
+            raise ValueError(
+                "Positional argument indices, e.g. for `static_argnums`, must have value greater "
+                "than or equal to -len(args) and less than len(args), but got value "
+                f"{number} for len(args) == {num_args}."
+            )
+    return tuple(result)
+
+
+def fun_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    """Returns the signature of a function, or None if it has none."""
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def is_hashable(arg: Any) -> bool:
+    """Returns whether a value can be hashed."""
+    try:
+        hash(arg)
+    except TypeError:
+        return False
+    return True
+
+
+def check_callable(fun: Any) -> None:
+    """Raises TypeError if a value is not callable, or a function of generators."""
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"Expected a function, got a generator function: {fun}")

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types and programs of references, under the names of JAX's private module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.references.discharge import discharge_closed
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.references import AbstractRef
+
+__all__ = ["discharge_state", "get_ref_aval_from_value", "shaped_array_ref"]
+
+
+def shaped_array_ref(shape: tuple[int, ...], dtype: Any, weak_type: bool = False) -> AbstractRef:
+    """Returns the type of references to arrays of a shape and a dtype."""
+    return AbstractRef(ShapedArray(shape, dtype, weak_type))
+
+
+def get_ref_aval_from_value(x: Any) -> tuple[AbstractRef, Any]:
+    """Returns the type of references that can hold a value, and the value."""
+    return AbstractRef(get_aval(x)), x
+
+
+def discharge_state(
+    closed_jaxpr: ClosedOlympuspr,
+    *,
+    should_discharge: bool | Sequence[bool] = True,
+    lower: bool = True,
+) -> ClosedOlympuspr:
+    """Converts a program with references to one of arrays.
+
+    Args:
+      closed_jaxpr: the program.
+      should_discharge: for each input, or for all, whether to discharge it if it is a reference.
+      lower: has no effect, because programs always use plain arrays.
+
+    Returns:
+      The program, which returns the final values of the references after its results.
+    """
+    return discharge_closed(closed_jaxpr, should_discharge).closed

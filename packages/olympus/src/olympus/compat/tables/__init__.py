@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the private modules of JAX and of their names, one module for each subject."""
+
+from .array_functions import ARRAY_FUNCTIONS
+from .modules import WHOLE_MODULES
+from .programs import PROGRAMS
+from .runtime import RUNTIME
+
+__all__ = ["NAMES", "WHOLE_MODULES"]
+
+# Further names of the modules below `jax._src`, which the modules in `WHOLE_MODULES` lack.
+NAMES: dict[str, dict[str, str]] = {**PROGRAMS, **ARRAY_FUNCTIONS, **RUNTIME}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of JAX's private modules of the runtime: devices, shardings, compilation, jaxlib."""
+
+from __future__ import annotations
+
+from olympus._lazy import names_from
+
+_PRIMITIVES = "olympus.extend.core.primitives"
+_BACKENDS = "olympus_xla.platforms.backends"
+_DIALECTS = "jaxlib.mlir.dialects"
+_PROMOTION = "olympus_ir.types.promotion"
+_RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
+_UNSPECIFIED = names_from("olympus_xla.calls.pjit", "UNSPECIFIED", "UnspecifiedValue=_Unspecified")
+
+_DIALECT_NAMES = ("arith", "cf", "chlo", "func", "gpu", "llvm", "math", "memref", "nvvm", "scf")
+
+_SHARDINGS = {
+    **names_from("olympus.sharding", "make_single_device_sharding"),
+    **names_from("olympus", "make_mesh"),
+    **names_from(_RULE_CONTEXT, "SPMDAxisContext", "ShardingContext"),
+    **names_from("olympus_xla._jaxlib", "GSPMDSharding"),
+    **_UNSPECIFIED,
+}
+
+RUNTIME: dict[str, dict[str, str]] = {
+    "abstract_arrays": names_from("olympus.core", "ShapedArray"),
+    "array": {
+        **names_from("olympus_xla._jaxlib", "ArrayImpl"),
+        **names_from("olympus", "make_array_from_callback"),
+        **names_from("olympus", "make_array_from_process_local_data"),
+        **names_from("olympus", "make_array_from_single_device_arrays", "Shard"),
+    },
+    "basearray": names_from("olympus", "Array"),
+    "compiler": names_from(
+        "olympus_xla.compiling.compile_options", "get_compile_options=create_compile_options"
+    ),
+    "debugging": {
+        **names_from("olympus_ir.types.effects", "debug_effect", "ordered_debug_effect"),
+        **names_from("olympus_sharding.annotations.inspection", "inspect_sharding_p"),
+    },
+    "dispatch": {
+        **names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
+        **names_from("olympus.interpreters.xla", "apply_primitive"),
+        **names_from("olympus_xla._jaxlib", "ArrayCopySemantics"),
+        **names_from(
+            "olympus_ir.diagnostics.phases",
+            *("BACKEND_COMPILE_EVENT=_COMPILING", "OLYMPUSPR_TRACE_EVENT=_TRACING"),
+            "OLYMPUSPR_TO_MLIR_MODULE_EVENT=_LOWERING",
+        ),
+    },
+    "distributed": {"global_state": "olympus.compat.registries:distributed_state"},
+    "dtypes": {
+        **names_from(_PROMOTION, "TypePromotionError", "is_weakly_typed", "lattice_result_type"),
+        **names_from(_PROMOTION, "promote_types", "result_type"),
+        **names_from("olympus_ir.types.dtypes", "DType", "DTypeLike", "extended", "finfo"),
+        **names_from("olympus_ir.types.extended_dtypes", "ExtendedDType"),
+        **names_from("olympus.numpy", "bool_", "can_cast", "complex_", "float8_e4m3fn"),
+        **names_from("olympus.numpy", "float8_e5m2", "float_", "int2", "int4", "int_"),
+        **names_from("olympus.numpy", "uint", "uint2", "uint4"),
+        **names_from("olympus_ir.types.dtypes", "jax_dtype=dtype", "short_dtype_name=short_name"),
+    },
+    "export._export": names_from("olympus_export.functions.exported", "call_exported_p"),
+    "ffi": names_from("olympus_xla.foreign.ffi_primitive", "FfiEffect"),
+    "frozen_dict": names_from("olympus_xla.foreign.ffi_attributes", "FrozenDict"),
+    "hashable_array": names_from("olympus_xla.foreign.ffi_attributes", "HashableArray"),
+    "interpreters.mlir": {
+        **names_from("olympus.extend.mlir", "lower_with_sharding_in_types"),
+        **names_from("olympus.extend.mlir", "refine_polymorphic_shapes"),
+        **names_from("olympus_xla.compiling.lowering.mlir", "OlympusIrContext"),
+        **names_from(_DIALECTS, "func_dialect=func", "hlo=stablehlo"),
+        "core": "olympus.extend:core",
+        "xb": "olympus_xla.platforms:backends",
+    },
+    "interpreters.pxla": names_from("olympus.sharding", "Mesh"),
+    "lib": {
+        "jaxlib_extension_version": "jaxlib.xla_client:_version",
+        **names_from("olympus_ir._jaxlib", "version=jaxlib_version"),
+        **names_from("jaxlib.version", "version_str=__version__"),
+        **names_from("jaxlib._jax", "jax_jit", "pytree"),
+        **names_from("jaxlib", "weakref_lru_cache"),
+    },
+    "lib._jax": names_from("olympus_xla._jaxlib", "PjitFunction"),
+    "lib.mlir": names_from("jaxlib.mlir", "ir", "passmanager"),
+    "lib.mlir.dialects": {
+        **names_from(_DIALECTS, *_DIALECT_NAMES, "hlo=stablehlo", "sdy", "vector"),
+    },
+    "lib.xla_client": names_from(
+        "olympus_xla._jaxlib", "Client", "Device", "XlaRuntimeError=JaxRuntimeError"
+    ),
+    "mesh": {
+        **names_from("olympus.interpreters._thread_resources", "ResourceEnv", "thread_resources"),
+        **names_from("olympus_sharding.meshes.context", "get_concrete_mesh=get_mesh"),
+        **names_from("olympus_ir.types.placement", "empty_abstract_mesh"),
+        **names_from("olympus.interpreters.mlir", "MeshAxisName"),
+    },
+    "named_sharding": {
+        **names_from("olympus_sharding.shardings.behavior", "DuplicateSpecError"),
+        **_UNSPECIFIED,
+    },
+    "pjit": {
+        **names_from(_PRIMITIVES, "jit_p"),
+        **names_from("olympus.sharding", "auto_axes", "explicit_axes", "reshard"),
+        **names_from("olympus.experimental.pjit", "pjit"),
+        **names_from("olympus.lax", "with_sharding_constraint"),
+        **names_from("olympus_sharding.annotations.constraints", "reshard_p"),
+        **_UNSPECIFIED,
+    },
+    "prng": names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
+    "shard_map": {
+        **names_from("olympus_sharding.manual.primitive", "shard_map_p"),
+        **names_from("olympus.compat.counterparts.functions", "HashablePartial"),
+    },
+    "sharding": names_from("olympus_sharding.shardings.behavior", "IndivisibleError"),
+    "sharding_impls": _SHARDINGS,
+    "source_info_util": {
+        **names_from("olympus_ir.diagnostics.source_info", "Frame"),
+        **names_from("olympus.compat.frames", "user_frame", "user_frames"),
+        **names_from("olympus_ir.diagnostics.source_info", "is_user_filename=is_user_file"),
+    },
+    "traceback_util": names_from(
+        "olympus_ir.diagnostics.source_info", "_exclude_paths=_library_folders"
+    ),
+    "typing": {
+        **names_from("olympus", "Array"),
+        **names_from("olympus_ir.types.dtypes", "DType"),
+        **names_from("olympus_ir.types.extended_dtypes", "ExtendedDType"),
+        **names_from("olympus_xla.arrays.dlpack", "DLDeviceType"),
+    },
+    "xla_bridge": {
+        **names_from("olympus", "default_backend", "device_count", "devices", "host_count"),
+        **names_from("olympus", "host_id", "host_ids", "local_device_count", "local_devices"),
+        **names_from("olympus", "process_count", "process_index", "process_indices"),
+        **names_from(_BACKENDS, "backends_are_initialized=are_backends_initialized"),
+        **names_from(_BACKENDS, "known_platforms"),
+        "_backends": "olympus.compat.registries:made_backends",
+    },
+}
