@@ -65,7 +65,7 @@ class TestArgumentNames:
     def test_keywords(self):
         assert names(example, 1, second=2, option=3, extra=4) == [
             "first",
-            "kwargs['extra']",
+            "others['extra']",
             "option",
             "second",
         ]

@@ -28,6 +28,15 @@ class TestMakeOlympuspr:
         closed = make_olympuspr(lambda x, n: lax.integer_pow(x, n), static_argnums=1)(2.0, 3)
         assert str(closed) == "{ lambda ; a:f32[]. let b:f32[] = integer_pow[y=3] a in (b,) }"
 
+    def test_the_first_argument_may_be_static(self):
+        program = make_olympuspr(lambda f, x: f(x), static_argnums=0)(lax.sin, 1.0)
+        assert str(program) == "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }"
+
+    def test_programs_of_loops_and_branches_know_their_results(self):
+        program = make_olympuspr(lambda x: lax.cond(x > 0, lambda x: (x, x), lambda x: (x, x), x))
+        info = program(1.0).eqns[-1].params["branches"][0].jaxpr.debug_info
+        assert info.result_paths == ("result[0]", "result[1]")
+
     def test_keyword_arguments(self):
         closed = make_olympuspr(lambda x, **kwargs: lax.mul(x, kwargs["y"]))(2.0, y=3.0)
         assert len(closed.in_avals) == 2

@@ -77,7 +77,7 @@ class TestRecording:
 
         with pytest.raises(
             TypeError,
-            match=r"function bad at .*test_staging.py:\d+ traced for make_olympuspr returned a "
+            match=r"function bad at .*test_staging.py:\d+ traced for jit returned a "
             r"value of type <class 'str'> at output component \['b'\]\[1\]",
         ):
             make_olympuspr(bad)(1.0)

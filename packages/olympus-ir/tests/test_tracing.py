@@ -121,10 +121,24 @@ class TestValuesAreNotKnown:
         with pytest.raises(TypeError, match="Only integer scalar arrays can be converted"):
             make_olympuspr(range)(value)
 
+    def test_errors_in_counting_loops_name_the_users_function(self):
+        for upper in (3, np.int32(3)):
+            run = make_olympuspr(
+                lambda n, x: lax.fori_loop(0, n, lambda i, c: bool(c["a"]), {"a": x}),
+                static_argnums=0 if isinstance(upper, int) else (),
+            )
+            with pytest.raises(
+                TracerBoolConversionError,
+                match=r"<lambda> at .*test_tracing.py.* for fori_loop.* argument c\['a'\]",
+            ):
+                run(upper, 1.0)
+
+    def test_errors_in_map_name_the_users_function(self):
+        with pytest.raises(TracerBoolConversionError, match=r"test_tracing.py.* argument item"):
+            lax.map(lambda item: bool(item), np.ones(2))
+
     def test_errors_name_several_arguments(self):
-        with pytest.raises(
-            TracerBoolConversionError, match="values of the argument x and the argument ys"
-        ):
+        with pytest.raises(TracerBoolConversionError, match="values of the arguments x and ys"):
             make_olympuspr(lambda x, *ys: bool(lax.add(x, ys[1])))(1.0, 2.0, 3.0)
 
     def test_errors_of_values_that_depend_on_no_argument_name_the_operation(self):

@@ -97,3 +97,22 @@ def test_scopes_in_backward_passes_of_users_stay_within_the_transpose() -> None:
     assert str(names["sin"]) == "jvp(forward)"
     assert str(names["cos"]) == str(names["mul"]) == "transpose(jvp(backward))"
     assert str(olympus.make_olympuspr(jnp.sin)(1.0).eqns[0].source_info.name_stack) == ""
+
+
+def test_calls_take_the_names_of_transformations_and_scopes() -> None:
+    inner = olympus.jit(jnp.sin)
+    names = operation_names(lambda x: olympus.grad(lambda x: inner(x))(x), 1.0)
+    assert "jit(<lambda>)/jvp(jit(sin))/cos" in names
+
+    def scoped(x):
+        with olympus.named_scope("outer"):
+            return olympus.nn.relu(x)
+
+    assert "jit(scoped)/outer/jit(relu)/max" in operation_names(scoped, 1.0)
+
+
+def test_recomputed_operations_say_so() -> None:
+    fun = olympus.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
+    names = operation_names(lambda x: olympus.grad(fun)(x), 1.0)
+    assert "jit(<lambda>)/transpose(jvp())/checkpoint/rematted_computation/cos" in names
+    assert "jit(<lambda>)/transpose(jvp())/checkpoint/mul" in names

@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.programs.wide_constants import with_wide_constants
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types import dtypes
 from olympus_ir.types.typed_scalars import typed
 
@@ -132,6 +134,9 @@ class custom_jvp(CustomRuleFunction[P, R]):
         return pytrees.tree_unflatten(out_tree.tree, results)
 
 
+_NO_KEYWORDS = pytrees.tree_structure({})
+
+
 def split_arguments(
     args: Sequence[Any], nondiff_argnums: Sequence[int]
 ) -> tuple[list[tuple[int, Any]], tuple]:
@@ -173,6 +178,14 @@ class FlatCall:
         self._out_tree.set(tree)
         self._out_tree.avals = list(map(aval_of, results))
         return results
+
+    def described_for(self, transformation: str) -> DebugInfo:
+        """Returns the names of the function and of its differentiated arguments."""
+        fixed = {position for position, _ in self._fixed}
+        count = len(self._in_tree.children()) + len(fixed)
+        positions = [position for position in range(count) if position not in fixed]
+        tree = pytrees.treedef_tuple((self._in_tree, _NO_KEYWORDS))
+        return debug_info_of_tree(transformation, self._fun, tree, positions)
 
     # Traces of other libraries call the function as ``call_wrapped``.
     call_wrapped = __call__

@@ -84,7 +84,8 @@ def custom_linear_solve(
     avals = tuple([aval_of(leaf) for leaf in leaves])
 
     def traced(fun: Callable[..., Any], name: str, with_aux: bool = False) -> Subprogram:
-        subprogram = trace_subprogram(fun, pytrees.treedef_tuple((tree,)), avals, name)
+        traced_for = "custom_linear_solve" if name == "matvec" else f"custom_linear_solve {name}"
+        subprogram = trace_subprogram(fun, pytrees.treedef_tuple((tree,)), avals, traced_for)
         _check_shapes(name, subprogram, tree, avals, with_aux)
         return subprogram
 

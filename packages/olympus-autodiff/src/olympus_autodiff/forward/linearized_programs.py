@@ -22,7 +22,7 @@ from olympus_ir.programs.olympuspr import (
     joined_effects,
 )
 from olympus_ir.programs.staging import StagingTrace, StagingTracer
-from olympus_ir.programs.tracing import Tracer, current, set_current_trace
+from olympus_ir.programs.tracing import Tracer, current, inside_program, set_current_trace
 
 from ..memoization import memoized
 from ..zeros import Zero, can_move, explicit_layout, scalar
@@ -110,7 +110,7 @@ def record_linearization(
             inputs.append(LinearizeTracer(trace, primal, tangent))
         else:
             inputs.append(primal)
-    with set_current_trace(trace):
+    with set_current_trace(trace), inside_program():
         results = run(closed.jaxpr, closed.consts, *inputs)
     outvars, tangent_outvars, nonzero_out = [], [], []
     for result, want in zip(results, wanted, strict=True):

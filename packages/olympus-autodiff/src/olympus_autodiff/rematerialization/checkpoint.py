@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
+from olympus_ir.diagnostics.name_stacks import NameStack
 from olympus_ir.diagnostics.source_info import summarize
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.loading import deferred
@@ -16,6 +17,7 @@ from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
+    Equation,
     Literal,
     Olympuspr,
     Var,
@@ -346,7 +348,7 @@ def checkpoint_linearization(
         return renamed.get(atom, atom) if atom.__class__ is Var else atom
 
     equations = [
-        *recomputed,
+        *map(_as_recomputed, recomputed),
         *(
             equation.replace(invars=[rename(atom) for atom in equation.invars])
             for equation in linear_equations
@@ -378,6 +380,16 @@ def checkpoint_linearization(
     # Remove equations that compute residuals which are not saved.
     forward, _ = dce_closed(forward, [True] * len(forward_outvars), instantiate=True)
     return CheckpointPlan(forward, linear, recording.nonzero_out, positions)
+
+
+def _as_recomputed(equation: Equation) -> Equation:
+    """Returns an equation with a name in profiles that tells that it recomputes a value."""
+    source = equation.source_info
+    names = NameStack((_RECOMPUTED, *source.name_stack))
+    return equation.replace(source_info=source._replace(name_stack=names))
+
+
+_RECOMPUTED = "rematted_computation"
 
 
 def _log_residuals(staged: Any, frontier: Sequence[Var]) -> None:

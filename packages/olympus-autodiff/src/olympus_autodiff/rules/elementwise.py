@@ -102,7 +102,7 @@ _from_output = {
     lax.tanh_p: lambda t, y, x: product(t, product(one_plus(y), one_minus(y))),
     lax.logistic_p: lambda t, y, x: product(t, product(y, one_minus(y))),
     lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
-    lax.cos_p: lambda t, y, x: product(t, neg(lax.sin_p.bind(x))),
+    lax.cos_p: lambda t, y, x: neg(product(t, lax.sin_p.bind(x))),
     lax.tan_p: lambda t, y, x: product(t, one_plus(square(y))),
     lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
     lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),

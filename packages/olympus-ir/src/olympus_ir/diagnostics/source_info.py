@@ -167,13 +167,18 @@ class FunctionOrigin:
         return f"args[{position}]"
 
     def keyword_name(self, name: str) -> str:
-        """Returns the parameter of a keyword argument; ``kwargs['name']`` if there is none."""
+        """Returns the parameter of a keyword argument, ``kwargs['name']`` for a ``**kwargs``."""
         code = self.code
         if code is not None:
             count = code.co_argcount + code.co_kwonlyargcount
             if name not in code.co_varnames[code.co_posonlyargcount : count]:
-                return f"kwargs['{name}']"
+                last = count + bool(code.co_flags & _TAKES_POSITIONALS)
+                takes_keywords = code.co_flags & _TAKES_KEYWORDS
+                keywords = code.co_varnames[last] if takes_keywords else "kwargs"
+                return f"{keywords}['{name}']"
         return name
 
 
-_TAKES_POSITIONALS = 0x04  # the value of inspect.CO_VARARGS, without the slow import of inspect
+# The values of inspect.CO_VARARGS and inspect.CO_VARKEYWORDS, without the slow import of inspect.
+_TAKES_POSITIONALS = 0x04
+_TAKES_KEYWORDS = 0x08

@@ -61,7 +61,7 @@ def make_olympuspr(
       >>> make_olympuspr(lambda x: lax.sin(lax.cos(x)))(3.0)
       { lambda ; a:f32[]. let b:f32[] = cos a; c:f32[] = sin b in (c,) }
     """
-    options = jit_options(fun, static_argnums=static_argnums or None)
+    options = jit_options(fun, static_argnums=static_argnums)
     axes = dict(axis_env or ())
 
     @api_boundary
@@ -70,7 +70,7 @@ def make_olympuspr(
         leaves, in_tree = flatten_operands((args, kwargs))
         avals = argument_avals(fun, in_tree, leaves, positions, abstract=True)
         flat = FlatFunction(called, in_tree)
-        info = debug_info_of_tree("make_olympuspr", fun, in_tree, positions)
+        info = debug_info_of_tree("jit", fun, in_tree, positions)
         check_tracing_allowed(info)
         with extend_axes(axes):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)

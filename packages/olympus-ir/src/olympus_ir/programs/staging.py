@@ -10,7 +10,6 @@ from .._jaxlib import TracebackScope
 from ..diagnostics import source_info
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.errors import TracerBoolConversionError
-from ..diagnostics.name_stacks import marks_of
 from ..diagnostics.source_info import SourceInfo, capture, function_name
 from ..loading import deferred
 from ..settings import config
@@ -45,6 +44,7 @@ from .tracing import (
     Tracer,
     current,
     escaped_tracer_error,
+    inside_program,
     register_tracer_type,
     set_current_trace,
 )
@@ -209,7 +209,7 @@ class StagingTrace(Trace):
         num_consts: int = 0,
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
-        info = DebugInfo(primitive.name, fun)
+        info = _info_of_call("custom_jvp fun", fun)
         call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)
         return self.record(
@@ -236,7 +236,7 @@ class StagingTrace(Trace):
         num_consts: int = 0,
     ) -> Sequence[Any]:
         tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
-        info = DebugInfo(primitive.name, fun)
+        info = _info_of_call("custom_vjp fun", fun)
         call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
         consts, call_jaxpr = separate_constants(call_jaxpr)
         return self.record(
@@ -266,13 +266,16 @@ class StagingTrace(Trace):
         for position, atom in enumerate(outvars):
             if atom.aval.is_ref:
                 self._check_returned_ref(position, atom, out_tree)
+        info = self.debug_info
+        if out_tree is not None:
+            info = info.with_result_paths(lambda: result_paths(out_tree))
         olympuspr = Olympuspr(
             self.constvars,
             self.invars,
             outvars,
             self.equations,
             joined_effects(self.equations, (*self.constvars, *self.invars)),
-            self.debug_info,
+            info,
         )
         return olympuspr, self.constant_values
 
@@ -292,7 +295,11 @@ class StagingTrace(Trace):
     def _check_returned_ref(self, position: int, atom: Any, out_tree: Any) -> None:
         """Raises if a result is a reference. Loops of kernels may return a reference unchanged."""
         info = self.debug_info
-        if atom.aval.memory_space is not None and info.traced_for in ("scan", "while_body"):
+        if atom.aval.memory_space is not None and info.traced_for in (
+            "scan",
+            "while_body",
+            "fori_loop",
+        ):
             return
         path = result_paths(out_tree)[position] if out_tree is not None else "result"
         where = f" at output tree path {path}" if path != "result" else ""
@@ -470,15 +477,19 @@ def _dependencies(
 def _listed_arguments(trace: StagingTrace, arguments: Sequence[int]) -> str:
     """Returns the names of arguments, joined for a sentence."""
     names = trace.debug_info.arg_names or ()
-    shown = [
-        f"the argument {names[i]}" if i < len(names) else f"argument {i}"
-        for i in arguments[:_SHOWN]
-    ]
+    shown = [names[i] if i < len(names) else f"number {i}" for i in arguments[:_SHOWN]]
     if len(arguments) > _SHOWN:
-        return f"{', '.join(shown)} and {len(arguments) - _SHOWN} more"
+        return f"the arguments {', '.join(shown)} and {len(arguments) - _SHOWN} more"
     if len(shown) == 1:
-        return shown[0]
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+        return f"the argument {shown[0]}"
+    comma = "," if len(shown) > 2 else ""
+    return f"the arguments {', '.join(shown[:-1])}{comma} and {shown[-1]}"
+
+
+def _info_of_call(traced_for: str, fun: Any) -> DebugInfo:
+    """Returns the names of a function that has a custom rule; functions of libraries have few."""
+    described_for = getattr(fun, "described_for", None)
+    return DebugInfo(traced_for, fun) if described_for is None else described_for(traced_for)
 
 
 # ---- from functions to programs ----
@@ -511,15 +522,12 @@ def trace_to_olympuspr(
     trace = StagingTrace(debug_info, parent=current.trace)
     trace.running = running
     tracers = [trace.new_input(aval) for aval in in_avals]
-    saved_source, saved_name_stack = current.source, current.name_stack
-    current.source, current.name_stack = None, marks_of(saved_name_stack)
     try:
         # Programs are cached, so their equations must not record the lines of the first call.
-        with TracebackScope(), set_current_trace(trace):
+        with inside_program(), TracebackScope(), set_current_trace(trace):
             outputs = fun(*tracers)
         olympuspr, constants = trace.to_olympuspr(outputs, getattr(fun, "out_tree", None))
     finally:
-        current.source, current.name_stack = saved_source, saved_name_stack
         trace.finish()
     if config.check_tracer_leaks.value:
         tracers = outputs = None  # The leak check must find no references to the trace.

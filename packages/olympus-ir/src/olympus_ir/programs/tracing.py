@@ -25,7 +25,7 @@ from ..diagnostics.errors import (
     UnexpectedTracerError,
     escaped_tracer_message,
 )
-from ..diagnostics.name_stacks import NameStack, no_names
+from ..diagnostics.name_stacks import NameStack, marks_of, no_names
 from ..settings import config_states
 from ..settings.naming import naming
 from ..types.arrays import ArrayBase
@@ -294,6 +294,22 @@ class transforming:
 
     def __exit__(self, *exception: Any) -> None:
         current.name_stack = self._previous
+
+
+class inside_program:
+    """Context manager in which recorded equations belong to a program that an equation calls.
+
+    The names around the call are not repeated in the program.
+    """
+
+    __slots__ = ("_previous",)
+
+    def __enter__(self) -> None:
+        self._previous = current.source, current.name_stack
+        current.source, current.name_stack = None, marks_of(current.name_stack)
+
+    def __exit__(self, *exception: Any) -> None:
+        current.source, current.name_stack = self._previous
 
 
 class CompileTimeTrace(Trace):

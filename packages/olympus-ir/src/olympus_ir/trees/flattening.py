@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..diagnostics.debug_info import DebugInfo
 from ..diagnostics.source_info import FunctionOrigin, function_name
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import inspect
 
 __all__ = [
+    "CalledFunction",
     "FlatFunction",
     "argument_numbers",
     "debug_info",
@@ -156,10 +157,19 @@ def debug_info_of_tree(
       positions: the positions of the traced positional arguments in the function's signature.
         None means that they are the first arguments.
     """
-    origin = FunctionOrigin(fun)
+    called: CalledFunction | None = getattr(fun, "called_function", None)
+    origin = FunctionOrigin(fun) if called is None else called.origin
 
     def names() -> list[str]:
         args_tree, kwargs_tree = in_tree.children()
+        if called is not None:
+            return [
+                name
+                for position, tree in called.parts(*args_tree.children())
+                for name in _leaf_names(
+                    "" if position is None else origin.positional_name(position), tree
+                )
+            ]
         children = args_tree.children()
         places = range(len(children)) if positions is None else positions
         keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
@@ -169,7 +179,26 @@ def debug_info_of_tree(
             list(zip(keywords, kwargs_tree.children(), strict=True)),
         )
 
+    if called is not None and called.traced_for is not None:
+        traced_for = called.traced_for
     return DebugInfo(traced_for, origin, names)
+
+
+class CalledFunction(NamedTuple):
+    """The user's function that another function calls, which messages name instead.
+
+    The other function has it as its attribute ``called_function``.
+
+    Attributes:
+      origin: the user's function.
+      traced_for: the operation to which the user gave it; None for the one that is traced.
+      parts: from the structures of the other function's arguments to their parts: pairs of the
+        position of the user's argument, or None, and the structure of the part.
+    """
+
+    origin: FunctionOrigin
+    traced_for: str | None
+    parts: Callable[..., list[tuple[int | None, Any]]]
 
 
 def _argument_names(

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ...diagnostics.source_info import FunctionOrigin
 from ...diagnostics.traceback_filtering import api_boundary
 from ...loading import deferred
 from ...programs.olympuspr import ClosedOlympuspr, Olympuspr, Var, close_olympuspr
 from ...programs.tracing import Tracer, is_constant_dim
 from ...settings import config_states
 from ...trees import pytrees
+from ...trees.flattening import CalledFunction
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
 from ...types.annotations import ArrayLike, PyTree
@@ -573,7 +575,17 @@ def _scan_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]
         count, value = loop_carry
         return (add(count, _one_like(count)), body_fun()(count, value)), None
 
+    def parts(carry: Any, xs: Any) -> list[tuple[int | None, Any]]:
+        return list(enumerate(carry.children()))
+
+    body_of_scan.called_function = _given_to_fori_loop(body_fun, parts)  # pyright: ignore[reportFunctionMemberAccess]
     return body_of_scan
+
+
+def _given_to_fori_loop(
+    body_fun: Callable[[], Callable[..., Any]], parts: Callable[..., Any]
+) -> CalledFunction:
+    return CalledFunction(FunctionOrigin(body_fun()), "fori_loop", parts)
 
 
 def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
@@ -581,6 +593,11 @@ def _while_body(body_fun: Callable[[], Callable[..., Any]]) -> Callable[..., Any
         count, upper, value = loop_carry
         return add(count, _one_like(count)), upper, body_fun()(count, value)
 
+    def parts(carry: Any) -> list[tuple[int | None, Any]]:
+        count, upper, value = carry.children()
+        return [(0, count), (None, upper), (1, value)]
+
+    body_of_while.called_function = _given_to_fori_loop(body_fun, parts)  # pyright: ignore[reportFunctionMemberAccess]
     return body_of_while
 
 

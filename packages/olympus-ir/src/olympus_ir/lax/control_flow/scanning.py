@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...diagnostics.errors import ConcretizationTypeError
+from ...diagnostics.source_info import FunctionOrigin
 from ...diagnostics.traceback_filtering import api_boundary
 from ...loading import deferred
 from ...programs.olympuspr import close_olympuspr
 from ...programs.tracing import Tracer, concrete_or_error
 from ...settings import config_states
 from ...trees import pytrees
+from ...trees.flattening import CalledFunction
 from ...trees.function_caches import FunctionCache
 from ...trees.operands import flatten_operands
 from ...types import known_types
@@ -424,7 +426,14 @@ def map(
 
 
 def _body_of_map(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    return lambda _, x: ((), f()(x))
+    def body_of_map(_: Any, x: Any) -> Any:
+        return (), f()(x)
+
+    def parts(_: Any, x: Any) -> list[tuple[int | None, Any]]:
+        return [(0, x)]
+
+    body_of_map.called_function = CalledFunction(FunctionOrigin(f()), None, parts)  # pyright: ignore[reportFunctionMemberAccess]
+    return body_of_map
 
 
 def _vectorized(f: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:

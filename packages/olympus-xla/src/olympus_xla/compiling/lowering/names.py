@@ -35,6 +35,20 @@ def scope_of(context: LoweringContext, name: str) -> str:
 
 def name_call(context: LoweringContext, name: str) -> None:
     """Sets another name for the operations of the current equation."""
+    _set_name(context, scope_of(context, name))
+
+
+def name_scope(context: LoweringContext, name: str) -> None:
+    """Sets a name for the operations of the current equation that is one of its scopes.
+
+    The names of transformations around it enclose it, as in ``vmap(jit(f))``.
+    """
+    names = context.equation.source_info.name_stack
+    _set_name(
+        context, "/".join(filter(None, (context.name_prefix, name_stack_text((*names, name)))))
+    )
+
+
+def _set_name(context: LoweringContext, names: str) -> None:
     traceback = context.equation.source_info.traceback
-    names = scope_of(context, name)
     context.location = mlir.traceback_location(traceback, names, context.callers)

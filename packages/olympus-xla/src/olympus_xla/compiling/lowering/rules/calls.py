@@ -13,7 +13,7 @@ from olympus_ir.types import effects
 from .. import mlir
 from ..context import LoweringContext, program_key
 from ..layouts import partial_sums_as_typed
-from ..names import IN_FUNCTIONS, name_call
+from ..names import IN_FUNCTIONS, name_call, name_scope, scope_of
 from ..program_passes import prepared_in
 from ..tables import lowering_rules
 from . import composites as composites  # The import defines more rules of the family.
@@ -32,7 +32,7 @@ def call_program(
     closed: Any,
     operands: Sequence[Any],
     key: Any = None,
-    label: str | None = None,
+    scope: str | None = None,
 ) -> list[Any]:
     """Calls a program as a function of the module, and passes the tokens of its ordered effects.
 
@@ -42,7 +42,8 @@ def call_program(
       closed: the program.
       operands: the operands.
       key: distinguishes the function from others for the same program.
-      label: the prefix of the names of the function's operations; by default ``name``.
+      scope: a scope around the names of the function's operations; by default their prefix is
+        ``name``.
     """
     ordered = ordered_effects_of(closed)
     symbol = context.module.function_for(
@@ -57,7 +58,10 @@ def call_program(
     result_types = [mlir.token_type()] * len(ordered) + [
         mlir.aval_type(aval) for aval in closed.out_avals
     ]
-    name_call(context, name if label is None else label)
+    if scope is None:
+        name_call(context, name)
+    else:
+        name_scope(context, scope)
     results = context.call(symbol, result_types, [*tokens, *operands])
     for effect, token in zip(ordered, results, strict=False):
         context.tokens[effect] = token
@@ -66,7 +70,7 @@ def call_program(
 
 @lowering_rules.define(lax.jit_p)
 def _jit(context: LoweringContext, *operands: Any, jaxpr: Any, name: str, **params: Any) -> Any:
-    return call_program(context, name, jaxpr, operands, label=f"jit({name})")
+    return call_program(context, name, jaxpr, operands, scope=f"jit({name})")
 
 
 @lowering_rules.define(lax.closed_call_p)
@@ -77,7 +81,11 @@ def _closed_call(
 
 
 def _in_place(context: LoweringContext, *operands: Any, call_jaxpr: Any, **params: Any) -> Any:
-    return context.lower(call_jaxpr, operands)
+    prefix = context.name_prefix
+    context.name_prefix = scope_of(context, "")
+    results = context.lower(call_jaxpr, operands)
+    context.name_prefix = prefix
+    return results
 
 
 lowering_rules.define(lax.custom_jvp_call_p, _in_place)
