@@ -5,16 +5,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad
+from olympus_autodiff import grad, value_and_grad
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax.convolution import conv_general_dilated_p
 from olympus_ir.reference import reference_evaluator
+from olympus_ir.settings import config
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
 from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
-from olympus_xla.compiling.lowering.cpu import convolutions
+from olympus_xla.compiling.lowering.cpu.convolutions import limits
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.normal(size=(2, 6, 12, 11)).astype(np.float32)
@@ -78,34 +79,77 @@ def test_pointwise_convolutions():
     np.testing.assert_allclose(run(images, MATRIX), expected, atol=1e-5)
 
 
-def test_groups_of_examples_are_convolved_by_themselves():
-    """The derivative with respect to the windows of a convolution with groups of features."""
-    images = RNG.normal(size=(4, 8, 10, 11)).astype(np.float32)
-    windows = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
-    weights = RNG.normal(size=(4, 6, 8, 10)).astype(np.float32)
+def grouped_by_numpy(images, windows, cotangents, groups, strides, padding):
+    """Returns the result of a convolution, and the cotangents of its operands, in float64."""
+    wide = np.pad(images.astype(np.float64), ((0, 0), (0, 0), *padding))
+    back = np.zeros_like(wide)
+    count, _, *sizes = cotangents.shape
+    weights = windows.reshape(groups, -1, *windows.shape[1:]).astype(np.float64)
+    outer = cotangents.reshape(count, groups, -1, *sizes).astype(np.float64)
+    result, slope = np.zeros(outer.shape), np.zeros(weights.shape)
+    for row, column in np.ndindex(*windows.shape[2:]):
+        seen = np.s_[
+            :,
+            :,
+            row : row + strides[0] * (sizes[0] - 1) + 1 : strides[0],
+            column : column + strides[1] * (sizes[1] - 1) + 1 : strides[1],
+        ]
+        view, weight = wide[seen].reshape(count, groups, -1, *sizes), weights[..., row, column]
+        result += np.einsum("bgihw,goi->bgohw", view, weight)
+        slope[..., row, column] = np.einsum("bgihw,bgohw->goi", view, outer)
+        back[seen] += np.einsum("bgohw,goi->bgihw", outer, weight).reshape(back[seen].shape)
+    inside = tuple(
+        slice(low, size - high) for (low, high), size in zip(padding, back.shape[2:], strict=True)
+    )
+    return result.reshape(cotangents.shape), back[(..., *inside)], slope.reshape(windows.shape)
 
-    def weighted(w):
-        result = lax.conv_general_dilated(images, w, (1, 1), "VALID", feature_group_count=2)
-        return lax.reduce_sum(lax.mul(result, weights), (0, 1, 2, 3))
 
-    run = jit(grad(weighted))
-    assert "batch_group_count = 2" not in run.lower(windows).as_text()
-    views = np.lib.stride_tricks.sliding_window_view(images, (3, 2), axis=(2, 3))
-    halves = [
-        np.einsum("bfhwij,bohw->ofij", views[:, :4], weights[:, :3]),
-        np.einsum("bfhwij,bohw->ofij", views[:, 4:], weights[:, 3:]),
-    ]
-    np.testing.assert_allclose(run(windows), np.concatenate(halves), rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
+@pytest.mark.parametrize(
+    ("groups", "features", "strides", "dtype"),
+    [(2, 4, (1, 1), np.float32), (5, 3, (2, 1), np.float64), (6, 1, (2, 3), np.float32)],
+)
+def test_groups_of_few_features(numbers, groups, features, strides, dtype):
+    """The convolution and both of its derivatives."""
+    to_lhs, to_rhs = (
+        ["NCHW".index(letter) for letter in numbers[0]],
+        ["OIHW".index(letter) for letter in numbers[1]],
+    )
+    padding = ((1, 0), (2, 1))
+    images = RNG.normal(size=(3, groups * features, 22, 23)).astype(dtype)
+    windows = RNG.normal(size=(groups * 2, features, 3, 2)).astype(dtype)
+    sizes = (20 // strides[0] + 1, 24 // strides[1] + 1)
+    cotangents = RNG.normal(size=(3, groups * 2, *sizes)).astype(dtype)
+
+    def weighted(x, w, y):
+        result = lax.conv_general_dilated(
+            x, w, strides, padding, dimension_numbers=numbers, feature_group_count=groups
+        )
+        return lax.reduce_sum(lax.mul(result, y), (0, 1, 2, 3)), result
+
+    with config.enable_x64(dtype is np.float64):
+        run = jit(value_and_grad(weighted, (0, 1), has_aux=True))
+        pairs = (images, to_lhs), (windows, to_rhs), (cotangents, to_lhs)
+        operands = [np.transpose(each, order) for each, order in pairs]
+        assert "stablehlo.convolution" not in run.lower(*operands).as_text()
+        (_, result), (back, slope) = run(*operands)
+    expected = grouped_by_numpy(images, windows, cotangents, groups, strides, padding)
+    tolerance = 1e-4 if dtype is np.float32 else 1e-12
+    for ours, theirs, order in zip((result, back, slope), expected, (to_lhs, to_lhs, to_rhs)):
+        assert ours.dtype == dtype
+        np.testing.assert_allclose(
+            ours, np.transpose(theirs, order), rtol=tolerance, atol=10 * tolerance
+        )
 
 
-@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")], ids=str)
+@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
 def test_groups_are_convolved_by_themselves(numbers):
     lhs_places, rhs_places = (
         ["NCHW".index(letter) for letter in numbers[0]],
         ["OIHW".index(letter) for letter in numbers[1]],
     )
-    images = RNG.normal(size=(4, 8, 10, 11)).astype(np.float32)
-    windows = RNG.normal(size=(6, 4, 3, 2)).astype(np.float32)
+    images = RNG.normal(size=(4, 18, 10, 11)).astype(np.float32)
+    windows = RNG.normal(size=(6, 9, 3, 2)).astype(np.float32)
     run = jit(
         lambda x, w: lax.conv_general_dilated(
             x, w, (1, 1), "VALID", dimension_numbers=numbers, feature_group_count=2
@@ -115,8 +159,8 @@ def test_groups_are_convolved_by_themselves(numbers):
     assert run.lower(*operands).as_text().count("stablehlo.convolution") == 2
     views = np.lib.stride_tricks.sliding_window_view(images, (3, 2), axis=(2, 3))
     halves = [
-        np.einsum("bfhwij,ofij->bohw", views[:, :4], windows[:3]),
-        np.einsum("bfhwij,ofij->bohw", views[:, 4:], windows[3:]),
+        np.einsum("bfhwij,ofij->bohw", views[:, :9], windows[:3]),
+        np.einsum("bfhwij,ofij->bohw", views[:, 9:], windows[3:]),
     ]
     expected = np.transpose(np.concatenate(halves, 1), lhs_places)
     np.testing.assert_allclose(run(*operands), expected, atol=1e-4)
@@ -176,7 +220,7 @@ def test_derivatives_and_batches(operations_of_xla):
 
 @pytest.fixture
 def every_size(cpu_limits):
-    cpu_limits(convolutions, SMALLEST=0)
+    cpu_limits(limits, SMALLEST=0)
 
 
 @pytest.mark.parametrize(

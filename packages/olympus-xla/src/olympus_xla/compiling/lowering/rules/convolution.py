@@ -15,8 +15,8 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
-from ..cpu import convolutions
 from ..cpu.choice import is_static
+from ..cpu.convolutions.replacements import replacement
 from ..gpu.convolutions import sum_of_products
 from ..tables import define_for_platform, lower_with, lowering_rules
 from .contractions import precision_attribute
@@ -40,19 +40,11 @@ def _letters(spec: Sequence[int], letters: str) -> str:
 
 @lowering_rules.define(conv_general_dilated_p)
 def _conv_general_dilated(context: LoweringContext, lhs: Any, rhs: Any, **params: Any) -> Any:
-    if convolutions.is_product(context, **params):
-        function, names = convolutions.product, ("dimension_numbers", "precision")
-    elif convolutions.is_sum_of_views(context, **params):
-        function, names = convolutions.sum_of_views, convolutions.GEOMETRY
-    elif convolutions.is_split(context, **params):
-        function, names = convolutions.convolutions_of_groups, tuple(params)
-    elif convolutions.is_split_by_batch(context, **params):
-        function, names = convolutions.convolutions_of_batch_groups, tuple(params)
-    elif convolutions.is_products_of_views(context, **params):
-        function, names = convolutions.products_of_views, convolutions.VIEWS
-    else:
+    found = replacement(context, params)
+    if found is None:
         return _convolution(context, lhs, rhs, **params)
-    return context.inline_function(function, (lhs, rhs), {name: params[name] for name in names})
+    function, chosen = found
+    return context.inline_function(function, (lhs, rhs), chosen)
 
 
 def _convolution(

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions on one CPU device.
+
+`replacements` is the list of replacements for XLA's convolution, each with its condition:
+
+* `views`: sums of views of the images, for groups with few features.
+* `products`: matrix products, for windows of one element and for the derivatives with respect to
+  windows.
+* `groups`: a separate convolution for each of a few groups.
+
+`limits` holds what all conditions have in common. The group ``networks`` of the benchmarks covers
+this folder.
+"""
