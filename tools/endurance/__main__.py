@@ -30,14 +30,14 @@ def run_scenario(name: str, scale: float, seed: int) -> None:
 
     if name == "devices":
         olympus.config.update("olympus_num_cpu_devices", 4)
-    from measurements import measure
+    from measurements import fill_records, measure
     from scenarios import SCENARIOS
 
     scenario = SCENARIOS[name]
     rng = random.Random(seed)
-    warm = max(int(scenario.warm * scale), 16)
-    steps = max(int(scenario.steps * scale) - warm, ROUNDS)
-    ends = [warm + steps * i // ROUNDS for i in range(ROUNDS + 1)]
+    steps = max(int((scenario.steps - scenario.warm) * scale), ROUNDS)
+    ends = [scenario.warm + steps * i // ROUNDS for i in range(ROUNDS + 1)]
+    fill_records()
     found = []
     for number in range(ends[-1]):
         if number in ends:
@@ -99,7 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", help="the names of scenarios")
     parser.add_argument("--cold", nargs="*", default=["exact", "off"], help="cold evaluation")
-    parser.add_argument("--scale", type=float, default=1.0, help="a part of the steps")
+    parser.add_argument("--scale", type=float, default=1.0, help="a part of the measured steps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scenario", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

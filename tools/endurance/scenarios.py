@@ -27,7 +27,7 @@ class Scenario(NamedTuple):
 
     Attributes:
       step: the step.
-      steps: the number of steps of a whole run.
+      steps: the number of steps of a whole run, with those that fill the caches.
       warm: the number of steps until all caches are full.
     """
 

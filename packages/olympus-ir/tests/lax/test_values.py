@@ -179,3 +179,16 @@ def test_no_windows_are_taken_from_what_is_empty():
     assert found.shape == (0, 2)
     with pytest.raises(TypeError, match="Slice size at index 0"):
         lax.gather(np.zeros((0, 2)), np.zeros((1, 1), np.int32), numbers, (1, 2))
+
+
+def test_narrow_integers_wrap_around_into_one_another():
+    """ml_dtypes converts few of its integers to one another."""
+    names = ("int2", "int4", "uint2", "uint4")
+    for given in names:
+        info = ml_dtypes.iinfo(given)
+        x = np.arange(info.min, info.max + 1).astype(given)
+        for name in names:
+            result = cast(x, np.dtype(name))
+            assert result.dtype == name
+            difference = result.astype(np.int64) - x.astype(np.int64)
+            np.testing.assert_array_equal(difference % 2 ** ml_dtypes.iinfo(name).bits, 0)

@@ -222,3 +222,23 @@ def test_reduce_precision_out_of_range():
     np.testing.assert_array_equal(
         result, np.array([np.inf, -np.inf, 0, -0.0, np.inf, np.nan], np.float32)
     )
+
+
+@pytest.mark.parametrize("name", ["int2", "int4", "uint2", "uint4"])
+def test_narrow_integers_keep_their_dtype(name):
+    """NumPy computes some functions of narrow integers in eight bits."""
+    info = ml_dtypes.iinfo(name)
+    x = np.arange(info.min, info.max + 1).astype(name)
+    wide, size = x.astype(np.int64), 2**info.bits
+    for primitive, operands, expected in (
+        (lax.abs_p, (x,), np.abs(wide)),
+        (lax.neg_p, (x,), -wide),
+        (lax.max_p, (x, x[::-1]), np.maximum(wide, wide[::-1])),
+        (lax.min_p, (x, x[::-1]), np.minimum(wide, wide[::-1])),
+    ):
+        result = rule(primitive, *operands)
+        assert result.dtype == name
+        np.testing.assert_array_equal((result.astype(np.int64) - expected) % size, 0)
+    for primitive, expected in ((lax.reduce_max_p, info.max), (lax.reduce_min_p, info.min)):
+        result = rule(primitive, x, axes=(0,))
+        assert (result.dtype, int(result)) == (name, expected)

@@ -135,6 +135,10 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
         return _float_to_integer(array, dtype)
     if dtypes.issubdtype(dtype, np.bool_) and array.dtype.kind not in "biufc":
         return array.astype(np.float64) != 0
+    if array.dtype.isbuiltin != 1 and np.dtype(dtype).isbuiltin != 1:
+        # ml_dtypes converts few of its dtypes to one another, but all to those of NumPy and back.
+        is_integer = dtypes.issubdtype(array.dtype, np.integer)
+        array = array.astype(np.int64 if is_integer else np.float64)
     with np.errstate(all="ignore"):
         return array.astype(dtype)
 

@@ -16,7 +16,7 @@ from ..lax.values import cast
 from ..types import dtypes
 from . import numerics
 from .arrays import elements_of, physical_of
-from .numerics import in_double, wide_integer, widen
+from .numerics import in_double, in_wide_integers, wide_integer, widen
 from .tables import reference_rules
 
 define = reference_rules.define
@@ -24,13 +24,13 @@ define = reference_rules.define
 
 # ---- arithmetic ----
 
-define(elementwise.neg_p, np.negative)
+define(elementwise.neg_p, in_wide_integers(np.negative))
 define(elementwise.add_p, np.add)
 define(elementwise.sub_p, np.subtract)
 define(elementwise.add_any_p, np.add)
 define(elementwise.square_p, lambda x: x * x)
-define(elementwise.max_p, np.maximum)
-define(elementwise.min_p, np.minimum)
+define(elementwise.max_p, in_wide_integers(np.maximum))
+define(elementwise.min_p, in_wide_integers(np.minimum))
 
 
 @define(elementwise.mul_p)
@@ -83,7 +83,7 @@ def _sign(x: np.ndarray) -> np.ndarray:
 def _abs(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
         return np.abs(widen(x)).astype(dtypes.to_floating_dtype(x.dtype))
-    return np.abs(x)
+    return in_wide_integers(np.abs)(x)
 
 
 @define(elementwise.integer_pow_p)
@@ -250,13 +250,6 @@ def _unsigned(x: np.ndarray) -> tuple[np.ndarray, int]:
     return (storage & (2**bits - 1) if bits < 8 else storage), bits
 
 
-def _bitwise(function: Any) -> Any:
-    def rule(*operands: np.ndarray) -> np.ndarray:
-        return np.asarray(function(*map(wide_integer, operands))).astype(operands[0].dtype)
-
-    return rule
-
-
 @define(logic.mulhi_p)
 def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     # Python's integers do not wrap around.
@@ -265,10 +258,10 @@ def _mulhi(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return high.astype(np.int64 if x.dtype.kind == "i" else np.uint64).astype(x.dtype)
 
 
-define(logic.and_p, _bitwise(np.bitwise_and))
-define(logic.or_p, _bitwise(np.bitwise_or))
-define(logic.xor_p, _bitwise(np.bitwise_xor))
-define(logic.not_p, _bitwise(np.bitwise_not))
+define(logic.and_p, in_wide_integers(np.bitwise_and))
+define(logic.or_p, in_wide_integers(np.bitwise_or))
+define(logic.xor_p, in_wide_integers(np.bitwise_xor))
+define(logic.not_p, in_wide_integers(np.bitwise_not))
 
 
 @define(logic.population_count_p)

@@ -18,6 +18,7 @@ __all__ = [
     "erf_inv",
     "erfc",
     "in_double",
+    "in_wide_integers",
     "lgamma",
     "over_batch",
     "wide_integer",
@@ -49,10 +50,20 @@ def in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wide_integer(x: np.ndarray) -> np.ndarray:
-    """Converts integers of ml_dtypes to 32 bits, because NumPy lacks their bitwise operations."""
-    if x.dtype.isbuiltin == 1:
+    """Converts integers of ml_dtypes to 32 bits, because NumPy lacks most of their operations."""
+    if x.dtype.isbuiltin == 1 or not dtypes.issubdtype(x.dtype, np.integer):
         return x
     return x.astype(np.int32 if dtypes.issubdtype(x.dtype, np.signedinteger) else np.uint32)
+
+
+def in_wide_integers(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """Returns a rule that computes a function of integers in 32 bits or more, and wraps around."""
+
+    def rule(*operands: np.ndarray) -> np.ndarray:
+        result = np.asarray(function(*map(wide_integer, operands)))
+        return result.astype(operands[0].dtype, copy=False)
+
+    return rule
 
 
 # ---- special functions of doubles ----

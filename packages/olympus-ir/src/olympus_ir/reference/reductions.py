@@ -32,18 +32,16 @@ define(reductions.reduce_sum_p, _accumulate(np.sum))
 define(reductions.reduce_prod_p, _accumulate(np.prod))
 
 
-@define(reductions.reduce_max_p)
-def _reduce_max(x: np.ndarray, *, axes: tuple) -> np.ndarray:
-    return np.maximum.reduce(x, axis=axes, initial=_typed(lowest, x.dtype))
+def _extreme(ufunc: np.ufunc, neutral_element: Callable[[Any], Any]) -> Callable[..., np.ndarray]:
+    def rule(x: np.ndarray, *, axes: tuple) -> np.ndarray:
+        initial = wide_integer(np.asarray(neutral_element(x.dtype)).astype(x.dtype))[()]
+        return np.asarray(ufunc.reduce(wide_integer(x), axis=axes, initial=initial)).astype(x.dtype)
+
+    return rule
 
 
-@define(reductions.reduce_min_p)
-def _reduce_min(x: np.ndarray, *, axes: tuple) -> np.ndarray:
-    return np.minimum.reduce(x, axis=axes, initial=_typed(highest, x.dtype))
-
-
-def _typed(neutral_element: Callable[[Any], Any], dtype: Any) -> Any:
-    return np.asarray(neutral_element(dtype)).astype(dtype)[()]
+define(reductions.reduce_max_p, _extreme(np.maximum, lowest))
+define(reductions.reduce_min_p, _extreme(np.minimum, highest))
 
 
 def _bitwise_reduction(ufunc: np.ufunc) -> Callable[..., np.ndarray]:

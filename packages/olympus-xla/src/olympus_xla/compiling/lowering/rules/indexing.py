@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types import dtypes
 
@@ -232,13 +234,24 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
             }
             return context.inline_function(scatter_flat, (operand, indices, updates), params)
         operand_aval, indices_aval, updates_aval = context.avals_in
+        physical = mlir.physical_aval(aval)
+        if _is_of_whole_arrays(dimension_numbers, operand_aval, updates_aval):
+            if combine is None and update_jaxpr is None:
+                return updates
+            if combine is not None:
+                return reducer(context, combine, operand, updates, physical.dtype, physical.shape)
+            params = {"jaxpr": update_jaxpr, "consts": tuple(update_consts)}
+            return context.inline_function(_applied, (operand, indices, updates), params)
         if _mode_name(mode) == "CLIP":
             indices = _clamped(
                 context, indices, operand_aval, indices_aval, updates_aval, dimension_numbers
             )
         words = _words(context, aval)
+        first = _dimension_without_indices(dimension_numbers, operand_aval)
+        if first is not None:
+            dimension_numbers = dimension_numbers._replace(scatter_dims_to_operand_dims=(first,))
+            indices = context.full(0, (*indices_aval.shape[:-1], 1), indices_aval.dtype)
         numbers = _scatter_numbers(dimension_numbers, indices_aval, updates_aval, len(words))
-        physical = mlir.physical_aval(aval)
         operation = context.operation(
             "stablehlo.scatter",
             [mlir.aval_type(aval)],
@@ -250,20 +263,59 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
             },
             regions=1,
         )
-        scalar = mlir.tensor_type((), physical.dtype)
-        inner = context.region(operation, 0, [scalar, scalar])
-        current, update = inner.block.arguments
-        # Only `scatter_apply` has a program and no combining operation.
-        if combine is None and update_jaxpr is not None:
-            results = inner.lower(ClosedOlympuspr(update_jaxpr, update_consts), [current, update])
-            inner.end_region(results)
-        elif combine is None:
-            inner.end_region([update])
-        else:
-            inner.end_region([reducer(inner, combine, current, update, physical.dtype)])
+        program = None if update_jaxpr is None else ClosedOlympuspr(update_jaxpr, update_consts)
+        _combine_in_region(context, operation, combine, program, physical.dtype)
         return operation.results[0]
 
     return rule
+
+
+def _combine_in_region(
+    context: LoweringContext,
+    operation: Any,
+    combine: str | None,
+    program: ClosedOlympuspr | None,
+    dtype: Any,
+) -> None:
+    """Builds the function of an element and its update."""
+    scalar = mlir.tensor_type((), dtype)
+    inner = context.region(operation, 0, [scalar, scalar])
+    current, update = inner.block.arguments
+    if combine is not None:
+        inner.end_region([reducer(inner, combine, current, update, dtype)])
+    elif program is not None:  # that of `scatter_apply`
+        inner.end_region(inner.lower(program, [current, update]))
+    else:
+        inner.end_region([update])
+
+
+# XLA combines the operand and the updates of a scatter elementwise if the index vectors are empty
+# and the shapes are equal. It compares shapes alone, so several updates of one element are lost,
+# and its operation ("map") ends other passes that do not expect it. No such scatter reaches XLA.
+
+
+def _is_of_whole_arrays(numbers: Any, operand: Any, updates: Any) -> bool:
+    """Returns whether a scatter has one update, which covers the operand."""
+    return (
+        not numbers.scatter_dims_to_operand_dims
+        and len(numbers.update_window_dims) == len(operand.shape)
+        and operand.shape == updates.shape
+    )
+
+
+def _applied(operand: Any, indices: Any, updates: Any, *, jaxpr: Any, consts: Any) -> Any:
+    """Applies a program of an element and its update to all elements."""
+    flat = (operand.size,)
+    fun = vmap(lambda x, update: eval_olympuspr(jaxpr, consts, x, update)[0])
+    return lax.reshape(fun(lax.reshape(operand, flat), lax.reshape(updates, flat)), operand.shape)
+
+
+def _dimension_without_indices(numbers: Any, operand: Any) -> int | None:
+    """Returns the dimension that gets an index, zero, if the index vectors are empty."""
+    if numbers.scatter_dims_to_operand_dims:
+        return None
+    batch = numbers.operand_batching_dims
+    return next((d for d in range(len(operand.shape)) if d not in batch), None)
 
 
 def _scatter_numbers(

@@ -23,11 +23,18 @@ from ..tables import lowering_rules
 from .elementwise import complex_comparison, complex_extreme
 
 
-def reducer(context: LoweringContext, operation: str, left: Any, right: Any, dtype: Any) -> Any:
-    """Builds a binary operation on scalars, in the region of a reduction."""
+def reducer(
+    context: LoweringContext,
+    operation: str,
+    left: Any,
+    right: Any,
+    dtype: Any,
+    shape: tuple[int, ...] = (),
+) -> Any:
+    """Builds the binary operation of a reduction: on scalars in its region, or on whole arrays."""
     if operation in ("maximum", "minimum") and dtypes.issubdtype(dtype, np.complexfloating):
-        return complex_extreme(context, operation, left, right, (), dtype)
-    return context.create(f"stablehlo.{operation}", mlir.tensor_type((), dtype), (left, right))
+        return complex_extreme(context, operation, left, right, shape, dtype)
+    return context.create(f"stablehlo.{operation}", mlir.tensor_type(shape, dtype), (left, right))
 
 
 def identity_value(operation: str, dtype: Any) -> Any:
