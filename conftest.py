@@ -28,17 +28,36 @@ atexit.register(shutil.rmtree, _CACHES, ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds ``--skip-slow``, which leaves out the tests marked ``slow``."""
-    parser.addoption("--skip-slow", action="store_true", help="leave out tests marked slow")
+    """Adds ``--thorough``, which leaves out the tests marked ``thorough``, or all others."""
+    parser.addoption(
+        "--thorough",
+        choices=("run", "skip", "only"),
+        default="run",
+        help="the tests marked thorough: run them too, skip them, or run only them",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skips the tests marked ``slow`` when asked to, and examples that another package runs."""
+    """Leaves out tests as ``--thorough`` says, and examples that another package runs."""
     leave_out_presented_examples(config, items)
-    if config.getoption("--skip-slow"):
-        for item in items:
-            if "slow" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="--skip-slow was given"))
+    choice = config.getoption("--thorough")
+    if choice != "run":
+        wanted = choice == "only"
+        leave_out(config, items, {item for item in items if is_thorough(item) != wanted})
+
+
+def is_thorough(item: pytest.Item) -> bool:
+    """Whether ``@pytest.mark.thorough`` marks a test: each of its cases, or the named ones."""
+    case = getattr(item, "callspec", None)
+    name = case.id if case else None
+    return any(not mark.args or name in mark.args for mark in item.iter_markers("thorough"))
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item], unwanted: set[pytest.Item]) -> None:
+    """Removes the unwanted tests from the collected ones, and reports them as deselected."""
+    if unwanted:
+        config.hook.pytest_deselected(items=[item for item in items if item in unwanted])
+        items[:] = [item for item in items if item not in unwanted]
 
 
 def leave_out_presented_examples(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,9 +72,7 @@ def leave_out_presented_examples(config: pytest.Config, items: list[pytest.Item]
         and "packages/olympus/src" in item.path.as_posix()
         and (item.dtest.lineno is None or is_defined_elsewhere(item))
     }
-    if presented:
-        config.hook.pytest_deselected(items=list(presented))
-        items[:] = [item for item in items if item not in presented]
+    leave_out(config, items, presented)
 
 
 def is_defined_elsewhere(item: pytest.DoctestItem) -> bool:

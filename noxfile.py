@@ -105,9 +105,14 @@ def install_peer(session: nox.Session) -> str:
 
 
 def run_pytest(session: nox.Session, *arguments: str, env: Mapping[str, str] | None = None) -> None:
-    """Runs pytest on all cores with the settings of the root pyproject.toml."""
-    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
-    command = ("python", "-m", "pytest", *settings, "-n", "auto", *arguments, *session.posargs)
+    """Runs pytest on all cores with the settings of the root pyproject.toml.
+
+    Neighboring tests go to the same process, which has compiled what they share. Tests marked
+    ``thorough`` are left out unless the arguments ask for them.
+    """
+    settings = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "--thorough=skip")
+    processes = ("-n", "auto", "--dist", "worksteal")
+    command = ("python", "-m", "pytest", *settings, *processes, *arguments, *session.posargs)
     session.run(*command, env=env)
 
 
@@ -218,6 +223,17 @@ def integration(session: nox.Session) -> None:
     except CommandFailed:
         session.log("no PJRT plugin for this platform: tests of the C++ program are skipped")
     run_pytest(session, "integration_tests")
+
+
+@nox.session(reuse_venv=True)
+def thorough(session: nox.Session) -> None:
+    """Runs the tests that the other sessions leave out: those marked ``thorough``."""
+    install_workspace(session, *test_requirements())
+    tests = (*ROOT.glob("packages/*/tests/**/test_*.py"), *ROOT.glob("integration_tests/test_*.py"))
+    marked = [path for path in tests if "mark.thorough" in path.read_text(encoding="utf-8")]
+    for folder in sorted({path.parent for path in marked}):  # files of one name cannot run together
+        files = (str(path) for path in sorted(marked) if path.parent == folder)
+        run_pytest(session, "--thorough=only", *files)
 
 
 # Requirements of programs of the JAX ecosystem: the libraries that they import, without JAX.

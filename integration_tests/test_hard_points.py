@@ -27,6 +27,9 @@ def _double():
         yield
 
 
+@pytest.mark.thorough(
+    "`expm` at a multiple of the identity", "`logm` at a multiple of the identity"
+)
 @pytest.mark.parametrize("row", table.HARD_POINTS, ids=lambda row: row.name)
 def test_finite_and_equal_to_the_analytic_value(row):
     with olympus.strong_zeros(True):
@@ -98,6 +101,7 @@ MATRICES = {
 }
 
 
+@pytest.mark.thorough("equal")
 @pytest.mark.parametrize("kind", MATRICES)
 def test_matrix_functions_of_hermitian_matrices(kind):
     a = MATRICES[kind]
@@ -127,6 +131,7 @@ def test_matrix_functions_of_hermitian_matrices(kind):
     np.testing.assert_allclose(batched[0], olympus.grad(by_series)(a), rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.thorough
 def test_matrix_functions_of_complex_matrices_and_their_third_derivative():
     h = np.array([[2.0, 1j], [-1j, 2.0]])
     np.testing.assert_allclose(

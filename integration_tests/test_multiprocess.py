@@ -15,8 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.slow
-
 TIMEOUT = 150
 HEARTBEAT = 3
 
@@ -304,6 +302,7 @@ def reference_losses(steps):
     return losses
 
 
+@pytest.mark.thorough("shardings")
 @pytest.mark.parametrize("way", ["shardings", "shard_map"])
 def test_training_the_tour_s_model(run_two, way):
     steps = {

@@ -68,6 +68,7 @@ def run(instructions, r, q, x):
     return x
 
 
+@pytest.mark.thorough("1")
 @pytest.mark.parametrize("seed", range(4))
 def test_all_ways_agree(seed):
     instructions = program(np.random.default_rng(seed))

@@ -129,6 +129,7 @@ def start_two(folder, *arguments):
     ]
 
 
+@pytest.mark.thorough("1")
 @pytest.mark.parametrize("lost", [0, 1])
 def test_one_of_two_processes_is_lost(tmp_path, lost):
     folder = tmp_path / "job"

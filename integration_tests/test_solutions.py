@@ -31,6 +31,7 @@ def inverse_root(a, **options):
     return jnp.sum(olympus.root(system, START, a, **options)["v"])
 
 
+@pytest.mark.thorough("unrolled")
 @pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
 def test_roots_of_systems_of_trees(how):
     def f(a):
@@ -298,6 +299,7 @@ def test_complex_steps_find_a_wrong_rule():
         check_complex_step(wrong, 0.5)
 
 
+@pytest.mark.thorough("unrolled")
 @pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
 def test_parts_of_a_mesh_have_their_own_solutions(how):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))

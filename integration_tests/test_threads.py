@@ -111,6 +111,7 @@ def test_first_uses_from_many_threads():
     assert run(PROGRAM) == ["done"]
 
 
+@pytest.mark.thorough("False")
 @pytest.mark.parametrize("callback", [False, True])
 def test_compilations_run_side_by_side(callback):
     (count,) = run(f"CALLBACK = {callback}\n{COMPILATIONS}")

@@ -215,6 +215,9 @@ NETWORKS = {
 }
 
 
+@pytest.mark.thorough(
+    "attention", "library attention", "least squares", "solve", "square root", "layer norm"
+)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_networks_and_their_gradients(name):
     network = NETWORKS[name]
@@ -451,6 +454,16 @@ SELECTIONS = {
 INTEGERS = ("nonzero", "flatnonzero", "argwhere", "where", "counts", "inverse", "isin", "histogram")
 
 
+@pytest.mark.thorough(
+    "union1d",
+    "setxor1d",
+    "setdiff1d",
+    "outer",
+    "two masks",
+    "elements of a matrix",
+    "quantile",
+    "selection of a selection",
+)
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_selections_equal_those_of_numpy(name):
     selection = functools.partial(SELECTIONS[name], np)
