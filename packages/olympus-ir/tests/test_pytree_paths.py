@@ -4,13 +4,13 @@ from collections import OrderedDict, defaultdict, namedtuple
 
 import pytest
 
+from olympus_ir.trees.pytree_paths import generate_key_paths
 from olympus_ir.trees.pytrees import (
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
     SequenceKey,
     flatten_one_level_with_keys,
-    generate_key_paths,
     keystr,
     tree_flatten_with_path,
     tree_leaves_with_path,

@@ -20,7 +20,6 @@ from olympus_ir.trees.pytrees import (
     Partial,
     SequenceKey,
     all_leaves,
-    build_tree,
     flatten_one_level,
     is_tree_node,
     register_dataclass,
@@ -263,7 +262,6 @@ def test_structures_of_structures():
     assert treedef_is_leaf(tree_structure(1))
     assert treedef_is_leaf(tree_structure(None))
     assert not treedef_is_leaf(tree_structure([1]))
-    assert build_tree(tree_structure((0, [0])), (1, [2])) == (1, [2])
     composed = tree_structure((0, [0])).compose(tree_structure([0, 0]))
     assert composed == tree_structure(([0, 0], [[0, 0]]))
 
@@ -365,7 +363,6 @@ def test_dataclasses_by_their_fields():
         weight: int
         bias: int = 0
         activation: str = static_field(default="relu", metadata={"help": "a name"})
-        cache: object = dataclasses.field(default=None, init=False)
 
     layer = tree_map(lambda x: x + 1, Layer(1, 2, "tanh"))
     assert layer == Layer(2, 3, "tanh")
@@ -390,6 +387,15 @@ def test_dataclass_fields_are_checked():
         register_dataclass(Two, ["a", "q"], ["b"])
     with pytest.raises(ValueError, match=r"both data and metadata: \['b'\]"):
         register_dataclass(Two, ["a", "b"], ["b"])
+
+    @dataclasses.dataclass
+    class Cached:
+        a: int
+        cache: object = dataclasses.field(default=None, init=False)
+
+    with pytest.raises(ValueError, match=r"Unexpected fields: {'cache'}"):
+        register_dataclass(Cached)
+    assert tree_leaves(register_dataclass(Cached, drop_fields=["cache"])(1)) == [1]
     with pytest.raises(TypeError, match="must both be specified when either is specified"):
         register_dataclass(Two, ["a"])
     with pytest.raises(TypeError, match="when nodetype is not a dataclass"):

@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
-from olympus_sharding import NamedSharding, PartitionSpec, pmap
+from olympus_sharding import IndivisibleError, NamedSharding, PartitionSpec, pmap
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import jit
 
@@ -114,7 +114,7 @@ def test_chosen_devices(four_devices):
     chosen = four_devices[2:]
     result = pmap(doubled, devices=chosen)(X[:2])
     assert [shard.device for shard in result.addressable_shards] == chosen
-    with pytest.raises(ValueError, match="axis of size 4, but there are only 2 devices"):
+    with pytest.raises(IndivisibleError, match="axis of size 4, but there are only 2 devices"):
         pmap(doubled, devices=chosen)(X)
     assert pmap(doubled, backend="cpu")(X).shape == (4, 3)
 

@@ -86,6 +86,7 @@ def test_programs() -> None:
     (variable,) = closed.invars
     literal = closed.outvars[1]
     assert variable.initial_qdd is variable.final_qdd is None
+    assert type(variable)(variable.aval, final_qdd="after").final_qdd == "after"
     assert variable.pretty_print() == "a:f32[]" and variable.pretty_print(print_dtype=False) == "a"
     assert literal.pretty_print() == "2.0:f32[]" and literal.hash == hash(2.0)
     assert repr(literal) == "Literal(2.0)" and repr(variable).endswith("):~float32[]") is False

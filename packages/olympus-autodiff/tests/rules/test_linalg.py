@@ -114,3 +114,9 @@ def test_derivatives_that_there_are_not():
         )
     with pytest.raises(NotImplementedError, match="schur"):
         jvp(linalg.schur, (square,), (square,))
+
+
+def test_refused_dtypes_are_refused_in_derivatives():
+    matrix, vector = np.eye(2, dtype=np.complex64), np.ones(2, np.complex64)
+    with pytest.raises(TypeError, match="cholesky_update does not accept dtype complex64"):
+        jvp(linalg.cholesky_update, (matrix, vector), (matrix, vector))

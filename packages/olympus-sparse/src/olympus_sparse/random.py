@@ -28,7 +28,7 @@ def random_bcoo(
     key: Any,
     shape: Sequence[int],
     *,
-    dtype: Any = np.float64,
+    dtype: Any = float,
     indices_dtype: Any = None,
     nse: float | int = 0.2,
     n_batch: int = 0,
@@ -43,7 +43,7 @@ def random_bcoo(
     Args:
       key: a random key.
       shape: the shape of the array.
-      dtype: the dtype of values.
+      dtype: the dtype of values; float64 or float32 by default, whichever is in use.
       indices_dtype: the dtype of coordinates. If None, it is int32, or int64 for large shapes.
       nse: the number of entries in each batch. A number below one is a fraction of the elements.
       n_batch: the number of batch dimensions.
@@ -85,9 +85,7 @@ def random_bcoo(
 
     batches = math.prod(batch)
     data_key, *index_keys = random.split(key, batches + 1)
-    # Without 64-bit types, the default dtype becomes float32 without a warning.
-    value_dtype = dtypes.canonicalize_dtype(np.dtype(dtype))
-    data = generator(data_key, shape=(*batch, count, *dense), dtype=value_dtype, **kwds)
+    data = generator(data_key, shape=(*batch, count, *dense), dtype=dtype, **kwds)
 
     def places(key: Any) -> Any:
         if unique_indices:

@@ -9,7 +9,6 @@ from olympus_ir.trees.pytree_paths import KeyEntry as KeyEntry
 from olympus_ir.trees.pytree_paths import KeyPath as KeyPath
 from olympus_ir.trees.pytree_paths import SequenceKey as SequenceKey
 from olympus_ir.trees.pytree_paths import flatten_one_level_with_keys as flatten_one_level_with_keys
-from olympus_ir.trees.pytree_paths import generate_key_paths as generate_key_paths
 from olympus_ir.trees.pytree_paths import keystr as keystr
 from olympus_ir.trees.pytree_paths import tree_flatten_with_path as tree_flatten_with_path
 from olympus_ir.trees.pytree_paths import tree_leaves_with_path as tree_leaves_with_path
@@ -33,7 +32,6 @@ from olympus_ir.trees.pytree_registry import static_field as static_field
 from olympus_ir.trees.pytrees import PyTreeDef as PyTreeDef
 from olympus_ir.trees.pytrees import Structure as Structure
 from olympus_ir.trees.pytrees import all_leaves as all_leaves
-from olympus_ir.trees.pytrees import build_tree as build_tree
 from olympus_ir.trees.pytrees import flatten_one_level as flatten_one_level
 from olympus_ir.trees.pytrees import tree_all as tree_all
 from olympus_ir.trees.pytrees import tree_flatten as tree_flatten

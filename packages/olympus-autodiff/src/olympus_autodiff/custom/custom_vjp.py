@@ -17,7 +17,6 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
 from olympus_ir.types import dtypes
-from olympus_ir.types.records import Record
 from olympus_ir.types.references import check_aliases
 from olympus_ir.types.typed_scalars import typed
 
@@ -50,7 +49,7 @@ __all__ = [
 _REFERENCES = "olympus_ir.references.values"
 
 
-class CustomVJPPrimal(Record):
+class CustomVJPPrimal:
     """A leaf of the arguments that a forward pass takes under ``symbolic_zeros=True``.
 
     Attributes:
@@ -58,11 +57,20 @@ class CustomVJPPrimal(Record):
       perturbed: whether the function is differentiated with respect to the argument.
     """
 
-    value: Any
-    perturbed: bool
+    __slots__ = ("perturbed", "value")
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any, perturbed: bool) -> None:
-        super().__init__(value=value, perturbed=perturbed)
+        self.value = value
+        self.perturbed = perturbed
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CustomVJPPrimal):
+            return NotImplemented
+        return (self.value, self.perturbed) == (other.value, other.perturbed)
+
+    def __repr__(self) -> str:
+        return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed!r})"
 
 
 def _has_reference(values: Sequence[Any]) -> bool:

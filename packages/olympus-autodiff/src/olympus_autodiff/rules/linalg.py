@@ -273,9 +273,10 @@ def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
     """Defines a primitive's derivative as that of an equivalent function of other operations."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+        results = primitive.bind(*primals, **params)  # first, because it checks the operands
         # `linearize`, not `jvp`: a loop over values and tangents together cannot be transposed.
         _, derivative = linearize(functools.partial(expansion, **params), *primals)
-        return primitive.bind(*primals, **params), derivative(*map(instantiate, tangents))
+        return results, derivative(*map(instantiate, tangents))
 
     jvp_rules.define(primitive, rule)
 

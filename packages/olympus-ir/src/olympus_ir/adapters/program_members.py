@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.debug_info import DebugInfo
-from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, Var
+from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr
 from ..trees.flattening import result_paths
 from ..trees.pytrees import tree_structure
 from .attaching import attach
@@ -129,9 +129,6 @@ def _is_high(self: Olympuspr | ClosedOlympuspr) -> bool:
     return any(getattr(atom.aval, "is_high", False) for atom in atoms)
 
 
-# JAX keeps the type states (``qdd``) of operands before and after a run. Programs here do not
-# change the types of operands, so the states of all variables are None.
-attach(Var, initial_qdd=None, final_qdd=None)
 attach(Literal, hash=property(_hash))
 for _class in (Olympuspr, ClosedOlympuspr):
     attach(

@@ -20,7 +20,8 @@ class DebugInfo:
       result_paths: a path for each flat result, such as ``result[0]``.
 
     Args:
-      function: the function, or a text that describes it. Only the code of a function is kept.
+      func_src_info: a text that describes the function, or the function itself, of which only the
+        code is kept.
     """
 
     __slots__ = ("_arg_names", "_result_paths", "origin", "traced_for")
@@ -28,14 +29,14 @@ class DebugInfo:
     def __init__(
         self,
         traced_for: str,
-        function: Any = None,
+        func_src_info: Any = None,
         arg_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
         result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
     ) -> None:
         self.traced_for = traced_for
-        if not isinstance(function, str | FunctionOrigin):
-            function = FunctionOrigin(function)
-        self.origin = function
+        if not isinstance(func_src_info, str | FunctionOrigin):
+            func_src_info = FunctionOrigin(func_src_info)
+        self.origin = func_src_info
         self._arg_names = arg_names
         self._result_paths = result_paths
 

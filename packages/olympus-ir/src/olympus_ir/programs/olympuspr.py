@@ -37,12 +37,26 @@ class Var:
     """Variable, bound once as an input or as a result of an equation.
 
     Variables are compared by identity.
+
+    Attributes:
+      aval: the type.
+      initial_qdd: for a variable of a mutable type, the state before the program; else None.
+      final_qdd: for a variable of a mutable type, the state after the program; else None.
     """
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "final_qdd", "initial_qdd")
 
-    def __init__(self, aval: AbstractValue) -> None:
+    def __init__(self, aval: AbstractValue, initial_qdd: Any = None, final_qdd: Any = None) -> None:
         self.aval: Any = aval
+        if initial_qdd is not None or final_qdd is not None:
+            self.initial_qdd = initial_qdd
+            self.final_qdd = final_qdd
+
+    def __getattr__(self, name: str) -> Any:
+        # Variables are many, and few have states, so the others do not store None.
+        if name in ("initial_qdd", "final_qdd"):
+            return None
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
         """Returns the variable as it appears in printed programs.
@@ -167,6 +181,9 @@ class Olympuspr:
       outvars: the results, variables or literals.
       eqns: the equations in order.
       effects: the union of the side effects of the equations.
+
+    Args:
+      is_high: has no effect, because the types of the variables tell whether types are high.
     """
 
     __slots__ = (
@@ -189,6 +206,7 @@ class Olympuspr:
         eqns: Sequence[Equation],
         effects: frozenset = no_effects,
         debug_info: DebugInfo = unknown_debug_info,
+        is_high: bool = False,
     ) -> None:
         self.constvars = list(constvars)
         self.invars = list(invars)

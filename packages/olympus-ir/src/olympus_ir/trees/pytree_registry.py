@@ -217,7 +217,7 @@ def register_dataclass(
                 "register_dataclass: data_fields and meta_fields are required when nodetype is not "
                 f"a dataclass. Got {nodetype=}."
             )
-        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
+        fields = [f for f in dataclasses.fields(nodetype) if f.name not in drop_fields]
         data_fields = [f.name for f in fields if not f.metadata.get("static", False)]
         meta_fields = [f.name for f in fields if f.metadata.get("static", False)]
     else:
@@ -254,7 +254,7 @@ def _check_fields(
         raise ValueError(
             "register_dataclass: data_fields and meta_fields must include all dataclass fields "
             f"that the constructor of {nodetype.__name__} takes, and no others. Unexpected fields: "
-            f"{unexpected}."
+            f"{unexpected}. Name fields that it does not take in drop_fields."
         )
 
 

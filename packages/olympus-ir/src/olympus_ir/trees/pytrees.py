@@ -28,7 +28,6 @@ from .pytree_paths import (
     KeyPath,
     SequenceKey,
     flatten_one_level_with_keys,
-    generate_key_paths,
     keystr,
     tree_flatten_with_path,
     tree_leaves_with_path,
@@ -70,13 +69,11 @@ __all__ = [
     "Structure",
     "all_leaves",
     "broadcast_prefix",
-    "build_tree",
     "default_registry",
     "equality_errors",
     "equality_errors_of_structures",
     "flatten_one_level",
     "flatten_one_level_with_keys",
-    "generate_key_paths",
     "is_tree_node",
     "keystr",
     "none_leaf_registry",
@@ -350,16 +347,6 @@ def flatten_one_level(tree: PyTree) -> tuple[Iterable[Any], Any]:
     if flat is None:
         raise ValueError(f"can't tree-flatten type: {type(tree)} is the type of a leaf.")
     return flat
-
-
-def build_tree(treedef: PyTreeDef, subtrees: PyTree) -> PyTree:
-    """Returns the pytree of a structure with leaves from nested iterables of the same shape.
-
-    Example:
-        >>> build_tree(tree_structure((0, [0])), (1, [2]))
-        (1, [2])
-    """
-    return treedef.from_iterable_tree(subtrees)
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:

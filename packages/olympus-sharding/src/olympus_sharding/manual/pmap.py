@@ -29,7 +29,7 @@ from olympus_ir.types.placement import Device, PartitionSpec
 
 from ..meshes import mesh as _mesh
 from ..meshes.mesh import Mesh
-from ..shardings.behavior import NamedSharding
+from ..shardings.behavior import IndivisibleError, NamedSharding
 from .shard_map import apply_shard_map
 
 __all__ = ["pmap"]
@@ -209,7 +209,7 @@ class _Mapping:
         fewest = min(map(len, by_process.values()))
         if size > fewest:
             where = "" if len(by_process) == 1 else " in each process"
-            raise ValueError(
+            raise IndivisibleError(
                 f"pmap of {function_name(self.fun)} maps over an axis of size {size}, but there "
                 f"are only {fewest} devices{where} to map it to. Reshape the arguments to "
                 "(devices, size // devices, ...) and use vmap inside, or jit with shardings."

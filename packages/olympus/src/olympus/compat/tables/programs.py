@@ -199,6 +199,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
     },
     "tree_util": {
         "_registry": "olympus.compat.registries:pytree_nodes",
+        **names_from("olympus_ir.trees.pytree_paths", "generate_key_paths"),
         **names_from(
             "olympus_ir.trees.pytree_prefix",
             "equality_errors_pytreedef=equality_errors_of_structures",
