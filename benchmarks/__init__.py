@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OLYMPUS beside JAX: the same programs in alternating processes, and the ratios of their times."""
+"""Compares OLYMPUS with JAX: equal programs in alternating processes, and ratios of their times."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks --peer PYTHON``: measures OLYMPUS beside JAX and writes the table.
+"""``python -m benchmarks --peer PYTHON``: compares OLYMPUS with JAX and writes the table.
 
-The two libraries take turns, each round in fresh processes, so that what else the machine does
-meets both. The medians over the rounds make the ratios. The run fails on errors and on results
-that differ, never on time.
+The two libraries run in alternation, each round in new processes, so that other load of the machine
+affects both. The ratios are those of the medians over the rounds. The run fails on errors and on
+results that differ, never on time.
 """
 
 from __future__ import annotations
@@ -69,30 +69,31 @@ IMPORTS = {
     "first result, from a warm disk cache": _FROM_DISK,
 }
 
-# Why a workload takes more than 1.1 times as long as with JAX.
+# Reasons for workloads that take more than 1.1 times as long as with JAX.
 _PRODUCTS = (
-    "the same call of jaxlib's C++ function as JAX's; whether XLA multiplies on this thread or on "
-    "another differs from process to process, for both libraries"
+    "OLYMPUS calls the same C++ function of jaxlib as JAX; the choice of the thread on which "
+    "XLA multiplies varies between processes, for both libraries"
 )
 REASONS = {
     "x @ y": _PRODUCTS,
     "jnp.dot": _PRODUCTS,
     "random.randint": (
-        "it draws twice as many bits as it returns, and XLA hands the program to another thread, "
-        "which it does not with JAX's loops, of which it counts one round"
+        "it draws twice as many bits as it returns; XLA runs the program on another thread, but "
+        "not JAX's loops, because it estimates the cost of a loop as that of one iteration"
     ),
     "jit call, two devices, all-reduce": (
-        "the number of calls in flight is bounded, since more of them wait for each other without "
-        "end; the call enters Python"
+        "the number of calls in flight is bounded to prevent a deadlock, so each call enters Python"
     ),
 }
-# Where nothing is known of a workload itself.
+# Reasons for workloads of a group without a reason of their own.
 REASONS_OF_GROUPS = {
-    "eager": "one call of jaxlib's C++ function, as JAX's; such figures vary by a tenth or more",
-    "jit call": "one call of jaxlib's C++ function, as JAX's; such figures vary by a tenth or more",
-    "pytrees": "the same C++ functions as JAX's; such figures vary by a tenth or more",
-    "compile": "XLA's time for the same operations; it varies where others use the machine",
-    "step": "XLA's program of the same operations; it varies where others use the machine",
+    "eager": "a single call of the same C++ function of jaxlib as in JAX; such figures vary by a "
+    "tenth or more",
+    "jit call": "a single call of the same C++ function of jaxlib as in JAX; such figures vary by "
+    "a tenth or more",
+    "pytrees": "the same C++ functions as in JAX; such figures vary by a tenth or more",
+    "compile": "XLA's time for the same operations; it varies with other load of the machine",
+    "step": "XLA's program of the same operations; its time varies with other load of the machine",
 }
 
 
@@ -101,10 +102,10 @@ def run(python: str, *arguments: str) -> str:
     environment = {
         name: value
         for name, value in os.environ.items()
-        # Bytecode is kept, as in an installation.
+        # Keep bytecode on disk, as an installation does.
         if not name.startswith(("JAX_", "OLYMPUS_", "XLA_", "PYTHONDONTWRITEBYTECODE"))
     }
-    environment["OLYMPUS_ENABLE_COMPILATION_CACHE"] = "0"  # what is measured is not the cache
+    environment["OLYMPUS_ENABLE_COMPILATION_CACHE"] = "0"  # the measurement excludes the cache
     done = subprocess.run(
         [python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )
@@ -145,7 +146,7 @@ def measure(python: str, library: str, arguments: Any, seconds: float) -> dict[s
 
 
 def same(first: list[float] | None, second: list[float] | None) -> bool:
-    """Whether two results' summaries agree to single precision."""
+    """Returns whether the summaries of two results agree to single precision."""
     if first is None or second is None:
         return True
     return all(
@@ -154,12 +155,19 @@ def same(first: list[float] | None, second: list[float] | None) -> bool:
 
 
 def main() -> None:
-    """Measures, prints the table, writes it with ``--output``."""
+    """Measures the workloads and prints the table; writes it to a file with ``--output``."""
     parser = argparse.ArgumentParser(prog="benchmarks")
     parser.add_argument("--peer", required=True, help="an interpreter that has jax 0.10.2")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=0.2, help="for each workload and round")
-    parser.add_argument("--only", default="", help="workloads whose names contain this")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=0.2,
+        help="the time for each workload in each round, in seconds",
+    )
+    parser.add_argument(
+        "--only", default="", help="run only workloads whose names contain this text"
+    )
     parser.add_argument("--short", action="store_true", help="one quick round")
     parser.add_argument("--output", type=Path, default=None, help="where to write the table")
     arguments = parser.parse_args()
@@ -173,13 +181,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         caches = {library: f"{folder}/{library}" for library in interpreters}
         for library, python in interpreters.items():
-            time_imports(python, library, caches[library], {})  # writes bytecode and caches
+            time_imports(
+                python, library, caches[library], {}
+            )  # this run writes bytecode and caches
         for number in range(rounds):
             order = list(interpreters) if number % 2 == 0 else list(interpreters)[::-1]
             for _ in range(1 if arguments.short else 5):
                 for library in [] if arguments.only else order:
                     time_imports(interpreters[library], library, caches[library], figures[library])
-            # The short form looks at results alone, so its libraries may disturb each other.
+            # The short form only compares results, so the libraries may disturb each other.
             with ThreadPoolExecutor(len(order) if arguments.short else 1) as threads:
                 measured = threads.map(
                     lambda library: measure(interpreters[library], library, arguments, seconds),
@@ -201,7 +211,7 @@ def main() -> None:
 
 
 def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
-    """The tables in Markdown, and what went wrong."""
+    """Returns the tables in Markdown, and the problems."""
     from benchmarks import (  # noqa: F401 - they fill the table
         calls,
         eager,
@@ -246,11 +256,12 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
     lines = [
         "# Benchmarks",
         "",
-        "OLYMPUS beside JAX 0.10.2 on the same jaxlib, in alternating processes: processor time of",
-        "one unit of work (an equation where the name says how many), medians over the rounds,",
-        "and the ratios of processor and of wall time. The processor time of imports and of Python",
-        "code is that of the main thread, that of compilations and steps is that of all threads.",
-        "`nox -s benchmarks -- --output docs/benchmarks.md` measures anew.",
+        "OLYMPUS compared with JAX 0.10.2 on the same jaxlib, in alternating processes: processor",
+        "time of one unit of work (an equation, if the name states their number), medians over the",
+        "rounds, and the ratios of processor and wall time. The processor time of imports and of",
+        "Python code is that of the main thread. The processor time of compilations and steps is",
+        "that of all threads.",
+        "`nox -s benchmarks -- --output docs/benchmarks.md` measures again.",
         "",
         (
             f"Measured on {datetime.date.today()}, {rounds} rounds, on {_processor()} with "

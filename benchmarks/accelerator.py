@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m benchmarks.accelerator LIBRARY=PYTHON ...``: programs on this machine's accelerator.
 
-OLYMPUS, JAX and PyTorch take turns in processes of their own. The table has the median time of a
-call, from runs of calls that do not wait for one another, so that launching overlaps with running,
-and the time of the first call, which compiles. No result depends on the time of anything.
+OLYMPUS, JAX and PyTorch run in alternation, each in a separate process. The table shows the median
+time of a call, and the time of the first call, which compiles. Calls do not wait for one another,
+so launching overlaps with running. Times never make the command fail.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Program:
 
     Attributes:
       name: its name in the table.
-      arrays: from the modules of a library to the function and its arguments.
-      torch: from the module of PyTorch to a call without arguments; None if there is none.
+      arrays: maps the modules of a library to the function and its arguments.
+      torch: maps the module of PyTorch to a function without arguments; None if there is none.
       flops: the floating-point operations of one call; 0 if they are not counted.
-      is_olympus_only: whether only OLYMPUS has the program.
+      is_olympus_only: whether only OLYMPUS can run the program.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Program:
 
 
 def normal(lib: Any, *shape: int, dtype: Any = np.float32) -> Any:
-    """Returns normal numbers that are made on the accelerator."""
+    """Returns normally distributed numbers, generated on the accelerator."""
     return lib.random.normal(lib.random.key(sum(shape)), shape, lib.np.float32).astype(dtype)
 
 
@@ -104,7 +104,7 @@ def layer_norm_kernel(lib: Any) -> Any:
 
 # Batch, length, heads, size of a head.
 _ATTENTION = 4, 4096, 16, 64
-_PRODUCTS = 4 * 4 * 16 * 4096**2 * 64 / 2  # of two products, below the diagonal
+_PRODUCTS = 4 * 4 * 16 * 4096**2 * 64 / 2  # the operations of two products, below the diagonal
 
 
 def heads(lib: Any) -> tuple[Any, ...]:
@@ -258,7 +258,7 @@ def timed(call: Callable[[], Any], wait: Callable[[Any], Any]) -> dict[str, floa
 
 
 def call_of(name: str, program: Program) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-    """Returns the call of a program by a library, and what waits for its result."""
+    """Returns a library's call of a program, and a function that waits for its result."""
     if name == "torch":
         if program.torch is None:
             return None
@@ -272,7 +272,7 @@ def call_of(name: str, program: Program) -> tuple[Callable[[], Any], Callable[[A
 
 
 def measured(name: str) -> dict[str, dict[str, Any]]:
-    """Returns the figures of all programs by one library; "error" for those that failed."""
+    """Returns the figures of all programs with one library; "error" for programs that failed."""
     figures: dict[str, dict[str, Any]] = {}
     for program in PROGRAMS:
         try:
@@ -316,7 +316,7 @@ def table(figures: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Measures the given libraries and prints the table; fails if a program of OLYMPUS fails."""
+    """Measures the given libraries and prints the table; fails if OLYMPUS cannot run a program."""
     parser = argparse.ArgumentParser(prog="benchmarks.accelerator")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
     parser.add_argument("--measure", choices=LIBRARIES, help="measure one library in this process")

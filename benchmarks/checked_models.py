@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time of checked functions beside the functions themselves, for the models of `models`.
+"""Compares the times of models with and without checks.
 
-Both are awaited, because a checked function waits for its flag. The times are the least of many
-short rounds that alternate between the two, because other processes disturb long rounds. The table
-shows the time on the clock and the processor time.
+Each call waits for its result, because a checked function waits for its flag. Short rounds
+alternate between the two functions, and the minimum over the rounds counts, because other processes
+disturb long rounds. The table shows wall time and processor time.
 
 Usage: python -m benchmarks.checked_models [part of a model's name ...]
 """
@@ -30,7 +30,7 @@ class Times(NamedTuple):
 
 
 def awaited(function: Callable[..., Any], arguments: tuple[Any, ...], calls: int) -> Times:
-    """The times of one call, the mean of several."""
+    """Returns the mean times of a call."""
     top = library("olympus").top
     clock, processor = time.perf_counter(), time.process_time()
     for _ in range(calls):
@@ -43,7 +43,7 @@ def least(rounds: list[Times]) -> Times:
 
 
 def times(name: str) -> tuple[Times, Times]:
-    """The times of a model and of its checked form."""
+    """Returns the times of a model and of its checked form."""
     lib = library("olympus")
     function, arguments = MODELS[name](lib)[:2]
     arguments = lib.top.device_put(arguments)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """First use of models: parameters, training steps and large signatures in fresh processes.
 
-The times include the imports where the name says so. A second process finds the caches that the
-first one wrote, in a folder of their own.
+The times include imports if the name of the benchmark says so. A second process uses the caches
+that the first process wrote to a separate folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def end():
     print(time.process_time() - started, time.perf_counter() - wall)
 """
 
-# Parameters are drawn one by one, each with the shape and scale of its layer.
+# Parameters are drawn one after the other, each with the shape and scale of its layer.
 _INITIALIZATION = """
 class Keys:
     def __init__(self):
@@ -77,14 +77,14 @@ top.block_until_ready(make(Keys()))
 end()
 """
 
-# The processor time of a process starts with the interpreter: the imports count.
+# Processor time is counted from the start of the interpreter, so it includes the imports.
 _STEP = """
 fun, arguments = models.MODELS[sys.argv[2]](lib)
 top.block_until_ready(top.jit(fun)(*arguments))
 end()
 """
 
-# The large compilation takes many times as long as the small ones, which it must not hold up.
+# The large compilation takes many times as long as the small ones, and must not delay them.
 _BESIDE = """
 import threading
 def small(number):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""First use: operations that a fresh process calls for the first time, all in one after another."""
+"""First use: operations that a new process calls for the first time, one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from .workloads import workload
 
-# Expressions of small arrays: most of them are exact on NumPy, the last ones are not.
+# Expressions of small arrays. NumPy evaluates most of them exactly as XLA does; the last differ.
 OPERATIONS = """
     x+x; x-x; x*x; x/(x*x); x*2; x+1; x>3; x==x; x<=x; -x; abs(x); x[1]; x[1:,::2]; x[-1,2];
     x[i[:2]]; x[x.shape[0]-1]; x.T; x.reshape(4,3); x.ravel(); jnp.sort(x); jnp.argsort(x);
@@ -35,7 +35,7 @@ OPERATIONS = """
     jnp.linalg.norm(x); jnp.linspace(0,1,5); nn.gelu(x); jnp.cumsum(x); x**1.5
 """
 
-# Imports, and the first array, come before: they have benchmarks of their own.
+# The time excludes imports and the first array, which have separate benchmarks.
 _PROGRAM = """
 import sys, time, importlib
 import numpy as np
@@ -60,7 +60,7 @@ print(time.process_time() - started, time.perf_counter() - wall)
 
 
 def _in_fresh_process(name: str, level: str, **variables: str) -> tuple[float, float]:
-    """The processor and wall time of the operations in a process of their own."""
+    """Returns the processor and wall time of the operations in a separate process."""
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, name, level, OPERATIONS],
         env={**os.environ, **variables},
@@ -130,7 +130,7 @@ for number in range(20):
 print(time.process_time() - started, time.perf_counter() - wall)
 """
 
-# The gradient of 24 recurrent steps, until the first result is there.
+# The gradient of 24 recurrent steps, until its first result is computed.
 _UNROLLED = """
 import sys, time, importlib
 import numpy as np

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures one library in this process and prints the figures as JSON.
 
-Run by ``python -m benchmarks`` once a round with each library's interpreter.
+``python -m benchmarks`` runs this module once in each round with each library's interpreter.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from benchmarks import (  # noqa: F401 - they fill the table
     workloads,
 )
 
-# More calls than are evaluated before a program is compiled.
+# A number of calls after which the program of an operation has been compiled.
 _WARM_CALLS = 50
 
 
 def leaves(result: Any) -> Iterator[np.ndarray]:
-    """The arrays in a result, the same ones for both libraries' containers."""
+    """Returns the arrays in a result, equal for the containers of both libraries."""
     if isinstance(result, dict):
         for key in sorted(result):
             yield from leaves(result[key])
@@ -51,14 +51,14 @@ def leaves(result: Any) -> Iterator[np.ndarray]:
 
 
 def summary(result: Any) -> list[float]:
-    """A few numbers of a result, by which two libraries' results are compared."""
+    """Returns a few numbers of a result, by which the results of the libraries are compared."""
     arrays = list(leaves(result))
     flat = np.concatenate(arrays) if arrays else np.zeros(0)
     return [float(flat.size), float(flat.sum()), float(np.abs(flat).sum())]
 
 
 def time_call(function: Any, seconds: float) -> tuple[float, float]:
-    """Median processor and wall time of one call, from repetitions of about ``seconds`` in all."""
+    """Returns median processor and wall time of a call, repeated for about ``seconds`` seconds."""
     if hasattr(function, "setup"):
         return _time_call_with_setup(function, seconds)
     once = _warmed_up(function)
@@ -78,7 +78,7 @@ def time_call(function: Any, seconds: float) -> tuple[float, float]:
 
 
 def _warmed_up(function: Any) -> float:
-    """Calls a function until a call is a warm one, and returns the wall time of the last call.
+    """Calls a function until its programs are compiled; returns the wall time of the last call.
 
     The first calls of an operation may be evaluated before its program is compiled.
     """
@@ -95,7 +95,7 @@ def _warmed_up(function: Any) -> float:
 
 
 def _time_call_with_setup(function: Any, seconds: float) -> tuple[float, float]:
-    """As `time_call`, of a function that needs something made anew before each call, untimed."""
+    """Times a function like `time_call`; prepares each call by a function that is not timed."""
     function(function.setup())
     started = time.perf_counter()
     processor, wall = [], []
@@ -112,7 +112,7 @@ def _time_call_with_setup(function: Any, seconds: float) -> tuple[float, float]:
 
 
 def measured(each: workloads.Workload, library: Any, seconds: float) -> dict[str, Any]:
-    """The figures of one workload."""
+    """Returns the figures of one workload."""
     function = each.prepare(library)
     if each.quantity == "bytes":
         return {"processor": function(), "wall": function(), "result": None}
@@ -128,7 +128,7 @@ def measured(each: workloads.Workload, library: Any, seconds: float) -> dict[str
         "elementwise",
         "odd lengths",
     ):
-        # Other threads work on these, so the processor's time is that of the process.
+        # Several threads run these workloads, so processor time is that of the process.
         wall, processor = _time_step(function, seconds)
     else:
         processor, wall = time_call(function, seconds)
@@ -152,7 +152,7 @@ def _time_step(function: Any, seconds: float) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measures all workloads whose name or group contains ``--only``."""
+    """Measures the workloads whose name or group contains the text ``--only``."""
     parser = argparse.ArgumentParser()
     parser.add_argument("library", choices=["olympus", "jax"])
     parser.add_argument("--seconds", type=float, default=0.2)
@@ -169,7 +169,7 @@ def main() -> None:
             continue
         try:
             figures[each.name] = measured(each, library, arguments.seconds)
-        except Exception as error:  # reported, and fails the run as a whole
+        except Exception as error:  # the error is reported, and the whole run fails
             figures[each.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
     print(json.dumps(figures))
 

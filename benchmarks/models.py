@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that are traced, lowered, compiled and run, written once for both libraries.
+"""The models that the benchmarks trace, lower, compile and run, written once for both libraries.
 
-Each function takes the library's modules (see `workloads.library`) and returns a function of arrays
-and arguments for it.
+Each function receives the library's modules (see `workloads.library`), and returns a function of
+arrays and its arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 def adam_step(lib: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
-    """One step of Adam on pytrees: from parameters, moments and a batch to new ones."""
+    """Applies one step of Adam to pytrees of parameters and moments, for a batch of examples."""
     tree_map = lib.top.tree_util.tree_map
 
     def step(params: Any, first: Any, second: Any, count: Any, *batch: Any) -> Any:
@@ -40,7 +40,7 @@ def adam_step(lib: Any, loss: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_adam(lib: Any, loss: Callable[..., Any], params: Any, *batch: Any) -> Model:
-    """The training step of a loss, and its first arguments."""
+    """Returns the training step of a loss, and its first arguments."""
     zeros = lib.top.tree_util.tree_map(np.zeros_like, params)
     return adam_step(lib, loss), (params, zeros, zeros, np.float32(0), *batch)
 
@@ -68,7 +68,7 @@ def mlp_loss(lib: Any) -> Model:
 
 
 def mlp(lib: Any) -> Model:
-    """Its training step."""
+    """Returns the training step of the network of three layers."""
     loss, arguments = mlp_loss(lib)
     return with_adam(lib, loss, *arguments)
 
@@ -148,7 +148,7 @@ def transformer(lib: Any) -> Model:
 
 
 def scanned_transformer(lib: Any) -> Model:
-    """The same as a scan over stacked layers."""
+    """Returns the training step of the same transformer as a scan over stacked layers."""
     return _transformer(lib, scanned=True)
 
 
@@ -270,7 +270,7 @@ def hessian(lib: Any) -> Model:
 
 
 def straight_line(lib: Any, equations: int = 2000) -> Model:
-    """A function that does nothing twice, and many things."""
+    """Returns a function of many different equations, without common subexpressions."""
 
     def function(x: Any) -> Any:
         for _ in range(equations // 4):
@@ -281,7 +281,7 @@ def straight_line(lib: Any, equations: int = 2000) -> Model:
 
 
 def straight_line_gradient(lib: Any, equations: int = 2000) -> Model:
-    """The gradient of a function of so many equations."""
+    """Returns the gradient of a function with the given number of equations."""
     function, arguments = straight_line(lib, equations)
     return lib.top.grad(lambda x: lib.np.sum(function(x))), arguments
 
@@ -314,5 +314,5 @@ MODELS: dict[str, Callable[[Any], Model]] = {
     "gradient of 80 layers": layers,
 }
 
-# Those that compile in less than a second or so: the short form has them.
+# The models that compile within about a second; the short form includes only these.
 QUICK = frozenset({"MLP", "Hessian of a mapped function", "ODE", "gradient of 10 layers"})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations on large arrays, as users of NumPy, PyTorch, JAX and OLYMPUS write them.
+"""Operations on large arrays, written as by users of NumPy, PyTorch, JAX and OLYMPUS.
 
-Each operation is a pair of programs: of names that NumPy, SciPy and the libraries like them share,
-and of PyTorch's. The results of all libraries are compared. `peers` measures all four; the
-workloads made here measure OLYMPUS beside JAX.
+Each operation is a pair of programs: the first uses names that NumPy, SciPy and similar libraries
+share; the second uses PyTorch. The results of all libraries are compared. `peers` measures all four
+libraries; the workloads of this module compare OLYMPUS with JAX.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Operation:
     """One operation.
 
     Attributes:
-      name: what the tables call it.
+      name: the name in the tables.
       group: the kind of operation.
-      operands: makes the arrays, by NumPy.
-      run: the operation by the names of a library; see `names_of`.
-      torch: the operation by PyTorch; None if it has none.
-      in_numpy: whether NumPy or SciPy has it.
+      operands: makes the arrays with NumPy.
+      run: the operation as a function of a library's names; see
+      `names_of`. torch: the operation in PyTorch; None if PyTorch lacks it. in_numpy: whether NumPy
+        or SciPy has the operation.
       is_compiled: whether `run` can be compiled by `jit`.
       is_wide: whether the operands have 64 bits.
     """
@@ -45,7 +45,7 @@ class Operation:
 
 
 def names_of(library: str) -> SimpleNamespace:
-    """Returns the names that operations use: of NumPy and SciPy, or of a library like JAX."""
+    """Returns the names that operations use, from NumPy and SciPy or from a library such as JAX."""
     if library == "numpy":
         special = importlib.import_module("scipy.special")
         return SimpleNamespace(

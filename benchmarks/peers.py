@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks.peers LIBRARY=PYTHON ...``: operations beside NumPy, PyTorch and JAX.
+"""``python -m benchmarks.peers LIBRARY=PYTHON ...``: compares operations with peers.
 
-The libraries take turns at each operation (`turns`); the table has the best of each. ``--output``
-puts the table into a page, under its heading, and draws bars beside it. The run fails where results
-differ, never on time.
+The libraries run each operation in alternation (`turns`); the table shows the best turn of each.
+``--output`` inserts the table into a page, under its heading, and draws a bar chart. The run fails
+if results differ, never on time.
 """
 
 from __future__ import annotations
@@ -30,29 +30,31 @@ _COLORS = {"numpy": "#4d77cf", "torch": "#ee4c2c", "jax": "#8a8a8a", "olympus": 
 # The allowed difference of results, relative to their norm.
 _TOLERANCE = 1e-3
 
-# Why an operation takes more than twice the time of the best.
+# Reasons for operations that take more than twice as long as with the fastest library.
 _MORE_EXACT = (
     "NumPy's kernels for AVX-512 have errors of up to 3 units in the last place; those of OLYMPUS "
     "are below 0.51, by arithmetic in double precision"
 )
-_BY_FORMULA = "NumPy has a kernel written for AVX-512; here it is a formula of exp or log"
-_CALL = "the call of NumPy takes some 0.03 ms"
+_BY_FORMULA = "NumPy has a kernel for AVX-512; OLYMPUS uses a formula of exp or log"
+_CALL = "the call of NumPy itself takes about 0.03 ms"
 _OTHER_LAPACK = "OLYMPUS calls the LAPACK that jaxlib registers, as JAX does; PyTorch has MKL"
-_ALL_RANGES = "XLA computes the formulas of all ranges of the operand and selects one"
+_ALL_RANGES = "XLA computes the formulas for all ranges of the operand, and selects a result"
 _PRODUCTS = "XLA's products of small matrices take twice the time of those of OpenBLAS"
 REASONS = {
-    "sort of rows": "NumPy's sort, and a pass that looks for zeros, NaNs and subnormal numbers",
-    "permutation": "two sorts by random keys, which give JAX's permutation; NumPy swaps elements",
+    "sort of rows": "OLYMPUS calls NumPy's sort after a pass that searches for zeros, NaNs and "
+    "subnormal numbers",
+    "permutation": "two sorts by random keys produce JAX's permutation; NumPy swaps elements",
     "unique": "after the sort, NumPy finds the first of equal elements, and XLA gathers them",
     "associative_scan of sums": "a tree of additions in any order, in 20 passes",
-    "sin of float64": "a pass over the array looks for operands that need more digits of pi",
+    "sin of float64": "a pass over the array searches for operands that need more digits of pi",
     **dict.fromkeys(
         ("solve 500x500", "Cholesky factor of 500x500", "eigenvalues of 200x200, symmetric"),
         _OTHER_LAPACK,
     ),
     **dict.fromkeys(("erfc", "erfinv"), _ALL_RANGES),
     "product of 1000 of 64x64": _PRODUCTS,
-    "cumsum": "two passes: within the blocks, and with the totals of the blocks before each",
+    "cumsum": "two passes: one sums within the blocks, and one adds the totals of the preceding "
+    "blocks",
     "argmax": _CALL,
     "argmin": _CALL,
     **dict.fromkeys(
@@ -61,14 +63,16 @@ REASONS = {
     **dict.fromkeys(("exp2", "expm1", "log1p", "sinh", "cosh", "arcsinh", "arctanh"), _BY_FORMULA),
     **dict.fromkeys(
         ("floor", "log", "where", "sum", "sum of columns"),
-        "below 2 in other rounds on the same machine, whose memory other programs used as well",
+        "the ratio is below 2 in other rounds on the same machine; other programs used its memory, "
+        "too",
     ),
     **dict.fromkeys(
         ("cumsum of rows", "cummax of rows"),
-        "a step takes one element of each of 16 rows, from 16 lines of the cache; below 1 in other "
-        "rounds on the same machine",
+        "a step reads one element of each of 16 rows, from 16 cache lines; the ratio is below 1 in "
+        "other rounds on the same machine",
     ),
-    "histogram of 100 bins": "the edges of each guessed bin are read to correct the guess",
+    "histogram of 100 bins": "OLYMPUS guesses each bin, and reads the edges of the bin to correct "
+    "the guess",
     "gelu": "XLA's erfc takes nearly all of the time, for the formulas of three ranges",
     "power": (
         "a logarithm and an exponential in double precision, exact to 0.51 units in the last "
@@ -80,7 +84,7 @@ REASONS = {
 
 
 def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
-    """Returns the call that is timed, which waits for its result; None if there is none."""
+    """Returns the timed call, which waits for its result; None if the library has none."""
     arrays = operation.operands()
     if library == "torch":
         if operation.torch is None:
@@ -114,7 +118,7 @@ def _prepared_by_name(library: str, name: str) -> tuple[Callable[[], Any], float
 
 
 def differences(figures: dict[str, dict[str, Any]]) -> list[str]:
-    """Returns the operations whose results are not those of OLYMPUS."""
+    """Returns the operations whose results differ from those of OLYMPUS."""
     return [
         f"{library}, {name}: {figure['result']} and {own['result']}"
         for library, found in figures.items()
@@ -125,20 +129,20 @@ def differences(figures: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def times_of(figures: dict[str, dict[str, Any]], name: str) -> dict[str, float]:
-    """Returns the seconds of one operation by the libraries that have it."""
+    """Returns the seconds of one operation, for each library that has it."""
     return {library: found[name]["seconds"] for library, found in figures.items() if name in found}
 
 
 def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
-    """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
+    """Returns the table in Markdown: milliseconds, and ratios to the fastest other library."""
     measured = [each for each in OPERATIONS if each.name in figures["olympus"]]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        f"Milliseconds of {kind}, the best of turns in which calls are repeated, and which the",
-        "libraries take at each operation; 10^6 float32 elements or 1000 x 1000 if the name says",
-        f"nothing else. All libraries have the same number of cores: {cores}. Measured on",
+        f"Milliseconds of {kind} for a call, in the best of several turns, in which the",
+        "libraries alternate; 10^6 float32 elements or 1000 x 1000 unless the name says",
+        f"otherwise. All libraries use the same number of cores: {cores}. Measured on",
         f"{datetime.date.today()}, at a load of {os.getloadavg()[0]:.1f}. `nox -s peers` measures",
-        "anew.",
+        "again.",
     ]
     ratios: dict[str, float] = {}
     for group, operations in itertools.groupby(measured, lambda each: each.group):
@@ -158,7 +162,7 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     lines += ["", "### Summary", "", f"The geometric mean of {len(ratios)} ratios is {mean:.2f}."]
     slow = [name for name, ratio in ratios.items() if ratio > 2]
     if slow:
-        lines += ["More than twice the time of the best:", ""]
+        lines += ["More than twice the time of the fastest library:", ""]
     lines += [f"- {name}: {REASONS.get(name, 'not explained yet')}." for name in slow]
     return "\n".join(lines)
 
@@ -169,7 +173,7 @@ def chart(
     libraries: dict[str, str],
     colors: dict[str, str],
 ) -> str:
-    """Returns bars of the times over the best one, on a logarithmic scale, as SVG."""
+    """Returns a chart of the ratios of times to the best, on a logarithmic scale, as SVG."""
     bar, left, width = 9, 250, 420
     timed = [times_of(figures, name) for name in names]
     worst = max(max(times.values()) / min(times.values()) for times in timed)
@@ -201,7 +205,7 @@ def chart(
 
 
 def main() -> None:
-    """Measures, prints the table, and with ``--output`` writes it and the chart."""
+    """Measures the operations and prints the table; ``--output`` also writes table and chart."""
     parser = argparse.ArgumentParser(prog="benchmarks.peers")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
     turns.add_arguments(parser, LIBRARIES)

@@ -40,7 +40,7 @@ def _numpy_chain(lib: Any) -> Callable:
 _X = np.ones((8, 8), np.float32)
 _I = np.array([1, 3, 5], np.int32)
 
-# Functions of the NumPy interface that are more than one equation, a hundred times.
+# Functions of the NumPy interface with several equations, each called a hundred times.
 _TRACED: dict[str, Callable[[Any, Any], Any]] = {
     "x[3]": lambda lib, x: x[3],
     "x[1:5]": lambda lib, x: x[1:5],
@@ -92,7 +92,7 @@ def _(lib: Any) -> Callable:
 
 
 def lowering_only(lib: Any, fun: Callable, args: tuple) -> Callable:
-    """Lowers a program traced just before; a program's second lowering would be a cache hit."""
+    """Lowers a newly traced program, because a second lowering would be a cache hit."""
 
     def setup() -> Any:
         return lib.top.jit(lambda *args: fun(*args)).trace(*args)
@@ -108,7 +108,7 @@ def lowering_only(lib: Any, fun: Callable, args: tuple) -> Callable:
 
 
 class _Compiled:
-    """A model compiled once, with the seconds it took: of all threads, and of the clock."""
+    """A compiled model, with the processor seconds (all threads) and wall seconds that it took."""
 
     def __init__(self, lib: Any, make: Callable[[Any], models.Model]) -> None:
         fun, args = make(lib)
@@ -132,7 +132,7 @@ _compiled = functools.cache(lambda key: _Compiled(*key.parts))
 
 
 class _Key:
-    """A model of a library, compared by the model's name."""
+    """A model for one library; instances are compared by the model's name."""
 
     def __init__(self, name: str, lib: Any, make: Callable[[Any], models.Model]) -> None:
         self.name, self.parts = name, (lib, make)

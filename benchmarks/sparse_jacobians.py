@@ -2,8 +2,8 @@
 """Measures sparse Jacobians of 20 patterns, for docs/sparse-derivatives.md.
 
 Each Jacobian is computed in three ways: by a plan; by compressed products with the plan's colors,
-written with `vmap` by hand; and by formulas for its entries. The figures are the least processor
-time of interleaved rounds, and the memory that the compiled program needs beside its argument.
+written by hand with `vmap`; and by formulas for its entries. The figures are the minimal processor
+time over interleaved rounds, and the memory of the compiled program, without its argument.
 
 Usage: python benchmarks/sparse_jacobians.py [rows [patterns ...]]
 """
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     Attributes:
       function: the function.
       x: its argument.
-      formula: makes from the pattern a function of ``x`` that returns the entries, row by row.
+      formula: maps the pattern to a function of ``x`` that returns the entries, row by row.
     """
 
     function: Callable[[Any], Any]
@@ -40,7 +40,7 @@ class Case(NamedTuple):
 
 
 def fixed(formula: Callable[[Any], Any]) -> Callable[[Any], Callable[[Any], Any]]:
-    """Returns the maker of a formula that needs no pattern."""
+    """Returns a value for `formula`, given a formula that does not depend on the pattern."""
     return lambda pattern: formula
 
 
@@ -234,7 +234,7 @@ def cases(n: int) -> dict[str, Case]:
 
 
 def by_hand(plan: Any, function: Callable[[Any], Any], x: np.ndarray) -> Callable[[Any], Any]:
-    """Returns the entries from compressed products, as a user writes them."""
+    """Returns the entries from compressed products, as a user would write them."""
     rows = np.repeat(np.arange(plan.shape[0]), np.diff(plan.pattern.indptr))
     columns = plan.pattern.indices
     products = []
@@ -267,7 +267,7 @@ def memory(compiled: Any) -> int:
 
 
 def measured(case: Case) -> tuple[Any, list[float], list[int]]:
-    """Returns the plan, and for each of the three ways the seconds and the bytes of memory."""
+    """Returns the plan, and the seconds and the bytes of memory for each of the three ways."""
     plan = sparse.plan(case.function, case.x)
     x = jnp.asarray(case.x)
     ways = [

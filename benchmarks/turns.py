@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that take turns at one program after another, each in a process of its own.
+"""Runs programs with several libraries in alternation, each library in a separate process.
 
-A turn repeats a call for a fixed time and counts the mean, of wall time and of the processor time
-of all threads: clocks are too coarse for a single short call, and the work of other threads may be
-counted after it. The turns of all libraries at one program follow one another within a second, so
-that other users of the machine disturb all alike. The best turn counts.
+A turn repeats a call for a fixed time, and measures the mean wall time and the mean processor time
+of all threads. For a single short call, clocks are too coarse, and the work of other threads may be
+counted late. The turns of all libraries for one program follow one another within a second, so
+other load of the machine disturbs them equally. The best turn counts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["CLOCKS", "Worker", "add_arguments", "collected", "serve"]
 
 ROOT = Path(__file__).parent.parent
 
-#: The clocks by name, and what tables call them.
+#: The clocks by name, with their names in tables.
 CLOCKS = {"wall": "wall time", "processor": "processor time"}
 
-# The length of a turn, and of the calls before the first one, which compile and fill caches.
+# The seconds of a turn, and of the calls before the first turn, which compile and fill caches.
 _SECONDS = 0.05
 _WARM_SECONDS = 0.2
 _WARM_CALLS = 3
@@ -62,13 +62,13 @@ class Worker:
                 self._process.stdin.close()
 
     def turn(self, name: str) -> dict[str, Any] | None:
-        """Returns the figures of one turn at a program; None if the library does not have it.
+        """Returns the figures of one turn of a program; None if the library lacks the program.
 
         Raises:
           RuntimeError: the process has ended.
         """
         if self._process.stdin is None or self._process.stdout is None:
-            raise RuntimeError(f"the process of {self.library} has no pipes")
+            raise RuntimeError(f"the process of {self.library} was started without pipes")
         print(name, file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         if not answer:
@@ -77,25 +77,31 @@ class Worker:
 
 
 def add_arguments(parser: argparse.ArgumentParser, libraries: Iterable[str]) -> None:
-    """Adds the arguments that all modules with turns have."""
-    parser.add_argument("--serve", choices=list(libraries), help="answer requests for turns")
+    """Adds the command-line arguments of all modules that use turns."""
+    parser.add_argument(
+        "--serve", choices=list(libraries), help="answer requests for turns on standard input"
+    )
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", help="measure what has this in its name")
-    parser.add_argument("--output", type=Path, default=None, help="the page with the table")
+    parser.add_argument(
+        "--only", default="", help="measure only programs whose names contain this text"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=None, help="the page that contains the table"
+    )
     parser.add_argument(
         "--processor-time",
         dest="clock",
         action="store_const",
         const="processor",
         default="wall",
-        help="compare the processor time of all threads, on a machine in use",
+        help="compare the processor time of all threads, for machines with other load",
     )
 
 
 def collected(
     pythons: dict[str, str], names: Iterable[str], *, module: str, rounds: int, clock: str
 ) -> dict[str, dict[str, Any]]:
-    """Returns for each library the figures of the programs that it has, of the best turns.
+    """Returns the figures of the best turns, for each library and each program that it has.
 
     Args:
       pythons: the interpreter for each library.
@@ -122,18 +128,18 @@ def collected(
 
 
 def serve(prepare: Callable[[str], tuple[Callable[[], Any], float] | None]) -> None:
-    """Answers requests for turns, one a line, until the standard input ends.
+    """Answers requests for turns, one on each line, until the standard input ends.
 
     Args:
-      prepare: from the name of a program to its call and the allowed difference of its results
-        relative to their norm; None if the library does not have the program.
+      prepare: maps the name of a program to its call and the allowed difference of its results,
+        relative to their norm; returns None if the library does not have the program.
     """
     answers, sys.stdout = sys.stdout, sys.stderr
     current, call, known = "", None, {}
     for line in sys.stdin:
         name = line.rstrip("\n")
         if name != current:
-            call = None  # its arrays are freed before those of the next call are made
+            call = None  # free its arrays before the next call makes new arrays
             current, (call, known) = name, _prepared(name, prepare)
         figures = None if call is None else {**known, **_measured(call)}
         print(json.dumps(figures), file=answers, flush=True)
@@ -142,7 +148,7 @@ def serve(prepare: Callable[[str], tuple[Callable[[], Any], float] | None]) -> N
 def _prepared(
     name: str, prepare: Callable[[str], tuple[Callable[[], Any], float] | None]
 ) -> tuple[Callable[[], Any] | None, dict[str, float]]:
-    """Returns a warm call and a digest of its results; no call if the library has none."""
+    """Returns a call after its warm-up, and a digest of its results; None if there is no call."""
     try:
         prepared = prepare(name)
         if prepared is None:
@@ -174,7 +180,7 @@ def _measured(call: Callable[[], Any]) -> dict[str, float]:
 
 
 def as_vector(results: Any) -> np.ndarray:
-    """Returns the numbers of one result, or of nested results, in one vector."""
+    """Returns the numbers of a result, or of nested results, as one vector."""
     if isinstance(results, (tuple, list)):
         return np.concatenate([as_vector(each) for each in results])
     if hasattr(results, "detach"):
@@ -183,7 +189,7 @@ def as_vector(results: Any) -> np.ndarray:
 
 
 def _digest(result: np.ndarray, tolerance: float) -> dict[str, float]:
-    """Returns numbers by which results are compared; positions weigh, so that the order counts."""
+    """Returns numbers by which results are compared; weights by position make the order count."""
     return {
         "result": float(result @ np.cos(np.arange(result.size))),
         "size": float(np.linalg.norm(result)) * tolerance,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of code that is written out many times: steps of solvers, iterations, layers.
+"""Gradients of unrolled code: steps of solvers, iterations, layers.
 
-XLA's compiler for CPUs takes many times as long for such programs as for loops.
+XLA's compiler for CPUs takes many times as long for unrolled programs as for loops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROGRAMS: dict[str, Callable[[Any], Program]] = {}
 
 
 def program(name: str) -> Callable:
-    """Registers a function from a library to the function to compile and its operands."""
+    """Registers a function that maps a library to the function to compile and its operands."""
 
     def register(make: Callable[[Any], Program]) -> Callable[[Any], Program]:
         PROGRAMS[name] = make

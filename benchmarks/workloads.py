@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measured program is, and the table that the modules of this package fill.
+"""The record of a measured program, and the table to which the modules of this package add records.
 
-A workload is a function of a library's modules that returns what is to be timed, a function without
-arguments, and how many units of work (equations, operations) one call of it does. The result of a
-call is compared between the libraries where ``compare`` is set.
+A workload is a function of a library's modules. It returns the function to time, which has no
+arguments, and the number of units of work (equations, operations) in one call. If ``compare`` is
+set, the result of a call is compared between the libraries.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Workload:
     """One program.
 
     Attributes:
-      name: what the tables call it.
-      group: the budget it counts towards.
-      prepare: from the library to the function to time.
+      name: the name in the tables.
+      group: the group, which has a budget.
+      prepare: maps the library to the function to time.
       units: the number of units of work in one call.
       compare: whether the two libraries' results must agree.
-      short: whether the short form, which runs with each change, has it.
-      devices: how many CPU devices it runs on.
-      quantity: "time"; or "seconds" and "bytes", which the function returns itself, once, and
-        which are not compared.
+      short: whether the short form, which runs for each change, includes the program.
+      devices: the number of CPU devices on which the program runs.
+      quantity: "time"; or "seconds" or "bytes", for a function that returns the figure itself; it
+        is called once, and its result is not compared.
     """
 
     name: str
@@ -54,7 +54,7 @@ def workload(name: str, group: str, units: int = 1, **settings: Any) -> Callable
 
 
 def library(name: str, devices: int = 1) -> Any:
-    """The modules of ``"olympus"`` or ``"jax"`` under common names."""
+    """Returns the modules of ``"olympus"`` or ``"jax"`` under common names."""
     import importlib
 
     top = importlib.import_module(name)

@@ -55,13 +55,16 @@ def test_accepts(execute, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        (cell("print(1)", "2"), "promised output"),
+        (cell("print(1)", "2"), "expected output"),
         (cell("int('three')"), "ValueError"),
         (cell("import warnings\nwarnings.warn('old')"), "UserWarning"),
         (cell(FAILING.replace("'three'", "'3'"), info="{code-cell}"), "raised nothing"),
         (cell(FAILING.replace("'three'", "[]"), info="{code-cell}"), "raised TypeError"),
-        (cell(FAILING, "ValueError: other", info="{code-cell}"), "promised output"),
-        (cell(":tags: [raises-exception]\n\n1 / 0", info="{code-cell}"), "say which error"),
+        (cell(FAILING, "ValueError: other", info="{code-cell}"), "expected output"),
+        (
+            cell(":tags: [raises-exception]\n\n1 / 0", info="{code-cell}"),
+            "name the class of the error",
+        ),
         (cell(":tags: [raises-KeyError]\n\n{}[0]", info="{code-cell}"), "needs the tag"),
         (cell(":label: x\n\n1", info="{code-cell}"), "unknown option"),
         ("```python\n1\n", "never closed"),

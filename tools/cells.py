@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the executable cells of a Markdown document and compares them with their promises.
+"""Finds the executable cells of a Markdown document and compares outputs with expected outputs.
 
 A cell is a MyST ``{code-cell}`` block, or a plain ``python`` block in a document that has none (a
 README). A block with the info string ``output`` that follows a cell, with only blank lines between
 them, is the expected output of the cell. Runs of blanks count as one, and ``...`` stands for any
 text. Tags, on the first lines of a cell (``:tags: [raises-exception, raises-TypeError]``):
 
-- ``raises-exception``: the cell has to fail, and another cell must not;
-- ``raises-<Class>``: it has to fail with an exception of that class (needed where it fails);
-- ``skip-execution``: the cell is shown and not run (an installation command, say).
+- ``raises-exception``: the cell must fail; cells without the tag must not fail;
+- ``raises-<Class>``: the cell must fail with an exception of that class; required if the cell
+  fails;
+- ``skip-execution``: the cell is shown but not run, for example an installation command.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _OUTPUT_OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 class DocumentError(Exception):
-    """Error for a document whose cells do not keep the document's promises."""
+    """Error for a document whose cells do not have the outcome that the document shows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Fence:
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """Code of a document, with the outcome that the document promises."""
+    """Code of a document, with its expected outcome."""
 
     source: str
     tags: frozenset[str]
@@ -51,7 +52,7 @@ class Cell:
 
     @property
     def expected_error(self) -> str | None:
-        """The name of the exception class that the cell promises to raise, if any."""
+        """The name of the exception class that the cell is expected to raise, if any."""
         names = [tag.removeprefix("raises-") for tag in self.tags if tag.startswith("raises-")]
         return next((name for name in names if name != "exception"), None)
 
@@ -61,7 +62,7 @@ class Cell:
             return
         want, got = self.expected_output.strip() + "\n", printed.strip() + "\n"
         if not doctest.OutputChecker().check_output(want, got, _OUTPUT_OPTIONS):
-            raise DocumentError(f"{self.location}: promised output\n{want}\nprinted\n{got}")
+            raise DocumentError(f"{self.location}: expected output\n{want}\nprinted\n{got}")
 
 
 def fences(text: str) -> Iterator[Fence]:
@@ -99,7 +100,7 @@ def read_cells(path: Path) -> list[Cell]:
             expected = following.text if not any(map(str.strip, between)) else None
         cell = Cell(source, tags, expected, location)
         if "raises-exception" in tags and cell.expected_error is None:
-            raise DocumentError(f"{location}: say which error it is, by a tag raises-<Class>")
+            raise DocumentError(f"{location}: name the class of the error by a tag raises-<Class>")
         if cell.expected_error is not None and "raises-exception" not in tags:
             raise DocumentError(f"{location}: a cell that fails needs the tag raises-exception")
         cells.append(cell)
@@ -107,9 +108,9 @@ def read_cells(path: Path) -> list[Cell]:
 
 
 def read_shown(path: Path) -> list[Fence]:
-    """Returns the Python blocks of a document with cells that are shown and not run.
+    """Returns the Python blocks, in a document with cells, that are shown but not run.
 
-    They need what the machine may lack: another library, several machines, files.
+    Such blocks need resources that the machine may lack: another library, several machines, files.
     """
     blocks = list(fences(path.read_text(encoding="utf-8")))
     if not any(block.info.startswith("{code-cell}") for block in blocks):
@@ -127,7 +128,7 @@ def _split_options(text: str, location: str) -> tuple[str, frozenset[str]]:
         option = lines.pop(0)
         match = _TAGS.match(option)
         if match is None and not re.match(r"^:(id|outputId|colab): ", option):
-            raise DocumentError(f"{location}: unknown option {option!r}; only :tags: is understood")
+            raise DocumentError(f"{location}: unknown option {option!r}; only :tags: is supported")
         if match:
             tags.update(tag.strip() for tag in match["tags"].split(","))
     return "\n".join(lines).strip("\n"), frozenset(tags)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that each package declares the distributions that it imports, neither more nor fewer.
+"""Checks that each package declares exactly the distributions that it imports.
 
-An import is an ``import`` statement in the package's sources, wherever it stands, or a call of
+An import is an ``import`` statement anywhere in the package's sources, or a call of
 ``importlib.import_module`` with a literal name. Imports of distributions that a package uses only
 if they are installed are listed in OPTIONAL, with the reason.
 
 Tests of a package import only packages of this repository that the package, or its group of test
-dependencies, brings along.
+dependencies, requires.
 """
 
 from __future__ import annotations
@@ -23,17 +23,20 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 
 OPTIONAL = {
-    ("olympus-ir", "tqdm"): "draws the bars of loops, brought by the extra olympus-ir[progress]",
-    ("olympus-xla", "libtpu"): "the driver of TPUs, brought by the extra olympus[tpu]",
-    ("olympus", "olympus-testing"): "the test kit, brought by the extra olympus[testing]",
-    ("olympus", "jax"): "the name that the package itself answers to once it is installed as JAX",
-    ("olympus-export", "tensorflow"): "writes programs as its graphs for those who have it",
-    ("olympus-xla", "mpi4py"): "who starts programs with MPI may have it; it then says who is who",
+    ("olympus-ir", "tqdm"): "draws progress bars; installed by the extra olympus-ir[progress]",
+    ("olympus-xla", "libtpu"): "the driver of TPUs; installed by the extra olympus[tpu]",
+    ("olympus", "olympus-testing"): "the test kit; installed by the extra olympus[testing]",
+    ("olympus", "jax"): "the name under which `olympus.compat` makes OLYMPUS importable",
+    (
+        "olympus-export",
+        "tensorflow",
+    ): "jax2tf writes programs as graphs of TensorFlow if it is installed",
+    ("olympus-xla", "mpi4py"): "tells each process of an MPI program its rank, if it is installed",
 }
 
 
 def imported_names(source: ast.Module) -> Iterator[str]:
-    """Yields the top-level names that a module imports, relative imports left out."""
+    """Yields the top-level names that a module imports, except relative imports."""
     for node in ast.walk(source):
         match node:
             case ast.Import(names=names):
@@ -70,7 +73,7 @@ def declarations(package: Path) -> tuple[set[str], set[str]]:
 
 
 def siblings_in_tests(package: Path) -> set[str]:
-    """Returns the packages of this repository that are installed where a package is tested."""
+    """Returns the packages of this repository that the tests of a package install."""
     waiting, found = [package.name, *declarations(package)[1]], set()
     while waiting:
         name = waiting.pop()
@@ -81,14 +84,14 @@ def siblings_in_tests(package: Path) -> set[str]:
 
 
 def problems_of_tests(package: Path) -> Iterator[str]:
-    """Yields a sentence for each sibling that tests import and that is not installed there."""
+    """Yields a sentence for each sibling that tests import but do not require."""
     installed = siblings_in_tests(package)
     for path in sorted(package.glob("tests/**/*.py")):
         for name in imported_names(ast.parse(path.read_text(encoding="utf-8"))):
             top = canonicalize_name(name.partition(".")[0])
             if (package.parent / top).is_dir() and top not in installed:
                 file = path.relative_to(ROOT)
-                yield f"{package.name}: {file} imports {top}, which is not installed with it"
+                yield f"{package.name}: {file} imports {top}, which its tests do not require"
 
 
 def problems(package: Path) -> Iterator[str]:
@@ -99,7 +102,7 @@ def problems(package: Path) -> Iterator[str]:
     for name in sorted(imported.keys() - declared - optional):
         yield f"{package.name}: {imported[name]} imports {name}; declare it in pyproject.toml"
     for name in sorted(declared - imported.keys()):
-        yield f"{package.name}: declares {name} and never imports it; remove the declaration"
+        yield f"{package.name}: declares {name} but never imports it; remove the declaration"
     for name in sorted(optional & declared | optional - imported.keys()):
         yield f"{package.name}: {name} does not belong in OPTIONAL of {Path(__file__).name}"
 

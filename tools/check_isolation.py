@@ -16,7 +16,9 @@ def main(package: str, *foreign: str) -> None:
     """Imports ``package``, and fails if a name of ``foreign`` can be imported."""
     present = [name for name in foreign if importlib.util.find_spec(name) is not None]
     if present:
-        sys.exit(f"{package} does not declare {', '.join(present)}, yet they are importable here")
+        sys.exit(
+            f"{package} does not declare {', '.join(present)}, but these packages can be imported"
+        )
     path = Path(importlib.import_module(package).__file__ or "")
     if Path(sys.prefix) not in path.parents:
         sys.exit(f"{package} is imported from {path}, which is not in {sys.prefix}")

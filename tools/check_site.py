@@ -2,8 +2,8 @@
 """Checks the built documentation site: pages, examples, links, search, pictures.
 
 A headless Chromium opens the site from disk, clicks from the landing page to `numpy.einsum`, looks
-at the pictures of the gallery, and runs a search. Where there is no Chromium the last part is
-left out, with a message.
+at the pictures of the gallery, and runs a search. Without Chromium, this part is skipped with a
+message.
 
 Usage: python check_site.py docs/_build/html
 """
@@ -88,7 +88,7 @@ def is_function(value: Any) -> bool:
 
 
 class _Targets(HTMLParser):
-    """What a page links to and shows, and the places in it that links can lead to."""
+    """Parser of a page, which collects the targets of links and pictures, and the anchors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ class _Targets(HTMLParser):
 
 
 def dead_ends(folder: Path) -> list[str]:
-    """Returns links between pages, and pictures, that lead nowhere: in all pages but the reference.
+    """Returns the broken links between pages and the missing pictures, except in the reference.
 
     Args:
       folder: the folder of the site.
@@ -159,7 +159,7 @@ def walk(browser: Any, folder: Path) -> None:
     """Walks through the site as a reader does.
 
     Raises:
-      AssertionError: something that a reader looks for is not there.
+      AssertionError: an element that a reader needs is missing.
     """
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
@@ -188,24 +188,27 @@ def walk(browser: Any, folder: Path) -> None:
 
 
 def click(browser: Any, element: Any) -> None:
-    """Follows a link, wherever it lies on the page."""
+    """Follows a link, even if it is outside the visible part of the page."""
     browser.execute_script("arguments[0].click()", element)
 
 
 def main() -> None:
-    """Checks the site in the folder that is given."""
+    """Checks the site in the folder on the command line."""
     folder = Path(sys.argv[1]).resolve()
     missing = names_without_a_page(folder)
     if missing:
         sys.exit(f"{len(missing)} public names have no page: {', '.join(missing[:20])}")
     if bare := set(functions_without_an_example()) ^ NO_EXAMPLES:
-        sys.exit(f"no example, or listed and with one: {', '.join(sorted(bare))}")
+        sys.exit(
+            "these functions have no example, or have one although NO_EXAMPLES lists them: "
+            f"{', '.join(sorted(bare))}"
+        )
     if lost := pictures_missing(folder):
         sys.exit(f"the gallery does not show the pictures of {', '.join(lost)}")
     if dead := dead_ends(folder):
-        sys.exit("\n".join(["these links lead nowhere:", *dead]))
+        sys.exit("\n".join(["these links are broken:", *dead]))
     if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
-        print("chromium and chromedriver are not installed: the walk through the site is left out")
+        print("chromium and chromedriver are not installed: the walk through the site is skipped")
         return
     with tempfile.TemporaryDirectory() as profile:
         browser = open_browser(profile)

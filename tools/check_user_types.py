@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the reports of pyright and mypy on users' code.
 
-Every line of integration_tests/typing/accepted.py passes both checkers, and both find a mistake on
-each marked line of integration_tests/typing/rejected.py and nowhere else.
+Every line of integration_tests/typing/accepted.py must pass both checkers. In
+integration_tests/typing/rejected.py, both must find a mistake on each marked line, and on no other
+line.
 """
 
 from __future__ import annotations

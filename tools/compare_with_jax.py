@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares OLYMPUS with JAX: the same operations on the same operands in both.
+"""Compares the results of the same operations on the same operands in OLYMPUS and in JAX.
 
 Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
 
@@ -13,8 +13,8 @@ It compares
   and Python scalars, with 64-bit types and without, in standard and strict promotion: the dtype and
   weak type of the result, or the kind of error.
 
-Differences are listed, unless a pattern in the tables of docs/differences.md explains them. The
-exit status is 1 if a difference is unexplained.
+The script lists differences that no pattern in the tables of docs/differences.md explains. The exit
+status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ SCALARS = (True, 1, 1.0, 1j)
 ULPS = 8
 
 
-# ---- plain data, which goes from one process to the other ----
+# ---- plain data, which the two processes exchange ----
 
 
 def plain(value: Any) -> Any:
-    """Returns a parameter as plain data; raises TypeError for programs and the like."""
+    """Returns a parameter as plain data; raises TypeError for values such as programs."""
     if value is None or isinstance(value, bool | int | float | complex | str | np.dtype):
         if isinstance(value, enum.Enum):
             return ("enum", type(value).__name__, value.name)
@@ -73,7 +73,7 @@ def plain(value: Any) -> Any:
         return ("struct", type(value).__name__, fields)
     if isinstance(value, tuple):
         return ("tuple", *(plain(item) for item in value))
-    raise TypeError(f"{value!r} is no plain data")
+    raise TypeError(f"{value!r} is not plain data")
 
 
 def rebuilt(value: Any, lax: Any) -> Any:
@@ -105,7 +105,7 @@ def sample_cases() -> list[tuple[str, str, list[np.ndarray], dict[str, Any]]]:
     return found
 
 
-# ---- in either interpreter ----
+# ---- in both interpreters ----
 
 
 class Library:
@@ -247,7 +247,7 @@ def record(options: argparse.Namespace) -> None:
 
 
 def difference(ours: Any, theirs: Any) -> str:
-    """Describes the difference of two outcomes; empty if they agree."""
+    """Describes the difference of two outcomes; returns an empty text if they agree."""
     if not (isinstance(ours, dict) and isinstance(theirs, dict)):
         return "" if ours == theirs else f"{_short(ours)} | {_short(theirs)}"
     if ours["types"] != theirs["types"]:
@@ -293,9 +293,12 @@ def main() -> int:
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--parts", nargs="+", default=["samples", "dtypes"])
     parser.add_argument(
-        "--functions", nargs="+", default=[*BINARY, *UNARY], help="those of the part `dtypes`"
+        "--functions",
+        nargs="+",
+        default=[*BINARY, *UNARY],
+        help="the functions to compare in the part `dtypes`",
     )
-    parser.add_argument("--all", action="store_true", help="also what is explained")
+    parser.add_argument("--all", action="store_true", help="also list explained differences")
     parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the samples of all primitives for a TPU or a GPU that is not there.
+"""Compiles the samples of all primitives for an absent TPU or GPU. Needs the
 
-Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. Samples
-that do not compile are printed with the compiler's message.
+plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. Samples that do not
+compile are printed with the compiler's message.
 
 Usage: python compile_for_accelerators.py tpu|cuda [most cases a primitive] [primitive ...]
 """

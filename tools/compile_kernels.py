@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the sample kernels of olympus-pallas for a TPU or a GPU that is not there.
+"""Compiles the sample kernels of olympus-pallas for an absent TPU or GPU.
 
 Needs the plugin (``pip install "olympus[tpu]"`` or ``"olympus[cuda13]"``), and no device. Kernels
 that do not compile are printed with the compiler's message.

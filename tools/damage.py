@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hands damaged files to the functions that read them: each must end in a Python error.
+"""Passes damaged files to the functions that read them; each call must raise a Python error.
 
 Run it with an interpreter that has OLYMPUS::
 
     python tools/damage.py --files 10000 --seed 0 --kinds export cache
 
 For each kind of file it writes valid files, damages copies by `olympus_testing.damage`, and reads
-the copies in a child process, which is started again when it dies. For kinds that are data, every
-second copy is changed in one part and sealed again with correct lengths and checksum, as an
-attacker would do. The checks behind the checksum must refuse such a file, or it must run as a valid
-file. Exported and frozen functions are read with `untrusted`. A finding is one of these:
+the copies in a child process, which is restarted when it dies. For kinds that are data, every
+second copy is changed in one part, and gets correct lengths and a correct checksum again, as an
+attacker would do. Other checks must reject such a file, or it must run as a valid file. Exported
+and frozen functions are read with `untrusted`. A finding is one of these:
 
 - the process dies, or a file takes longer than 20 seconds;
-- an event of Python's audit hooks while a file is read that says that foreign code runs: pickled
-  records are looked up, a library is loaded, a process is started, a connection is opened;
-- more memory is requested than there is: a size was used before it was checked;
-- an internal error: an exception of a type that no caller expects, or with the words of an internal
+- an event of Python's audit hooks shows that reading a file runs foreign code: it looks up pickled
+  records, loads a library, starts a process, or opens a connection;
+- more memory is requested than exists, because a size was used before it was checked;
+- an internal error: an exception of a type that no caller expects, or with the text of an internal
   error.
 
-The report has one line for each kind and outcome. The exit status is 1 where there are findings.
+The report has one line for each kind and outcome. The exit status is 1 if there are findings.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ import numpy as np
 
 from olympus_testing.damage import damaged
 
-#: Seconds that one file may take.
+#: Maximal seconds for one file.
 PATIENCE = 20
 #: Address space that a child may use in addition to its use at the start.
 MEMORY = 3 * 2**30
-#: Files after which a child is replaced, so that programs that were loaded do not pile up.
+#: Number of files after which a child is replaced, so that loaded programs do not accumulate.
 FILES_A_CHILD = 1000
 
 EXPECTED = (
@@ -95,7 +95,7 @@ class Kind(NamedTuple):
 
 
 def exported_functions() -> Kind:
-    """Makes exported functions: plain, with derivatives, loops, LAPACK, symbolic sizes, keys."""
+    """Makes exported functions with derivatives, loops, LAPACK, symbolic sizes, or keys."""
     import olympus
     import olympus.numpy as jnp
     from olympus import export, lax
@@ -367,11 +367,11 @@ def evaluate(kind: Kind, seed: str, number: int, events: list[str]) -> dict[str,
 
 
 def answer(kind_name: str, seed: str) -> None:
-    """Reads the cases whose numbers arrive on standard input; one answer a line."""
+    """Reads the cases whose numbers arrive on standard input; prints one line for each answer."""
     warnings.simplefilter("ignore")
     replies, sys.stdout = sys.stdout, sys.stderr
     kind = KINDS[kind_name]()
-    with tempfile.TemporaryDirectory() as name:  # loads modules that are imported late
+    with tempfile.TemporaryDirectory() as name:  # imports the deferred modules
         for files, read in kind.samples:
             for path, contents in files.items():
                 (pathlib.Path(name) / path).parent.mkdir(parents=True, exist_ok=True)
@@ -381,10 +381,10 @@ def answer(kind_name: str, seed: str) -> None:
 
     def hook(event: str, arguments: tuple) -> None:
         is_reader = event == "subprocess.Popen" and "vetting" in repr(arguments)
-        if FOREIGN.match(event) and not is_reader:  # the reader of programs of strangers
+        if FOREIGN.match(event) and not is_reader:  # the reader of untrusted programs
             events.append(f"{event}{arguments!r}"[:120])
 
-    for number in range(40):  # errors, too, load modules
+    for number in range(40):  # errors also import modules
         evaluate(kind, "warm", number, [])
     sys.addaudithook(hook)
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
@@ -483,7 +483,7 @@ def outcomes(kind: str, seed: str, numbers: range) -> Iterator[dict[str, Any]]:
 
 
 def report(kind: str, seed: str, numbers: range) -> int:
-    """Reads the damaged files of a kind; prints the outcomes, returns the number of findings."""
+    """Reads the damaged files of a kind and prints the outcomes; returns the number of findings."""
     started = time.monotonic()
     counts: collections.Counter[str] = collections.Counter()
     findings: dict[str, list[dict[str, Any]]] = collections.defaultdict(list)
@@ -507,8 +507,10 @@ def report(kind: str, seed: str, numbers: range) -> int:
 def main() -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--files", type=int, default=1000, help="damaged files of each kind")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first one")
+    parser.add_argument(
+        "--files", type=int, default=1000, help="the number of damaged files of each kind"
+    )
+    parser.add_argument("--first", type=int, default=0, help="the number of the first file")
     parser.add_argument("--seed", default="0", help="the seed")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--answer", choices=list(KINDS), help=argparse.SUPPRESS)

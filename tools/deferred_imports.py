@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the time that each late import saves, and writes docs/deferred-imports.md.
 
-``--check`` compares the declarations in the source with those on the page, and measures nothing.
+``--check`` only compares the declarations in the source with those on the page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROUNDS = 3
 
 HEAD = """# Late imports
 
-Modules that are imported with their first use ([decision 121](decisions/121-late-imports.md)).
+Modules that are imported at their first use ([decision 121](decisions/121-late-imports.md)).
 `nox -s deferred-imports` writes this page. Milliseconds are the processor time of the import in a
 process that has imported the declaring module: the median of {rounds} processes. Modules that are
 not installed have no figure.
@@ -58,7 +58,9 @@ def declarations() -> list[Declaration]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "deferred":
                 (name,) = node.args
-                assert isinstance(name, ast.Constant), f"{path}: deferred takes a literal name"
+                assert isinstance(name, ast.Constant), (
+                    f"{path}: the argument of `deferred` must be a literal"
+                )
                 found.append(Declaration(importlib.util.resolve_name(name.value, package), user))
     return found
 
@@ -84,8 +86,10 @@ def figures(text: str) -> dict[Declaration, str]:
 def main() -> None:
     """Writes the page, or compares with ``--check``."""
     parser = argparse.ArgumentParser(prog="deferred_imports")
-    parser.add_argument("--check", action="store_true", help="compare the list, measure nothing")
-    parser.add_argument("--new", action="store_true", help="measure what the page does not list")
+    parser.add_argument("--check", action="store_true", help="only compare the list with the page")
+    parser.add_argument(
+        "--new", action="store_true", help="measure only imports that the page does not list"
+    )
     arguments = parser.parse_args()
     found = declarations()
     if arguments.check:

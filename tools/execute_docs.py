@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the ``{code-cell}`` blocks of MyST documents in an IPython kernel, one kernel a document.
+"""Runs the ``{code-cell}`` blocks of MyST documents in IPython kernels, one for each document.
 
-The conventions for cells are in cells.py. ``%timeit`` measures fewer times than usual: the
-documents show how to measure, and their figures are not checked.
+The conventions for cells are in cells.py. ``%timeit`` measures fewer times than usual, because the
+documents only show how to measure. Their figures are not checked.
 
 Usage: python execute_docs.py docs/quickstart.md ...
 """
@@ -58,14 +58,14 @@ def check_cell(cell: Cell, outputs: list[nbformat.NotebookNode]) -> None:
     if raised != cell.expected_error:
         traceback = ANSI_COLOR.sub("", "\n".join(errors[0].traceback)) if errors else ""
         raise DocumentError(
-            f"{cell.location}: promised {cell.expected_error or 'success'}, "
+            f"{cell.location}: expected {cell.expected_error or 'success'}, "
             f"got {raised or 'success'}\n\n{cell.source}\n\n{traceback}"
         )
     cell.check_output(printed_text(outputs))
 
 
 def check_shown(path: Path) -> int:
-    """Checks the syntax of the blocks that are shown and not run, and returns their number."""
+    """Checks the syntax of the blocks that are shown but not run, and returns their number."""
     blocks = read_shown(path)
     for block in blocks:
         try:
@@ -98,7 +98,7 @@ def run_document(path: Path) -> int:
 
 
 def report_on(document: str) -> tuple[str, str | None]:
-    """Runs a document, and returns a line on it, and what it did not do, if anything."""
+    """Runs a document, and returns a line about it, and the text of its failure, if any."""
     start = time.perf_counter()
     try:
         shown = check_shown(Path(document))
@@ -106,14 +106,14 @@ def report_on(document: str) -> tuple[str, str | None]:
     except (DocumentError, CellTimeoutError, DeadKernelError) as error:
         return f"{document}: FAILED", f"{document}: {error}"
     line = f"{document}: {count} cells in {time.perf_counter() - start:.1f} s"
-    return line + (f"; {shown} blocks are shown and not run" if shown else ""), None
+    return line + (f"; {shown} blocks are shown but not run" if shown else ""), None
 
 
 def main(*documents: str) -> None:
-    """Runs every document, one on each core, and reports all that do not do what they say."""
-    # Compiled programs go to a folder of their own, not to the user's.
+    """Runs every document, one on each core, and reports documents with other outcomes."""
+    # Compiled programs are kept in a separate folder, not in the user's.
     os.environ.setdefault("OLYMPUS_CACHE_DIR", tempfile.mkdtemp(prefix="olympus-docs-"))
-    # A slow machine would print a line about a long compilation among the promised output.
+    # A slow machine would print a line about a long compilation among the expected output.
     os.environ.setdefault("OLYMPUS_SHOW_COMPILATION", "false")
     failures = []
     with ProcessPoolExecutor(min(len(documents), os.cpu_count() or 1) or 1) as processes:

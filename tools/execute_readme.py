@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the ``python`` blocks of plain Markdown documents, each document in a namespace of its own.
+"""Runs the ``python`` blocks of plain Markdown documents, each document in a separate namespace.
 
-Needs the standard library alone, so that the README of a package runs where nothing but the package
-is installed. The conventions for cells are in cells.py.
+Needs only the standard library, so the README of a package runs in an environment with only the
+package. The conventions for cells are in cells.py.
 
 Usage: python execute_readme.py README.md ...
 """
@@ -34,7 +34,7 @@ def run_cell(cell: Cell, namespace: dict[str, object]) -> None:
         name = type(raised).__name__ if raised else "nothing"
         if name != cell.expected_error:
             raise DocumentError(
-                f"{cell.location}: promised {cell.expected_error}, raised {name}"
+                f"{cell.location}: expected {cell.expected_error}, raised {name}"
             ) from raised
     cell.check_output(printed.getvalue())
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/flags.md, the table of configuration flags.
 
-``python tools/flags_page.py`` rewrites the page, ``--check`` fails where it is out of date.
+``python tools/flags_page.py`` rewrites the page, and ``--check`` fails if it is out of date.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "flags.md"
 HEADER = """# Flags
 
 Each flag is set by `config.update("olympus_<name>", value)` or by the environment variable
-`OLYMPUS_<NAME>`. Those marked *with* are set for a block of one thread, too, by
+`OLYMPUS_<NAME>`. Flags marked *with* can also be set for a block of one thread, by
 `with olympus.<name>(value)` or `with olympus_ir.settings.config_states.<name>(value)`. JAX's names,
-`jax_<name>`, work in programs [written for JAX](programs-for-jax.md). The page is made from the
-declarations (`nox -s flags`).
+`jax_<name>`, work in programs [written for JAX](programs-for-jax.md). The page is generated from
+the declarations (`nox -s flags`).
 
 | flag | default | | meaning |
 |---|---|---|---|
@@ -30,7 +30,7 @@ declarations (`nox -s flags`).
 INERT = """
 ## Flags without effect
 
-Programs written for JAX set these flags by name. Their values are checked, and nothing reads them.
+Programs written for JAX set these flags by name. Their values are checked, but no code reads them.
 
 | flag | meaning in JAX | why it has no effect |
 |---|---|---|

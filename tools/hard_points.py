@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501 - rows of a table
-"""Points where the formula of a derivative breaks, and their table docs/hard-points.md.
+"""Points at which the formula of a derivative fails, and their table docs/hard-points.md.
 
-``--check`` compares the rows of the page with the points listed here, and computes nothing.
+``--check`` only compares the rows of the page with the points listed here.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class HardPoint(NamedTuple):
       function: the function of one array, with a scalar result.
       point: the point.
       slope: the gradient.
-      bend: the matrix of second derivatives; None where it does not exist.
-      note: the convention, where there is a choice.
+      bend: the matrix of second derivatives; None if it does not exist.
+      note: the convention, if there is a choice.
     """
 
     name: str
@@ -407,7 +407,7 @@ def page() -> str:
 def main() -> None:
     """Writes the page, or compares its rows with ``--check``."""
     parser = argparse.ArgumentParser(prog="hard_points")
-    parser.add_argument("--check", action="store_true", help="compare the rows, compute nothing")
+    parser.add_argument("--check", action="store_true", help="only compare the rows with the page")
     if parser.parse_args().check:
         text = PAGE.read_text(encoding="utf-8")
         names = [line.split(" | ")[0][2:] for line in text[len(HEAD) :].splitlines()]

@@ -4,8 +4,8 @@
 ``python tools/library_suites.py --peer PYTHON --folder FOLDER [library ...]``, where ``PYTHON`` is
 the interpreter of an environment with JAX and the same libraries. The suites are those of the
 source distributions that ``integration_tests/ecosystem/suites.toml`` lists; they are downloaded
-with pip. A test that fails on OLYMPUS and passes on JAX is a difference. The command fails where a
-difference is not listed among the library's ``private`` tests, or where a listed test passes.
+with pip. A test that fails on OLYMPUS and passes on JAX is a difference. The command fails if a
+difference is not listed among the library's ``private`` tests, or if a listed test passes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ class Suite:
     """The tests of one library.
 
     Args:
-      distribution: name and version of the source distribution, as pip takes it; or, of a library
-        whose wheel has its tests, of that wheel, with `module`.
+      distribution: name and version of the source distribution, in the form that pip accepts. With
+        `module`, the wheel of a library that includes its tests.
       tests: files and folders of tests, below the unpacked distribution or the module's folder.
-      module: the installed module whose folder has the tests; None to take the distribution's.
+      module: the installed module whose folder contains the tests; None for the tests of the
+        distribution.
       arguments: arguments for pytest.
       environment: environment variables.
-      private: tests that fail on OLYMPUS alone, from identifier to the reason: all are of private
-        parts of JAX.
+      private: the tests of private parts of JAX, which fail on OLYMPUS alone; a mapping from their
+        identifiers to the reasons.
     """
 
     distribution: str
@@ -87,7 +88,7 @@ def run_tests(
     log: Path,
     shard: str = "1/1",
 ) -> dict[str, str]:
-    """Runs tests in a process of their own; after a crash another process runs the remaining tests.
+    """Runs tests in a separate process; after a crash another process runs the remaining tests.
 
     Args:
       suite: the suite.
@@ -95,7 +96,8 @@ def run_tests(
       tests: identifiers of tests, or files and folders.
       folder: the folder to run in.
       log: the file for the output; ``.jsonl`` is appended for the file of outcomes.
-      shard: the part of the tests to run: ``"2/5"`` for every fifth one, from the second.
+      shard: the part of the tests to run: ``"2/5"`` for every fifth test, beginning with the
+        second.
 
     Returns:
       The outcome of each test by its identifier.
@@ -167,7 +169,7 @@ def compare(name: str, suite: Suite, peer: str, folder: Path, shard: str) -> boo
     if failing:
         on_jax = run_tests(suite, [peer, "-m"], failing, source, logs / f"{name}-jax.txt")
         differing = [test for test in failing if on_jax.get(test, "passed") not in FAILING]
-    if differing:  # some tests depend on chance, or on earlier tests
+    if differing:  # some tests depend on random numbers or on earlier tests
         again = run_tests(suite, own, differing, source, logs / f"{name}-again.txt")
         differing = [test for test in differing if again.get(test, "error") in FAILING]
     counts = {kind: list(outcomes.values()).count(kind) for kind in ("passed", "skipped")}
@@ -184,11 +186,17 @@ def compare(name: str, suite: Suite, peer: str, folder: Path, shard: str) -> boo
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the suites and returns the exit status."""
-    parser = argparse.ArgumentParser(description="Compares suites of libraries with JAX.")
+    parser = argparse.ArgumentParser(
+        description="Runs test suites of libraries on OLYMPUS, and failing tests on JAX."
+    )
     parser.add_argument("--peer", required=True, help="the interpreter of an environment with JAX")
     parser.add_argument("--folder", type=Path, required=True, help="sources and logs")
-    parser.add_argument("--seconds", type=int, help="stop each run of a suite after that long")
-    parser.add_argument("--shard", default="1/1", help="K/N: every Nth test, from the Kth")
+    parser.add_argument(
+        "--seconds", type=int, help="stop each run of a suite after this time, in seconds"
+    )
+    parser.add_argument(
+        "--shard", default="1/1", help="K/N: every N-th test, beginning with the K-th"
+    )
     parser.add_argument("libraries", nargs="*", help="names in suites.toml; all by default")
     options = parser.parse_args(arguments)
     suites = read_suites()

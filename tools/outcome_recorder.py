@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest that writes the outcome of each test at once, so that a crash loses none.
+"""A plugin of pytest that writes the outcome of each test immediately, before a later crash.
 
-The variable ``OUTCOMES`` names a file of JSON lines. Tests whose outcome the file has already are
-left out. The variable ``SHARD``, such as ``2/5``, selects a part of the tests: every fifth one,
-from the second.
+The variable ``OUTCOMES`` names a file of JSON lines. Tests whose outcome is already in the file are
+skipped. The variable ``SHARD``, such as ``2/5``, selects a part of the tests: every fifth test,
+beginning with the second.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ def _write(test: str, outcome: str) -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Leaves out tests of other shards, and tests that an earlier process has started."""
+    """Deselects tests of other shards, and tests that an earlier process has started."""
     lines = _RECORD.read_text().splitlines() if _RECORD.exists() else []
     started = {json.loads(line)["test"] for line in lines}
     items[:] = [item for item in items[_PART - 1 :: _PARTS] if item.nodeid not in started]
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Writes that a test starts."""
+    """Records the start of a test."""
     _write(nodeid, "started")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Writes the outcome of a test, and failures of its fixtures."""
+    """Records the outcome of a test, and failures of its fixtures."""
     if report.when == "call" or report.outcome != "passed":
         in_fixture = report.failed and report.when != "call"
         _write(report.nodeid, "error" if in_fixture else report.outcome)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Writes that a file cannot be imported."""
+    """Records a test file that cannot be imported."""
     if report.failed:
         _write(report.nodeid, "error")

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests each package at both ends of the ranges that it declares for its siblings.
 
-There are two rounds, so that each pair of packages meets in both orders:
+There are two rounds, so that each package is tested as the newer and as the older of a pair:
 
-- ``lowest``: the package as it is, on the lowest versions of its siblings that it admits;
-- ``newest``: the last release of the package, on the newest siblings that it admits.
+- ``lowest``: the current package, with the lowest versions of its siblings that it accepts;
+- ``newest``: the last release of the package, with the newest siblings that it accepts.
 
 Releases are tags such as ``olympus-random-v0.1.0``. A package without a release is represented by
-its state at the revision ``--since``. Wheels of the tree carry the label ``+tree``, which makes
-them newer than a release of the same number. Tests, and packages that only tests need, are those of
-the package's own state. Arguments behind ``--`` go to pytest.
+its state at the revision ``--since``. Wheels of the working tree have the version suffix ``+tree``,
+so they are newer than a release of the same version. Tests, and packages that only tests need, are
+taken from the package's own state. Arguments after ``--`` are passed to pytest.
 
 Usage: python tools/pairs.py FOLDER --since HEAD~20 olympus-random -- -k uniform
 """
@@ -36,7 +36,7 @@ ROUNDS = ("lowest", "newest")
 
 
 class State(NamedTuple):
-    """A package at one time."""
+    """A package at one revision."""
 
     package: str
     version: Version
@@ -45,13 +45,13 @@ class State(NamedTuple):
     test_group: tuple[str, ...]
 
     def siblings(self) -> list[Requirement]:
-        """Returns the requirements that packages of this repository meet."""
+        """Returns the requirements that refer to packages of this repository."""
         declared = map(Requirement, self.dependencies)
         return [each for each in declared if each.name in PACKAGES]
 
 
 def state_of(package: str, source: Path) -> State:
-    """Returns the state of a package whose source lies in a folder."""
+    """Returns the state of a package whose source is in a folder."""
     table = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))
     about = next(source.glob("src/*/__about__.py"))
     return State(
@@ -64,7 +64,7 @@ def state_of(package: str, source: Path) -> State:
 
 
 def checked_out(package: str, revision: str, folder: Path) -> State | None:
-    """Writes a package as it is at a revision into a folder; None if it was not there."""
+    """Writes a package at a revision into a folder; None if the revision lacks the package."""
     archive = ("git", "-C", str(ROOT), "archive", revision, f"packages/{package}")
     done = subprocess.run(archive, capture_output=True, check=False)
     if done.returncode:
@@ -75,7 +75,7 @@ def checked_out(package: str, revision: str, folder: Path) -> State | None:
 
 
 def labelled_tree(package: str, folder: Path) -> State:
-    """Copies a package of the working tree into a folder, with ``+tree`` at its version."""
+    """Copies a package of the working tree into a folder, and appends ``+tree`` to its version."""
     source = folder / "packages" / package
     shutil.copytree(ROOT / "packages" / package, source)
     about = next(source.glob("src/*/__about__.py"))
@@ -85,7 +85,7 @@ def labelled_tree(package: str, folder: Path) -> State:
 
 
 def earlier_states(package: str, since: str, folder: Path) -> list[State]:
-    """Returns the releases of a package, or without any its state at a revision."""
+    """Returns the releases of a package; if there are none, its state at a revision."""
     tags = git(ROOT, "tag", "--list", f"{package}-v*").split()
     revisions = tags or [since]
     found = [checked_out(package, each, folder / each.replace("/", "-")) for each in revisions]
@@ -95,15 +95,15 @@ def earlier_states(package: str, since: str, folder: Path) -> list[State]:
 def chosen(
     first: State, states: Mapping[str, Iterable[State]], newest: bool
 ) -> dict[str, State] | None:
-    """Returns the siblings of a state: of each the lowest or the newest that all others admit.
+    """Returns the siblings of a state, each in the lowest or newest version that all others accept.
 
     Args:
-      first: the state whose siblings are sought.
+      first: the state whose siblings are returned.
       states: the states of each package.
-      newest: whether to take the newest of those that are admitted, not the lowest.
+      newest: whether to choose the newest accepted versions rather than the lowest.
 
     Returns:
-      A dictionary by name, without ``first``; None if no choice is admitted.
+      A dictionary by name, without ``first``; None if no combination is accepted.
     """
 
     def extended(found: dict[str, State], needed: list[Requirement]) -> dict[str, State] | None:
@@ -152,7 +152,7 @@ def passes(state: State, beside: Mapping[str, State], folder: Path, options: Seq
 
 
 def with_test_group(state: State, beside: dict[str, State], own: Mapping[str, State]) -> None:
-    """Adds the packages that only the tests need, of the state of these tests."""
+    """Adds the packages that only the tests need, in the state of these tests."""
     todo = [Requirement(each).name for each in state.test_group]
     while todo:
         name = todo.pop()
@@ -167,7 +167,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="a folder for sources, wheels and environments")
     parser.add_argument("packages", nargs="*", help="the packages to test; all if none is given")
-    parser.add_argument("--since", default="HEAD~1", help="the state of packages without releases")
+    parser.add_argument(
+        "--since", default="HEAD~1", help="the revision of packages without releases"
+    )
     parser.add_argument("--round", choices=ROUNDS, help="one of the two rounds")
     given = parser.parse_intermixed_args(sys.argv[1:split])
     folder = given.folder.resolve()
@@ -188,7 +190,7 @@ def main() -> None:
             beside = chosen(own[package], states, newest=name == "newest")
             title = f"{package} {own[package].version}, {name} siblings"
             if beside is None:
-                failures.append(f"{title}: no versions are admitted")
+                failures.append(f"{title}: no combination of versions is accepted")
                 continue
             with_test_group(own[package], beside, own)
             shown = [f"{each.package} {each.version}" for each in beside.values()]

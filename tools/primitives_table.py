@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes docs/primitives.md, the table of the rules of each primitive for each interpreter.
 
-``python tools/primitives_table.py`` rewrites the page, ``--check`` fails where it is out of date.
+``python tools/primitives_table.py`` rewrites the page, and ``--check`` fails if it is out of date.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "primitives.md"
 
 HEADER = """# Primitives
 
-What each interpreter does with each primitive of the instruction set. The page is generated from
-the rule tables (`nox -s primitives`). *Rule*: the table has one. *Derived*: it follows from
-another rule. *Exempt*: a rule would make no sense, for the reason given below.
+The rules by which each interpreter handles each primitive of the instruction set. The page is
+generated from the rule tables (`nox -s primitives`). *Rule*: the table has a rule. *Derived*: the
+rule follows from another rule. *Exempt*: no rule is needed or possible, for the reason given below.
 
 """
 

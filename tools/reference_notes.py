@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes for the pages of the API reference, made from what exists.
+"""Notes for the pages of the API reference, generated from code and guides.
 
-- How the signature of a function differs from that of NumPy's or SciPy's of the same name.
-- Links to names that the docstring mentions, and to those of the same name in other modules.
+- Differences between the signatures of a function and of NumPy's or SciPy's function of the same
+  name.
+- Links to names that the docstring mentions, and to equal names in other modules.
 - The guides in ``docs`` that mention the name.
 """
 
@@ -19,10 +20,10 @@ from typing import Any
 
 from olympus_ir.settings.configuration import State
 
-# The packages with the interface of another library, and that library.
+# Maps each package with the interface of another library to this library.
 _PEERS = {"olympus.numpy": "numpy", "olympus.scipy": "scipy"}
 
-# What guides call modules. Names without a module, as in ``grad(f)``, are those of `olympus`.
+# The names of modules in guides. Names without a module, as in ``grad(f)``, belong to `olympus`.
 ALIASES = {
     "jnp": "olympus.numpy",
     "lax": "olympus.lax",
@@ -36,7 +37,7 @@ ALIASES = {
     "sparse": "olympus.experimental.sparse",
     "checkify": "olympus.experimental.checkify",
 }
-# Modules whose functions of one name compute the same.
+# Modules whose functions of equal names compute the same result.
 _SAME_FUNCTIONS = (
     ("olympus.numpy", "olympus.lax", "olympus.scipy.special", "olympus.nn"),
     ("olympus.numpy.linalg", "olympus.scipy.linalg", "olympus.lax.linalg"),
@@ -48,11 +49,11 @@ _UFUNC_OPTIONS = ["out", "where", "casting", "order", "dtype", "subok", "signatu
 _NO_GUIDES = {"index", "mistakes", "primitives", "benchmarks", "deferred-imports", "hard-points"}
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _LITERAL = re.compile(r"``([\w.]+)(?:\(.*?\))?``|`([\w.]+)(?:\(.*?\))?`")
-_MOST = 6  # links of one kind on a page
+_MOST = 6  # the maximal number of links of one kind on a page
 
 
 def peer_name(module: str, name: str) -> str | None:
-    """Returns the name in NumPy or SciPy that a public name corresponds to; None without one."""
+    """Returns the name in NumPy or SciPy that corresponds to a public name, or None."""
     for ours, theirs in _PEERS.items():
         if module == ours or module.startswith(f"{ours}."):
             home = theirs + module.removeprefix(ours)
@@ -70,7 +71,7 @@ def _value_of(module: str, name: str) -> Any:
 def difference(module: str, name: str, value: Any) -> str | None:
     """Returns a sentence on how a signature differs from the peer's, in reStructuredText.
 
-    None where there is no peer, or no signature to compare with.
+    Returns None if there is no peer, or no signature to compare with.
     """
     peer = peer_name(module, name)
     if peer is None or inspect.isclass(value) or not callable(value):
@@ -88,7 +89,7 @@ def difference(module: str, name: str, value: Any) -> str | None:
     added = [each for each in ours if each not in theirs]
     ignored = [
         each for each in ours if each in theirs and str(ours[each].annotation) == "None"
-    ]  # annotated as None: there for the signature, and any other value is refused
+    ]  # annotated as None: the parameter exists for the signature, and other values are rejected
     changed = [
         f"``{each}`` is {_shown(ours[each].default)} by default, not {_shown(theirs[each].default)}"
         for each in ours
@@ -100,7 +101,7 @@ def difference(module: str, name: str, value: Any) -> str | None:
     elif missing:
         parts.append(f"no {_listed(missing)}")
     if ignored:
-        parts.append(f"{_listed(ignored)} for the sake of the signature, and only as None")
+        parts.append(f"{_listed(ignored)} for compatibility of signatures; only None is accepted")
     if added:
         parts.append(f"{_listed(added)} in addition")
     if not parts and not changed:
@@ -110,7 +111,7 @@ def difference(module: str, name: str, value: Any) -> str | None:
 
 
 def _parameters(function: Any) -> dict[str, inspect.Parameter]:
-    """Returns parameters by name; positional-only ones of any name count by their position."""
+    """Returns parameters by name; positional-only parameters are compared by their position."""
     return dict(inspect.signature(function).parameters)
 
 
@@ -154,7 +155,7 @@ def related(page: str, value: Any, docstring: str, pages: Mapping[str, str]) -> 
 
     Args:
       page: the page of the name itself.
-      value: the object, whose parameters are no names of others.
+      value: the object; names of its parameters do not become links.
       docstring: its docstring.
       pages: the pages by dotted name.
     """
@@ -177,7 +178,7 @@ def related(page: str, value: Any, docstring: str, pages: Mapping[str, str]) -> 
 
 
 def namesakes(page: str, pages: Mapping[str, str]) -> list[str]:
-    """Returns the pages of functions of one name that do the same on another floor."""
+    """Returns the pages of functions of the same name that compute the same in another package."""
     module, _, name = page.rpartition(".")
     return [
         pages[f"{other}.{name}"]

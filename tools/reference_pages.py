@@ -22,7 +22,7 @@ from sphinx.ext.napoleon import Config, GoogleDocstring
 
 import olympus
 
-# The groups of the reference, and the modules of each; a module takes its submodules with it.
+# The groups of the reference, and the modules of each; a module includes its submodules.
 GROUPS = {
     "Transformations and arrays": ("olympus",),
     "NumPy": ("olympus.numpy",),
@@ -136,7 +136,7 @@ def entries_of(name: str, modules: set[str]) -> Iterator[Entry]:
     module = importlib.import_module(name)
     seen = {each.lower() for each in modules}
     for each in dir(module):
-        if each.startswith("_") or "jax" in each.lower():  # JAX's spellings are second names
+        if each.startswith("_") or "jax" in each.lower():  # JAX's spellings are aliases
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -148,20 +148,20 @@ def entries_of(name: str, modules: set[str]) -> Iterator[Entry]:
         if inspect.ismodule(value) or is_foreign(value):
             continue
         page = f"{name}.{each}"
-        while page.lower() in seen:  # some disks ignore case
+        while page.lower() in seen:  # some file systems ignore case
             page += "_"
         seen.add(page.lower())
         yield Entry(name, each, value, page, summary_of(value))
 
 
 def is_foreign(value: Any) -> bool:
-    """Returns whether a module imported a value from the standard library for itself."""
+    """Returns whether a value is an object of the standard library that a module imports."""
     home = getattr(value, "__module__", None) or ""
     return home.partition(".")[0] in ("typing", "collections", "functools", "contextlib", "abc")
 
 
 def docstring_of(value: Any) -> str:
-    """Returns an object's own docstring, not that of its class."""
+    """Returns an object's own docstring, not the docstring of its class."""
     text = inspect.getdoc(value) or ""
     if not callable(value) and text == inspect.getdoc(type(value)):
         return ""
@@ -217,7 +217,7 @@ def notes(entry: Entry, pages: dict[str, str], guides: Path) -> str:
         lines += [".. rubric:: Example", "", *example.splitlines(), ""]
     differs = reference_notes.difference(entry.module, entry.name, entry.value)
     if differs:
-        lines += [".. rubric:: Beside NumPy and SciPy", "", differs, ""]
+        lines += [".. rubric:: Compared with NumPy and SciPy", "", differs, ""]
     found = reference_notes.related(
         f"{entry.module}.{entry.name}", entry.value, docstring_of(entry.value), pages
     )
@@ -233,15 +233,15 @@ def notes(entry: Entry, pages: dict[str, str], guides: Path) -> str:
 
 
 def is_own(value: Any) -> bool:
-    """Returns whether an object belongs to OLYMPUS; objects without a module, constants, do."""
+    """Returns whether an object belongs to OLYMPUS, as do constants, which have no module."""
     home = getattr(value, "__module__", None) or "olympus"
     return home.startswith("olympus")
 
 
 def escaped(text: str) -> str:
-    """Escapes the characters of a docstring that reStructuredText would take for markup.
+    """Escapes the characters of a docstring that reStructuredText would interpret as markup.
 
-    Literals, examples, blocks of code and the names of arguments stay as they are.
+    Literals, examples, blocks of code and the names of arguments are left unchanged.
     """
     blocks = re.split(r"(\n\s*\n)", text)
     for number, block in enumerate(blocks[::2]):
@@ -251,7 +251,8 @@ def escaped(text: str) -> str:
                 r"(``.*?``|`[^`]*`|^\s*\*+\w+:|^\s*\* )", block, flags=re.DOTALL | re.MULTILINE
             )
             parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
-            # A literal in the plural, as in `Shape`s, ends where its letters begin.
+            # reStructuredText needs a separator between a literal and a plural suffix, as in
+            # `Shape`s.
             blocks[2 * number] = _PLURAL.sub(
                 lambda match: f"{match[1]}\\ {match[2]}" if match[2] else match[1], "".join(parts)
             )
@@ -275,7 +276,7 @@ def described(value: Any) -> tuple[str, str]:
 
 
 class _Text:
-    """Annotation that is shown as it stands in the source."""
+    """Annotation that is shown as in the source."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of the reference that are made from the code: flags, variables, extras, command lines."""
+"""Tables of the reference, generated from the code: flags, variables, extras, command lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from olympus_ir.settings.configuration import Configuration, State, config
 
 ROOT = Path(olympus.__file__).parents[4]
 
-# Programs that `python -m` runs: modules with a command line of their own.
+# Modules with a command line, which `python -m` runs.
 _COMMANDS = (
     "olympus",
     "olympus doctor",
@@ -46,7 +46,7 @@ def write(folder: Path) -> tuple[str, ...]:
 
 
 def escaped(text: str) -> str:
-    """Returns a text that fits into a cell of a table."""
+    """Returns a text escaped for a cell of a table, on a single line."""
     return " ".join(text.replace("|", "\\|").replace("``", "`").split())
 
 
@@ -58,8 +58,8 @@ def flags_page(configuration: Configuration) -> str:
         """\
 `olympus.config.update(name, value)` sets a flag for the process, as does the environment variable
 of the same name in capitals. A flag with a context manager, such as `olympus.enable_x64(True)`,
-can be set for a block of one thread. Flags that shape programs are part of the key under which
-compiled functions are found again.""",
+can be set for a block of one thread. Flags that shape programs are part of the key of cached
+compiled functions.""",
         "",
         "| flag | default | for a block | shapes programs | |",
         "|---|---|---|---|---|",
@@ -76,15 +76,15 @@ compiled functions are found again.""",
 
 
 def variables_page() -> str:
-    """Returns the table of the environment variables that the code reads beside those of flags."""
+    """Returns the table of environment variables that the code reads, other than those of flags."""
     of_flags = {flag.flag_name.upper() for flag in config._flags.values()}
     lines = [
         "# Environment variables",
         "",
         """\
 Each [flag](flags.md) is read from the variable of the same name in capitals, such as
-`OLYMPUS_ENABLE_X64=1`. For programs written for JAX, `JAX_*` is read as well. These variables are
-read besides:""",
+`OLYMPUS_ENABLE_X64=1`. For programs written for JAX, `JAX_*` is read as well. The code also reads
+these variables:""",
         "",
         "| variable | read by |",
         "|---|---|",
@@ -92,7 +92,7 @@ read besides:""",
     for name, modules in sorted(variables_read().items()):
         if name not in of_flags:
             lines.append(f"| `{name}` | {', '.join(f'`{each}`' for each in sorted(modules))} |")
-    lines += ["", "[Platforms](../platforms.md) says what those of devices mean."]
+    lines += ["", "[Platforms](../platforms.md) explains the variables about devices."]
     return "\n".join(lines) + "\n"
 
 
@@ -125,7 +125,9 @@ def variables_of(tree: ast.AST) -> Iterator[str]:
             key = node.slice
         elif isinstance(node, ast.Call) and node.args:
             function = ast.unparse(node.func)
-            if re.search(r"\.(get|pop|setdefault)$|getenv$", function):  # some get a copy
+            if re.search(
+                r"\.(get|pop|setdefault)$|getenv$", function
+            ):  # some functions receive a copy of the environment
                 key = node.args[0]
         elif isinstance(node, ast.Compare) and ast.unparse(node.comparators[0]).endswith("environ"):
             key = node.left
@@ -139,7 +141,8 @@ def extras_page() -> str:
     lines = [
         "# Extras",
         "",
-        'What `pip install "olympus[name]"` brings besides. Packages have their own extras.',
+        'Packages that `pip install "olympus[name]"` installs besides `olympus`. Inner packages',
+        "have their own extras.",
         "",
         "| install | brings |",
         "|---|---|",

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rehearses the release of olympus-random alone, against a local package index.
+"""Rehearses a separate release of olympus-random, with a local package index.
 
-In a copy of the repository, olympus-random gets a compatible release and then one that older
-packages do not accept. Both go to an index on this machine, with the wheels of all packages as they
-are. Then the meta-package is installed as it was and as it is after the release, and must find the
-newest version that it accepts. ``python tools/rehearse_release.py DIST FOLDER``
+In a copy of the repository, olympus-random gets a compatible release, and then a release that older
+packages do not accept. An index on this machine serves both releases, and the current wheels of all
+packages. Then the meta-package is installed in its old and its new version. Each version must
+install the newest olympus-random that it accepts. ``python tools/rehearse_release.py DIST FOLDER``
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def versions_installed(requirement: str, address: str, folder: Path) -> list[str
 def main() -> None:
     """Rehearses the release."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dist", type=Path, help="the wheels of all packages as they are")
+    parser.add_argument("dist", type=Path, help="the folder of the current wheels of all packages")
     parser.add_argument("folder", type=Path, help="a folder for the copy and the index")
     given = parser.parse_args()
     work = given.folder.resolve()
@@ -103,7 +103,9 @@ def main() -> None:
     build("olympus-random", copy, wheels)
     for project in sorted(copy.glob("packages/*/pyproject.toml")):
         package = project.parent.name
-        if '"olympus-random>=' in project.read_text("utf-8"):  # packages whose range is wider now
+        if '"olympus-random>=' in project.read_text(
+            "utf-8"
+        ):  # packages whose accepted range is wider now
             print("tagged", prepare(package, "first", copy))
             build(package, copy, wheels)
 
@@ -113,7 +115,7 @@ def main() -> None:
     print(f"the older olympus {old[0]} runs with olympus-random {old[1]}")
     print(f"the newer olympus {new[0]} runs with olympus-random {new[1]}")
     if old != ["0.1.0.dev0", "0.1.0"] or new != ["0.1.0", "0.2.0"]:
-        sys.exit("not the versions that the ranges promise")
+        sys.exit("the installed versions do not match the declared ranges")
 
 
 if __name__ == "__main__":

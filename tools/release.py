@@ -2,9 +2,9 @@
 """Prepares the release of one package: version, changelog, commit and tag.
 
 ``prepare("olympus-random", "minor")`` raises the version of the package, moves the fragments in its
-folder ``changes`` to a new section of its changelog, widens the ranges of packages that depend on
-it where the new version is outside them, commits, and tags ``olympus-random-v0.2.0``. Nothing is
-uploaded. docs/versions.md describes the policy.
+folder ``changes`` to a new section of its changelog, widens the ranges of dependent packages that
+exclude the new version, commits, and tags ``olympus-random-v0.2.0``. Nothing is uploaded.
+docs/versions.md describes the policy.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Version(NamedTuple):
           part: "major", "minor" or "patch".
 
         Raises:
-          ValueError: ``part`` is something else.
+          ValueError: ``part`` has another value.
         """
         if part == "major":
             return Version(self.major + 1, 0, 0)
@@ -53,7 +53,7 @@ class Version(NamedTuple):
             return Version(self.major, self.minor + 1, 0)
         if part == "patch":
             return Version(self.major, self.minor, self.patch + 1)
-        raise ValueError(f"a release is major, minor or patch, not {part!r}")
+        raise ValueError(f"the part of a version must be major, minor or patch, got {part!r}")
 
 
 def parse(text: str) -> tuple[Version, bool]:
@@ -170,7 +170,7 @@ def insert_section(changelog: Path, section: str) -> None:
 
 
 def widen_range(project: Path, package: str, version: Version) -> None:
-    """Lets the packages that require a package accept a new version of it.
+    """Widens the requirements of the packages that depend on a package to accept a new version.
 
     A requirement keeps its lower bound. Its upper bound becomes the next version that may break it:
     the next major version, or before 1.0 the next minor one.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the stubs of the package `olympus`: where each lazily loaded name is defined.
+"""Writes the stubs of the package `olympus`, which show where lazily loaded names are defined.
 
 Modules of the package find most of their names when they are first used. Editors and type checkers
-cannot follow that, so each such module has a stub beside it, which imports every name from the
+cannot follow this look-up. Each such module therefore has a stub, which imports every name from the
 module that defines it. ``python tools/stubs.py`` writes the stubs, and with ``--check`` compares
 them with the files and fails if they differ.
 """
@@ -24,7 +24,7 @@ from typing import Any
 import olympus
 
 FOLDER = Path(olympus.__file__).parent
-# Names that modules import for themselves.
+# Names that modules import for internal use.
 _IMPORTED = frozenset(
     {"Any", "Mapping", "MutableMapping", "TypeAlias", "annotations", "nullcontext"}
 )
@@ -32,7 +32,7 @@ HEADER = "# SPDX-License-Identifier: Apache-2.0\n# Written by tools/stubs.py.\n"
 
 
 def modules() -> Iterator[ModuleType]:
-    """Returns the modules that find names lazily, or take all names of another module."""
+    """Returns the modules that find names lazily, or import all names of another module."""
     yield olympus
     for info in pkgutil.walk_packages([str(FOLDER)], "olympus."):
         if any(part.startswith("_") for part in info.name.split(".")):
@@ -52,7 +52,7 @@ def stub(module: ModuleType) -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Returns the names that users find in a module."""
+    """Returns the public names of a module."""
     return [
         name
         for name in dir(module)
@@ -92,7 +92,8 @@ def imported(module: ModuleType, name: str) -> Iterator[str]:
 
 def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | None:
     """Returns another module that defines a public name, and the name there; else None."""
-    # public functions are wrappers of inner ones; universal functions have more members than these
+    # a public function is a wrapper, whose module is not that of the function; ufuncs have further
+    # members
     is_ufunc = isinstance(value, olympus.numpy.ufunc)
     inner = value if is_ufunc else getattr(value, "__wrapped__", value)
     home = getattr(inner, "__module__", None)
@@ -141,7 +142,7 @@ def main() -> None:
         elif not check:
             path.write_text(text, "utf-8")
     if differing:
-        sys.exit(f"write the stubs anew with tools/stubs.py: {', '.join(differing)}")
+        sys.exit(f"write the stubs again with tools/stubs.py: {', '.join(differing)}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole programs, as users of NumPy, PyTorch, JAX, OLYMPUS and Numba write them.
 
-`peers` measures them side by side and compares their results.
+`python -m benchmarks.applications` measures them and compares their results.
 """
 
 from . import networks, simulations, statistics

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks.applications LIBRARY=PYTHON ...``: whole programs beside the peers.
+"""``python -m benchmarks.applications LIBRARY=PYTHON ...``: compares whole programs.
 
-The libraries take turns at each program (`turns`); the table has the best of each. ``--output``
-puts the table into a page, before that of the operations, and draws bars beside it. The run fails
-where results differ, never on time.
+The libraries run each program in alternation (`turns`); the table shows the best turn of each.
+``--output`` inserts the table into a page, before the table of the operations, and draws a bar
+chart. The run fails if results differ, never on time.
 """
 
 from __future__ import annotations
@@ -30,24 +30,27 @@ _COLORS = {
     "olympus": "#2c9a5b",
 }
 
-# Why a program takes more than 1.2 times the time of the first.
+# Reasons for programs that take more than 1.2 times as long as with the fastest library.
 REASONS = {
     "N-body": (
-        "the forces between all pairs are written to memory, because XLA adds in two steps; "
+        "XLA writes the forces between all pairs to memory, because it sums in two steps; "
         "Numba's loops keep them in registers"
     ),
     "heat on a grid": "the new values are written to memory and copied into the grid",
-    "PageRank": "the gather and the addition of segments each run on one thread, without vectors",
-    "histograms of gradient boosting": "XLA adds to one place after another with checks of bounds",
+    "PageRank": "the gather and the segment sum each run on one thread, without vector "
+    "instructions",
+    "histograms of gradient boosting": "XLA adds to one element after the other, with bounds "
+    "checks",
     "training step of a convolutional network": (
         "XLA transposes the images before each convolution and the result after it"
     ),
     "training step of an LSTM": (
         "PyTorch multiplies all inputs by the weights before the loop; its cell is one operation"
     ),
-    "Mandelbrot set": "a loop over points stops where a point escapes; arrays go to the last step",
+    "Mandelbrot set": "a loop over points stops when a point escapes; programs of arrays compute "
+    "all steps for all points",
     "Gaussian process": "the factorization is that of jaxlib's LAPACK; PyTorch has MKL",
-    "particle filter": "a binary search for each particle, where a loop merges two sorted arrays",
+    "particle filter": "a binary search for each particle; a loop merges two sorted arrays instead",
 }
 
 
@@ -58,14 +61,14 @@ def _prepared_by_name(library: str, name: str) -> tuple[Callable[[], Any], float
 
 
 def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
-    """Returns the table in Markdown: milliseconds, and the ratio to the best of the others."""
+    """Returns the table in Markdown: milliseconds, and ratios to the fastest other library."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     lines = [
-        f"Milliseconds of {kind}, the best of turns in which calls are repeated, and which the",
-        "libraries take at each program. All libraries have the same number of cores:",
+        f"Milliseconds of {kind} for a call, in the best of several turns, in which the",
+        "libraries alternate. All libraries use the same number of cores:",
         f"{cores}. Measured on {datetime.date.today()}, at a load",
-        f"of {os.getloadavg()[0]:.1f}. The programs are in `benchmarks/applications`, as users of",
-        "each library write them; their results are compared. `nox -s peers` measures anew.",
+        f"of {os.getloadavg()[0]:.1f}. `benchmarks/applications` has the programs, as users of",
+        "each library would write them; their results are compared. `nox -s peers` measures again.",
         "",
         f"| | {' | '.join(LIBRARIES[name] for name in figures)} | OLYMPUS / best other |",
         "| --- |" + " --- |" * (len(figures) + 1),
@@ -82,7 +85,11 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
         )
         lines.append(f"| {application.name} | {shown} | {ratios[application.name]:.2f} |")
     near = sum(ratio <= 1.2 for ratio in ratios.values())
-    lines += ["", f"First or within 1.2 of the first: {near} of {len(ratios)}. The others:", ""]
+    lines += [
+        "",
+        f"Fastest, or at most 1.2 times the fastest time: {near} of {len(ratios)}. The others:",
+        "",
+    ]
     lines += [
         f"- {name}: {REASONS.get(name, 'not explained yet')}."
         for name, ratio in ratios.items()
@@ -92,7 +99,7 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
 
 
 def main() -> None:
-    """Measures, prints the table, and with ``--output`` writes it and the chart."""
+    """Measures the programs and prints the table; ``--output`` also writes table and chart."""
     parser = argparse.ArgumentParser(prog="benchmarks.applications")
     parser.add_argument("peers", nargs="*", help="LIBRARY=PYTHON, such as jax=/path/to/python")
     turns.add_arguments(parser, LIBRARIES)

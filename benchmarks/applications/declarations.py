@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an application is, and the table that the modules of this package fill."""
+"""The record of an application, and the table to which the modules of this package add records."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Application:
-    """One program, as a user of each library writes it.
+    """One program, as a user of each library would write it.
 
     Attributes:
-      name: what the table calls it.
-      operands: makes the arrays, by NumPy.
-      arrays: the program by the names of JAX and OLYMPUS, which `jit` compiles: a function of
-        these names and the arrays.
-      torch: a function of PyTorch and tensors, which runs eagerly and by ``torch.compile``.
-      numpy: a function of arrays; None where nobody would write the program with NumPy.
-      numba: from the module to a compiled function of arrays; None in the same case.
-      tolerance: the difference of results that is allowed, relative to their norm.
+      name: the name in the table.
+      operands: makes the arrays with NumPy.
+      arrays: the program for JAX and OLYMPUS, compiled by `jit`: a function of the names of a
+        library and the arrays.
+      torch: a function of PyTorch and tensors, which runs both eagerly and with ``torch.compile``.
+      numpy: a function of arrays; None if nobody would write the program with NumPy.
+      numba: maps the module to a compiled function of arrays; None if nobody would use Numba.
+      tolerance: the allowed difference of results, relative to their norm.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Application:
 
 
 def normal(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
-    """Returns normal numbers in single precision."""
+    """Returns normally distributed numbers in single precision."""
     numbers = np.random.default_rng(seed).normal(size=shape) * scale
     return numbers.astype(np.float32)
 
 
 def uniform(*shape: int, low: float = 0.0, high: float = 1.0, seed: int = 0) -> np.ndarray:
-    """Returns uniform numbers in single precision."""
+    """Returns uniformly distributed numbers in single precision."""
     return np.random.default_rng(seed).uniform(low, high, shape).astype(np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of applications by each library."""
+"""Prepares the calls of applications with each library."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARIES = {
 
 
 def prepared(library: str, application: Application) -> Callable[[], Any] | None:
-    """Returns the call that is timed, which waits for its results; None if there is none."""
+    """Returns the timed call, which waits for its results; None if the library has none."""
     arrays = application.operands()
     if library == "numpy":
         run = application.numpy

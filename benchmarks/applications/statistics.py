@@ -331,7 +331,7 @@ APPLICATIONS = (
         _filter_in_torch,
         _filter_in_numpy,
         _filter_in_numba,
-        tolerance=2e-2,  # a rounding moves a particle, and all that follow it
+        tolerance=2e-2,  # a rounding error moves a particle and all later particles
     ),
     Application(
         "Black-Scholes",

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Valid calls of every public function, as expressions that OLYMPUS and JAX both evaluate.
 
-Each file of the folder ``calls`` is a section: the calls of one module, one expression a line. An
-expression names modules by the abbreviations of `MODULES` and operands by the names in `OPERANDS`::
+Each file of the folder ``calls`` is a section: the calls of one module, one expression on each
+line. An expression names modules by the abbreviations of `MODULES` and operands by the names in
+`OPERANDS`::
 
     jnp.quantile(m, u, axis=1)
     jnp.{{sin cos}}(x)
 
-Names in doubled braces stand for one line each. An operand without a dtype of its own has the dtype
-of the case, so that a line is one call for each dtype. `sections` reads the files, `operands_of`
-lists the operands of an expression, `operand` makes their NumPy arrays, and `function` makes the
-expression a function of its operands, to be called, compiled or transformed.
+A line with names in doubled braces stands for one line for each name. An operand without a dtype of
+its own has the dtype of the case, so a line describes one call for each dtype. `sections` reads the
+files, `operands_of` lists the operands of an expression, `operand` makes their NumPy arrays, and
+`function` converts the expression to a function of its operands, which can be called, compiled or
+transformed.
 
-This module imports nothing but NumPy and ml_dtypes: either interpreter can import it.
+This module imports only NumPy and ml_dtypes, so both interpreters can import it.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ MODULES = {
     "tree": "tree",
 }
 
-# Submodules that need an import of their own.
+# Submodules that must be imported explicitly.
 _SUBMODULES = (
     *("numpy.linalg", "numpy.fft", "lax.linalg", "nn.initializers"),
     *("scipy.cluster.vq", "scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.linalg"),

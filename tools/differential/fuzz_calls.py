@@ -9,15 +9,15 @@ Each call of `calls` is changed by `olympus_testing.malformed_calls` and evaluat
 libraries, eagerly, compiled, batched or differentiated. A finding is one of these:
 
 - the process dies, or a call takes longer than 20 seconds of processor time;
-- an internal error: an exception of a type that no caller expects, or with the words of one;
+- an internal error: an exception of a type that no caller expects, or with the text of one;
 - a traceback that shows frames of the library, or an error chained to one of the library's;
-- with ``--jax``, an outcome that differs from JAX's: an error where the other has a result, or
-  results of other types. Where JAX's error comes from its insides (`ACCIDENTAL`), a result is no
-  finding. Nor are two errors of different types that both say that the call is malformed: it may
-  have several mistakes, and either may be reported first. They are counted.
+- with ``--jax``, an outcome that differs from JAX's: only one library has an error, or the results
+  differ in type. If JAX's error is internal (`ACCIDENTAL`), a result is not a finding. Two errors
+  of different types that both report a malformed call are not a finding either, because the call
+  may have several mistakes. Such pairs are counted.
 
-The findings are grouped by their errors. The exit status is 1 where there are findings of which no
-pattern in the section "Malformed calls" of docs/differences.md matches the call or the heading.
+The findings are grouped by their errors. The exit status is 1 if there is a finding whose call and
+heading match no pattern in the section "Malformed calls" of docs/differences.md.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ import calls
 from explanations import explained, explanations
 from processes import CHEAP_COMPILATION, Answers, Worker
 
-#: Seconds of processor time that one call may take.
+#: Maximal processor time of one call, in seconds.
 PATIENCE = 20
 RUNNER = str(pathlib.Path(__file__).with_name("run_calls.py"))
 
-# Errors that say that a call is malformed, or that it cannot be done.
+# Errors that report a malformed call or an unsupported operation.
 EXPECTED = (
     TypeError,
     ValueError,
@@ -57,13 +57,13 @@ EXPECTED = (
     MemoryError,
     NameError,  # an unbound axis name
 )
-# Words of errors that come from inside, not from a check of arguments.
+# Texts of internal errors, as opposed to errors from checks of arguments.
 INTERNAL = re.compile(
     "incompatible (function|constructor) arguments|truth value of an (?:empty )?array|nanobind"
     "|is not defined|object has no attribute|INTERNAL|RET_CHECK"
     "|unsupported operand|not subscriptable|not iterable|unhashable"
 )  # fmt: skip
-# Words of errors of Python itself, which are as good or bad as the words above.
+# Texts of errors of Python itself, which count like the texts above.
 PLAIN = re.compile(
     "not supported between|has no len|(not enough|too many) values to unpack|cannot unpack"
     "|cannot be interpreted as an integer|not iterable"
@@ -93,7 +93,7 @@ def parameters(name: str) -> list[str]:
 
 
 def generated(options: argparse.Namespace) -> Iterator[Case]:
-    """Yields cases without end: the expression, its dtype and mode."""
+    """Yields an infinite sequence of cases: the expression, its dtype and mode."""
     from olympus_testing.malformed_calls import malformed
 
     generator = random.Random(options.seed)
@@ -110,7 +110,7 @@ def generated(options: argparse.Namespace) -> Iterator[Case]:
 
 
 def faults(ours: Outcome, theirs: Outcome | None) -> list[str]:
-    """Returns the faults of an outcome, in itself and compared with JAX's."""
+    """Returns the faults of an outcome, alone and in comparison with JAX's outcome."""
     found = []
     status = ours["status"]
     if status in ("crash", "hang"):
@@ -150,7 +150,7 @@ ACCIDENTAL = re.compile(
 
 
 def internal(outcome: Outcome) -> bool:
-    """Returns whether an outcome is an error with words from the inside."""
+    """Returns whether an outcome is an error with the text of an internal error."""
     words = f"{INTERNAL.pattern}|{PLAIN.pattern}"
     return outcome["status"] == "error" and (
         accidental(outcome) or bool(re.search(words, outcome["text"]))
@@ -158,17 +158,17 @@ def internal(outcome: Outcome) -> bool:
 
 
 def accidental(outcome: Outcome) -> bool:
-    """Returns whether an error comes from inside the library, not from a check of arguments."""
+    """Returns whether an error is internal, as opposed to an error from a check of arguments."""
     return outcome["type"] in ACCIDENTS or bool(ACCIDENTAL.search(outcome["text"]))
 
 
 def agree(ours: Outcome, theirs: Outcome) -> bool:
-    """Returns whether a program that catches JAX's error catches ours."""
+    """Returns whether a program that catches JAX's error also catches OLYMPUS's error."""
     return theirs["kinds"][0] in ours["kinds"] or accidental(theirs)
 
 
 def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
-    """Returns the heading under which a finding is listed."""
+    """Returns the heading under which the report lists a finding."""
     if fault.endswith("frames"):
         return f"frames: {ours['frames'][-1]}"
     if fault == "chained":
@@ -186,9 +186,9 @@ def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:
 
 
 class Libraries:
-    """The processes of both libraries, and what JAX answered before.
+    """The processes of both libraries, and JAX's earlier answers.
 
-    JAX traces the calls. Where that shows a difference, it computes the results.
+    JAX traces the calls. If that shows a difference, JAX also computes the results.
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
@@ -205,7 +205,7 @@ class Libraries:
         self.every = options.compute_every
 
     def outcomes(self, cases: Iterator[Case]) -> Iterator[tuple[Case, Outcome, Outcome | None]]:
-        """Yields each case with its outcomes, of which a few are made ahead."""
+        """Yields each case with its outcomes; a few outcomes are computed in advance."""
         listed, for_us, for_them = itertools.tee(cases, 3)
         ours = self.ours.answers((*case, True) for case in for_us)
         theirs: Iterator[Outcome | None] = itertools.repeat(None)
@@ -217,7 +217,7 @@ class Libraries:
         return zip(listed, ours, theirs, strict=False)
 
     def computed(self, case: Case) -> Outcome | None:
-        """Returns JAX's outcome where the results are computed."""
+        """Returns JAX's outcome with computed results."""
         return self.computing and self.computing.ask((*case, True))
 
     def close(self) -> None:
@@ -229,7 +229,7 @@ class Libraries:
 
 
 def limited(cases: Iterator[Case], options: argparse.Namespace) -> Iterator[Case]:
-    """Yields cases until the time is over, or there are enough."""
+    """Yields cases until the time is over, or the requested number is reached."""
     end = time.monotonic() + options.seconds
     for case in itertools.islice(cases, options.count):
         if time.monotonic() > end:
@@ -238,7 +238,7 @@ def limited(cases: Iterator[Case], options: argparse.Namespace) -> Iterator[Case
 
 
 def search(options: argparse.Namespace) -> int:
-    """Makes calls until the time is over, and prints what was found."""
+    """Makes calls until the time is over, and prints the findings."""
     libraries = Libraries(options)
     patterns = explanations("Malformed calls")
     groups: dict[str, list[str]] = collections.defaultdict(list)
@@ -284,19 +284,23 @@ def search(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
-    """Makes calls for the time given and lists the findings."""
+    """Makes calls for the requested time and lists the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int, default=10**9, help="the number of calls at most")
+    parser.add_argument("--count", type=int, default=10**9, help="the maximal number of calls")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--sections", nargs="*", default=[])
-    parser.add_argument("--match", default="", help="a regular expression that valid calls contain")
-    parser.add_argument("--output", help="a file for the findings, one a line")
-    parser.add_argument("--replay", help="a file of findings whose calls are made again")
-    parser.add_argument("--keep", help="a file that keeps the answers of JAX")
     parser.add_argument(
-        "--compute-every", type=int, default=20, help="JAX computes one call in so many"
+        "--match",
+        default="",
+        help="a regular expression; only valid calls that match it are changed",
+    )
+    parser.add_argument("--output", help="a file for the findings, one on each line")
+    parser.add_argument("--replay", help="a file of findings; their calls are repeated")
+    parser.add_argument("--keep", help="a file that stores the answers of JAX")
+    parser.add_argument(
+        "--compute-every", type=int, default=20, help="JAX computes the results of every N-th call"
     )
     return search(parser.parse_args())
 

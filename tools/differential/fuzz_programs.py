@@ -6,16 +6,17 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
     python tools/differential/fuzz_programs.py --jax ../jax/bin/python --seconds 300 --seed 1
 
 Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the ways of
-`WAYS`, with loops in place of batches, with finite differences in place of derivatives where it is
-smooth and in double precision, and one in four in JAX. A finding is one of these:
+`WAYS`, and with loops in place of batches. Smooth programs in double precision are also run with
+finite differences in place of derivatives. One program in four is run in JAX. A finding is one of
+these:
 
 - the process dies, or a program takes longer than a minute of processor time;
-- an error where JAX has a result, a result where JAX has an error, or an error of another type;
-- results whose types or values differ, by more than rounding errors in each statement can explain.
+- only one of OLYMPUS and JAX raises an error, or the errors differ in type;
+- results differ in type, or differ in value by more than rounding errors in each statement explain.
 
-The program of each finding is reduced and written as a test to ``--tests``. The exit status is 1
-where there are findings that no pattern in the section "Composed programs" of docs/differences.md
-explains. The same seed makes the same programs.
+The program of each finding is reduced and written as a test to ``--tests``. The exit status is 1 if
+there are findings that no pattern in the section "Composed programs" of docs/differences.md
+explains. Equal seeds produce equal programs.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from judge_programs import DEVICES, Finding, Referee
 
 from olympus_testing.compositions import Program, random_program, shrunk, source
 
-#: How OLYMPUS runs programs beside the reference: most often in ways that compile little.
+#: Ways to run programs in OLYMPUS besides the reference; ways that compile little are most
+#: frequent.
 WAYS = (*("close",) * 6, *("tiers",) * 6, *("jit",) * 2, "eager", "disable_jit", "cached")
-#: The greatest numbers of operations of programs: few programs are long.
+#: The maximal numbers of operations of programs; few programs are long.
 LENGTHS = (1, 2, 2, 3, 3, 6)
 
 
@@ -46,7 +48,7 @@ LENGTHS = (1, 2, 2, 3, 3, 6)
 
 
 def test_text(name: str, program: Any, finding: Finding) -> str:
-    """Returns the text of a test that fails as long as the finding exists."""
+    """Returns the text of a test that fails until the finding is fixed."""
     lines = source(program).splitlines()
     call = {
         "reference": "reference_evaluator.jit(run)(*arguments)",
@@ -181,11 +183,11 @@ def report(options: argparse.Namespace, referee: Referee, groups: Any, examples:
 
 
 def main() -> int:
-    """Runs programs for the time given and lists the findings."""
+    """Runs programs for the requested time and lists the findings."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--count", type=int, default=10**9, help="the number of programs at most")
+    parser.add_argument("--count", type=int, default=10**9, help="the maximal number of programs")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first program")
     parser.add_argument("--numbers", type=int, nargs="*", help="the programs to run")
@@ -193,9 +195,14 @@ def main() -> int:
         "--jax-every",
         type=int,
         default=4,
-        help="JAX traces one program in so many, and computes the values of every fourth of them",
+        help="JAX traces every N-th program, and computes the values of every fourth of these",
     )
-    parser.add_argument("--shrink", type=int, default=80, help="tries to make a finding smaller")
+    parser.add_argument(
+        "--shrink",
+        type=int,
+        default=80,
+        help="the number of attempts to reduce the program of a finding",
+    )
     parser.add_argument("--tests", help="a file for the tests that show the findings")
     options = parser.parse_args()
     return search(options)

@@ -18,7 +18,7 @@ from processes import CHEAP_COMPILATION, Worker
 
 from olympus_testing.compositions import Program, source
 
-#: Seconds of processor time that one program may take, in all ways together.
+#: Maximal processor time of one program, in seconds, in all ways together.
 PATIENCE = 60
 DEVICES = 2
 #: Steps of finite differences.
@@ -65,7 +65,7 @@ REFUSALS = {"TypeError", "ValueError", "NotImplementedError", "ArithmeticError"}
 
 
 def fault(ours: Outcome, theirs: Outcome, limit: float, types: bool = True) -> str:
-    """Returns a word for the difference of two outcomes of one program; empty if they agree."""
+    """Returns a description of the difference of two outcomes; empty if they agree."""
     if ours["status"] in ("crash", "hang"):
         return ours["status"]
     if theirs["status"] in ("crash", "hang"):
@@ -109,7 +109,7 @@ class Finding:
 
     @property
     def heading(self) -> str:
-        """Returns the line under which the finding is listed."""
+        """Returns the heading under which the report lists the finding."""
         return f"{self.way} against {self.against}: {self.fault}"
 
 
@@ -125,7 +125,7 @@ class Referee:
         settings["OLYMPUS_SHOW_COMPILATION"] = "0"
         self.ours = Worker([sys.executable, RUNNER, "olympus"], PATIENCE, settings)
         self.theirs = None if jax is None else Worker([jax, RUNNER, "jax"], PATIENCE, settings)
-        # One thread for each process, so that both libraries compute at once.
+        # One thread for each process, so that both libraries compute at the same time.
         self.our_thread = concurrent.futures.ThreadPoolExecutor(1)
         self.their_thread = concurrent.futures.ThreadPoolExecutor(1)
 
@@ -145,7 +145,7 @@ class Referee:
           peer: "values" if the other library computes the results, "types" if it traces the
             program, and empty if it does nothing.
         """
-        # The last transformations of some programs are for concrete arrays of one library alone.
+        # The last transformation of some programs accepts only concrete arrays of one library.
         outermost = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
         inner = dataclasses.replace(program, stack=program.stack[:-1]) if outermost else program
         # NumPy has no devices.
@@ -213,7 +213,8 @@ class Referee:
         text = source(program, "nudged")
         requests = [self._request(text, "reference", program, seed=seed) for seed in range(4)]
         requests.append(self._request(source(program), "reference", program))
-        # In the thread that runs the programs in flight: a process answers one request at a time.
+        # Run this in the thread of the running programs, because a process answers one request at a
+        # time.
         *nudged, plain = self.our_thread.submit(self._asked, self.ours, requests).result()
         if plain["status"] != "ok":
             return False

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the mistakes of the folder ``mistakes`` in OLYMPUS and in JAX, and compares the errors.
+"""Evaluates the mistakes in the folder ``mistakes`` in OLYMPUS and in JAX, and compares errors.
 
 Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
 
     python tools/differential/mistakes.py --jax ../jax/bin/python
 
-Each file is a section. A mistake is an expression; below it, after ``=>``, stands the mended code.
-An error is worse than JAX's if its type is not one of JAX's, if its text is shorter than half of
-JAX's, if it shows frames of the library or errors from inside, or if there is none; a line after
-``~`` says why an outcome other than JAX's is intended. Mended code must run. ``--write`` writes the
-page docs/mistakes.md, what users see and what to write in its place.
+Each file is a section. A mistake is an expression; the line below it, after ``=>``, is the
+corrected code. An error is worse than JAX's if its type is not one of JAX's types, if its text is
+shorter than half of JAX's text, if it shows frames of the library or internal errors, or if there
+is no error. A line after ``~`` gives the reason for an intended difference. Corrected code must
+run. ``--write`` writes the page docs/mistakes.md, which shows the errors and the corrected code.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Mistake:
-    """Mistake with its mended code, and the reason for an outcome other than JAX's, if any."""
+    """Mistake with its corrected code, and the reason for a difference from JAX, if any."""
 
     section: str
     code: str
@@ -81,7 +81,7 @@ def names(library: str) -> dict[str, Any]:
 
 
 def run(library: str) -> list[dict[str, Any]]:
-    """Returns the outcomes of all mistakes, and of the mended code."""
+    """Returns the outcomes of all mistakes, and of the corrected code."""
     found = names(library)
     outcomes = []
     for mistake in mistakes():
@@ -110,7 +110,7 @@ def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
 def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
     """Returns the ways in which our outcome is worse than JAX's."""
     if ours.get("mended"):
-        return [f"the mended code fails: {ours['mended'][:200]}"]
+        return [f"the corrected code fails: {ours['mended'][:200]}"]
     if ours["status"] == "ok":
         return ["no error"] if theirs["status"] == "error" else []
     faults = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that answer requests, one a line, and are started again when they die or hang."""
+"""Processes that answer requests, one on each line, and are restarted when they die or hang."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ CHEAP_COMPILATION = (
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false"
 )
-#: Times the patience that a process may be idle: on a busy machine it waits for its turn.
+#: Maximal idle time of a process, in units of its patience. A busy machine lets processes wait.
 IDLE = 10
 
 
 class Worker:
-    """Process that answers requests in JSON, started again when it dies or hangs.
+    """Process that answers requests in JSON, and is restarted when it dies or hangs.
 
     The process prints a line when it is ready, and then one line for each request, in their order.
 
     Args:
       command: the command of the process.
-      patience: seconds of processor time that an answer may take.
+      patience: the maximal processor time of an answer, in seconds.
       environment: the variables of the process; those of this process by default.
     """
 
@@ -62,11 +62,11 @@ class Worker:
     def _busy(self) -> float:
         """Returns the seconds of processor time that the process has used."""
         assert self.process is not None
-        # The number that Linux gives the clock of a process; it has no name in `time`.
+        # Linux's identifier of the clock of a process; `time` has no name for it.
         return time.clock_gettime(~self.process.pid << 3 | 2)
 
     def _line(self) -> bytes:
-        """Returns the next line; empty at the end. Kills a process that is out of patience."""
+        """Returns the next line; empty at the end. Kills a process that exceeds its patience."""
         assert self.process is not None and self.process.stdout is not None
         pipe = self.process.stdout.fileno()
         since = time.monotonic()
@@ -92,12 +92,12 @@ class Worker:
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
-            pass  # the missing answer tells
+            pass  # the missing answer shows that the process died
 
     def answers(self, requests: Iterable[Any], ahead: int = 16) -> Iterator[Any]:
-        """Yields the answers to requests, of which a few are sent ahead.
+        """Yields the answers to requests; a few requests are sent in advance.
 
-        A process that dies or hangs does so at the first request without an answer. Its answer is
+        If a process dies or hangs, the cause is the first request without an answer. Its answer is
         a record with ``status`` "crash" or "hang"; the other requests go to a new process.
 
         Args:
@@ -147,11 +147,11 @@ class Worker:
 
 
 class Answers:
-    """Answers of a worker, kept in a file so that the same requests are not made again.
+    """Answers of a worker, kept in a file so that equal requests are not repeated.
 
     Args:
       worker: the process that answers.
-      path: the file, one request and answer a line; None keeps nothing.
+      path: the file, with one request and its answer on each line; None to keep nothing.
     """
 
     def __init__(self, worker: Worker, path: str | None) -> None:
@@ -164,7 +164,7 @@ class Answers:
                 self.known[json.dumps(request)] = answer
 
     def answers(self, requests: Iterable[Any], ahead: int = 16) -> Iterator[Any]:
-        """Yields the answers to requests: the known ones, and those of the worker."""
+        """Yields the answers to requests, from the file or from the worker."""
         marked: collections.deque[tuple[Any, Any]] = collections.deque()
 
         def unknown() -> Iterator[Any]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluates calls in one library and describes their outcomes.
 
-``python run_calls.py olympus`` answers cases, one a line: an expression of `calls`, its dtype, its
-mode, and whether its results are computed. This file imports nothing but NumPy and ml_dtypes: an
-interpreter with JAX runs it, too.
+``python run_calls.py olympus`` answers cases, one on each line: an expression of `calls`, its
+dtype, its mode, and whether its results are computed. This file imports only NumPy and ml_dtypes,
+so an interpreter with JAX can run it, too.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any
 import calls
 
 MEMORY = 8 * 2**30
-#: The calls after which a library forgets what it compiled.
+#: The number of calls after which a library clears its compiled programs.
 FORGET = 2000
 
 Outcome = dict[str, Any]
 
-# Errors of tracing that a call of concrete arrays may not have.
+# Texts of errors of tracing. Such a call may succeed with concrete arrays.
 _ABSTRACT = re.compile("Tracer|Concretiz|traced|abstract|concrete|UnexpectedTracer|NonConcrete")
 
 
@@ -40,7 +40,7 @@ def library_frames(error: BaseException) -> list[str]:
 
 
 def chained(error: BaseException) -> BaseException | None:
-    """Returns the error that the traceback shows before the given error."""
+    """Returns the error that a traceback shows before the given error."""
     if error.__cause__ is not None:
         return error.__cause__
     return None if error.__suppress_context__ else error.__context__
@@ -61,7 +61,7 @@ def description(error: BaseException) -> Outcome:
 
 
 def type_of(leaf: Any) -> str:
-    """Returns dtype and shape of an array; other objects have names of each library's own."""
+    """Returns dtype and shape of an array; "object" for others, whose types differ by library."""
     if not isinstance(leaf, type) and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
         return f"{leaf.dtype}{list(leaf.shape)}"
     return "object"
@@ -89,7 +89,7 @@ def evaluate(library: str, expression: str, dtype: str, mode: str, compute: bool
       dtype: the dtype of operands that have none of their own.
       mode: "eager", "jit", "vmap" or "grad".
       compute: whether to compute the results. Otherwise the call is traced, which takes a fraction
-        of the time; if it needs concrete arrays, it is computed all the same.
+        of the time; a call that needs concrete arrays is computed in any case.
     """
     names = calls.namespace(library)
     root = names["root"]
@@ -123,7 +123,7 @@ def evaluate(library: str, expression: str, dtype: str, mode: str, compute: bool
 
 
 def answer(library: str) -> None:
-    """Evaluates the cases that arrive on standard input, one a line; one answer a line."""
+    """Evaluates the cases on the lines of standard input; prints a line for each answer."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     root = calls.namespace(library)["root"]

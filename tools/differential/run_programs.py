@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the texts of programs in one library, in several ways.
 
-``python run_programs.py olympus`` answers requests, one a line: lists of the arguments of
-`Library.run`. This file imports nothing but NumPy: an interpreter with JAX runs it, too.
+``python run_programs.py olympus`` answers requests, one on each line: lists of the arguments of
+`Library.run`. This file imports only NumPy, so an interpreter with JAX can run it, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Numeric:
         return [(a - b) / (2 * self.step) for a, b in zip(ahead, behind, strict=True)]
 
     def jvp(self, fun: Any, point: Any, tangents: Any) -> Any:
-        """Returns results and tangents; tangents of integers have no meaning."""
+        """Returns results and tangents; tangents of integers are meaningless."""
         jnp, fun = self.jnp, self.run(fun)
         results = fun(*point)
 
@@ -141,7 +141,7 @@ class Library:
         }
 
     def _reference(self, fun: Any) -> Any:
-        """Returns a function that is traced, and evaluated on NumPy, calls of functions too."""
+        """Returns a function that is traced and evaluated on NumPy, including nested calls."""
         from olympus_ir.programs.tracing import EvaluationTrace, set_current_trace
         from olympus_ir.reference import reference_evaluator
 
@@ -197,7 +197,7 @@ class Library:
         if way == "cached":
             jitted = root.jit(run)
             jitted(*arguments)
-            jitted.clear_cache()  # Of this function alone: the next programs use the other caches.
+            jitted.clear_cache()  # the next programs use the caches of other functions
             return jitted(*arguments)
         return run(*arguments)
 
@@ -215,7 +215,7 @@ def description(error: BaseException) -> Outcome:
 
 
 def answer(library: str) -> None:
-    """Runs the programs that arrive on standard input, one a line; one answer a line."""
+    """Runs the programs on the lines of standard input; prints a line for each answer."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     runner = Library(library)

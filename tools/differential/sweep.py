@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps the calls of `calls` under settings of the library, in OLYMPUS and in JAX.
+"""Evaluates the calls of `calls` under settings of the library, in OLYMPUS and in JAX.
 
 Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
 
@@ -8,10 +8,10 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
 is the types of the results, or the kind of the error. The cases in which the libraries differ are
 listed by their errors. A pattern explains a case by its label or by the description of the
-difference. The exit status is 1 where a case is left that no pattern in the section
-"Settings" of docs/differences.md explains. ``--write-refusals`` writes the expressions that JAX
-refuses when it traces them, one file a setting; ``--write-containers`` the containers of the
-results of those that have several. Tests read these files.
+difference. The exit status is 1 if no pattern in the section "Settings" of docs/differences.md
+explains a case. ``--write-refusals`` writes the expressions that JAX rejects when it traces them,
+one file for each setting. ``--write-containers`` writes the containers of results, for expressions
+with several results. Tests read these files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import calls
 import numpy as np
 from explanations import explained, explanations
 
-# By name: the flags of a setting, with their prefix left out.
+# The flags of each setting, without their prefix.
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
     "rank": {"numpy_rank_promotion": "raise"},
@@ -56,7 +56,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 Outcome = tuple[str, Any]
 
 
-# ---- in either interpreter -----------------------------------------------------------------------
+# ---- in both interpreters ------------------------------------------------------------------------
 
 
 class Library:
@@ -84,7 +84,7 @@ class Library:
         return [containers(results), *(self.type(leaf) for leaf in leaves)]
 
     def type(self, leaf: Any) -> Any:
-        """Returns the type of a leaf: dtype, shape, weak type; the class of objects of NumPy."""
+        """Returns the type of a leaf: dtype, shape, weak type; for objects of NumPy, the class."""
         if not hasattr(leaf, "dtype") or not hasattr(leaf, "shape"):
             return type(leaf).__name__
         if isinstance(leaf, np.ndarray | np.generic):
@@ -94,7 +94,7 @@ class Library:
 
 
 def containers(value: Any) -> str:
-    """Returns the containers of Python that hold results: ``"(*, [*])"``, ``"SVDResult(U=*)"``."""
+    """Returns the Python containers that hold results: ``"(*, [*])"``, ``"SVDResult(U=*)"``."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {containers(item)}" for key, item in value.items()) + "}"
     if not isinstance(value, list | tuple):
@@ -144,7 +144,7 @@ def _rungrad(library: Library, fun: Callable, operands: list[Any], positions: li
     return _gradient(library, fun, positions)(*operands)
 
 
-# Modes, by name: how the function of an expression is called.
+# The modes by name: ways to call the function of an expression.
 MODES: dict[str, Callable[[Library, Callable, list[Any], list[int]], Any]] = {
     "eager": _eager,
     "jit": _jit,
@@ -174,7 +174,7 @@ ACCIDENTS = {
 
 
 def agree(ours: str, theirs: str) -> bool:
-    """Returns whether two statuses agree: code that catches JAX's error must catch ours."""
+    """Returns whether two statuses agree: code that catches JAX's error must catch OLYMPUS's."""
     if not ours.startswith("error: ") or not theirs.startswith("error: "):
         return ours == theirs
     kinds = set(theirs.split())
@@ -184,7 +184,7 @@ def agree(ours: str, theirs: str) -> bool:
 def outcome(
     library: Library, expression: str, dtype: str, mode: str, flags: dict[str, Any]
 ) -> Outcome | None:
-    """Returns the outcome of a case; None where the mode does not apply to it."""
+    """Returns the outcome of a case; None if the mode does not apply to it."""
     names = calls.operands_of(expression)
     own = [name for name in names if calls.OPERANDS[name].dtype is None]
     batch = 2 if mode == "vmap" else None
@@ -212,7 +212,7 @@ def outcome(
         return f"error: {kind_of(error)}", f"{type(error).__name__}: {error}"
 
 
-# The values that flags return to between cases.
+# The values that the flags have between cases.
 DEFAULTS: dict[str, Any] = {
     "numpy_rank_promotion": "allow",
     "numpy_dtype_promotion": "standard",
@@ -338,13 +338,19 @@ def main() -> int:
     parser.add_argument("--sections", nargs="*", default=[])
     parser.add_argument("--dtypes", nargs="+", default=["float32", "int32", "bool"])
     parser.add_argument("--modes", nargs="+", default=["trace", "grad", "vmap"])
-    parser.add_argument("--match", default="", help="a regular expression that expressions contain")
+    parser.add_argument(
+        "--match",
+        default="",
+        help="a regular expression; only expressions that match it are evaluated",
+    )
     parser.add_argument(
         "--calls", type=pathlib.Path, default=calls.FOLDER, help="a folder of calls"
     )
-    parser.add_argument("--keep", help="a folder that keeps the records")
-    parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
-    parser.add_argument("--write-refusals", action="store_true", help="write what JAX refuses")
+    parser.add_argument("--keep", help="a folder for the recorded outcomes")
+    parser.add_argument("--reuse", action="store_true", help="reuse recorded outcomes of JAX")
+    parser.add_argument(
+        "--write-refusals", action="store_true", help="write the expressions that JAX rejects"
+    )
     parser.add_argument("--write-containers", action="store_true", help="write JAX's containers")
     parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -6,13 +6,14 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
     python tools/differential/values.py --jax ../jax/bin/python --shard 1/8
 
 A case is an expression of `calls`, a dtype, a mode and a setting of `sweep`; here the modes run the
-function. ``--shard K/N`` takes every N-th expression. OLYMPUS runs each mode by itself. JAX traces
-each mode for its types and errors, and compiles all modes of an expression as one program for their
-values (see `fused`), in half the time. ``--keep FOLDER --reuse`` keeps the outcomes of JAX on disk.
+function. ``--shard K/N`` evaluates every N-th expression. OLYMPUS runs each mode by itself. JAX
+traces each mode for its types and errors, and compiles all modes of an expression as one program
+for their values (see `fused`), in half the time. ``--keep FOLDER --reuse`` keeps the outcomes of
+JAX on disk.
 
 Values are equal within a tolerance of their dtype, relative to the largest element of the result.
-The exit status is 1 where a difference is left that no pattern in the section "Values" of
-docs/differences.md explains.
+The exit status is 1 if no pattern in the section "Values" of docs/differences.md explains a
+difference.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Outcome(NamedTuple):
     message: str = ""
 
 
-# ---- in either interpreter -----------------------------------------------------------------------
+# ---- in both interpreters ------------------------------------------------------------------------
 
 
 def _run_vmap(
@@ -104,7 +105,7 @@ class Case(NamedTuple):
 
 
 def prepared(library: sweep.Library, expression: str, dtype: str, mode: str) -> Case | None:
-    """Returns a case; None where the mode does not apply to the expression."""
+    """Returns a case; None if the mode does not apply to the expression."""
     names = calls.operands_of(expression)
     varied = [name for name in names if calls.OPERANDS[name].dtype is None]
     if mode == "runvmap" and not varied:
@@ -136,9 +137,9 @@ def single(library: sweep.Library, case: Case) -> Outcome:
 
 
 def _traced(library: sweep.Library, case: Case) -> Outcome | None:
-    """Returns types or error of a case by tracing it; None where only a run tells them.
+    """Returns types or error of a case by tracing it; None if only a run determines them.
 
-    That is so where the function looks at values, or returns leaves that are no arrays.
+    A run is needed if the function reads values, or returns leaves that are not arrays.
     """
     leaves: list[Any] = []
 
@@ -159,8 +160,9 @@ def _traced(library: sweep.Library, case: Case) -> Outcome | None:
 def fused(library: sweep.Library, cases: list[Case]) -> list[Outcome]:
     """Returns the outcomes of the modes of an expression; one compiled program computes values.
 
-    A jitted, batched or differentiated function has the types and errors of its trace. So has an
-    eager one where the trace succeeds. What is left runs by itself.
+    The trace determines the types and errors of a jitted, batched or differentiated function. If
+    the trace succeeds, it also determines those of an eager function. Each remaining mode runs by
+    itself.
     """
     found = [_traced(library, case) for case in cases]
     together = [
@@ -209,7 +211,7 @@ def record(options: argparse.Namespace) -> None:
     pathlib.Path(path).write_bytes(pickle.dumps(found))
 
 
-# Flags that look at the values of single operations: under them each mode runs by itself.
+# Flags that inspect the values of single operations. Under these flags each mode runs by itself.
 LOOKING = {"debug_nans", "debug_infs", "enable_checks", "transfer_guard", "no_tracing"}
 
 
@@ -280,7 +282,9 @@ def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: 
     """Records the outcomes of a setting in a process of the interpreter."""
     with tempfile.TemporaryDirectory() as folder:
         cases = repr((list(sweep.cases(options)), list(calls.OPERANDS.items())))
-        digest = zlib.crc32(cases.encode())  # other cases are not taken for those that were kept
+        digest = zlib.crc32(
+            cases.encode()
+        )  # the digest distinguishes recorded cases from other cases
         kept = f"{name}-{setting}-{options.shard.replace('/', '-')}-{digest:08x}"
         path = pathlib.Path(options.keep or folder) / kept
         if not (options.reuse and name == "jax" and path.exists()):
@@ -295,7 +299,7 @@ def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: 
 
 
 def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
-    """Lists the differences of a setting; returns the numbers of cases and of differences left."""
+    """Lists the differences of a setting; returns the numbers of cases and unexplained ones."""
     theirs = recorded(options, "jax", options.jax, setting)
     ours = recorded(options, "olympus", sys.executable, setting)
     patterns = explanations("Values")
@@ -317,14 +321,20 @@ def main() -> int:
     parser.add_argument("--sections", nargs="*", default=[])
     parser.add_argument("--dtypes", nargs="+", default=DTYPES)
     parser.add_argument("--modes", nargs="+", default=MODES)
-    parser.add_argument("--match", default="", help="a regular expression that expressions contain")
-    parser.add_argument("--shard", default="1/1", help="K/N: every N-th expression, from the K-th")
+    parser.add_argument(
+        "--match",
+        default="",
+        help="a regular expression; only expressions that match it are evaluated",
+    )
+    parser.add_argument(
+        "--shard", default="1/1", help="K/N: every N-th expression, beginning with the K-th"
+    )
     parser.add_argument(
         "--calls", type=pathlib.Path, default=calls.FOLDER, help="a folder of calls"
     )
-    parser.add_argument("--keep", help="a folder that keeps the records")
-    parser.add_argument("--reuse", action="store_true", help="take kept records of JAX")
-    parser.add_argument("--all", action="store_true", help="also what is explained")
+    parser.add_argument("--keep", help="a folder for the recorded outcomes")
+    parser.add_argument("--reuse", action="store_true", help="reuse recorded outcomes of JAX")
+    parser.add_argument("--all", action="store_true", help="also list explained differences")
     parser.add_argument("--record", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.record:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs hours of work in minutes, and compares what the process holds at the end and before.
+"""Repeats work many times, and compares the resources of the process at the start and the end.
 
-Each scenario runs in a process of its own: some steps fill the caches, then five rounds of steps
-follow. After each round the process is measured. Memory and objects may grow by two percent, and
-all else must be as before. Prints a table, and exits with 1 where something grew.
+Each scenario runs in a separate process. Some steps fill the caches, then five rounds of steps
+follow. After each round the resources are measured. Memory and the number of objects may grow by
+two percent. All other resources must not change. Prints a table, and exits with 1 if a resource has
+grown or changed.
 
 Usage: python tools/endurance [--only shapes eager] [--cold off] [--scale 0.1] [--seed 7]
 """
@@ -25,7 +26,7 @@ MOST_GROWTH = 0.02
 
 
 def run_scenario(name: str, scale: float, seed: int) -> None:
-    """Runs one scenario in this process; prints what was measured as JSON."""
+    """Runs one scenario in this process; prints the measurements as JSON."""
     import olympus
 
     if name == "devices":
@@ -48,7 +49,7 @@ def run_scenario(name: str, scale: float, seed: int) -> None:
 
 
 def problems(found: list[dict]) -> list[str]:
-    """Returns what grew, or is not as it was, from the first measurement to the last."""
+    """Returns the resources that grew or changed between the first and the last measurement."""
     first, last = found[0], found[-1]
     grown = [
         f"{key} grew from {first[key]:,} to {last[key]:,}"
@@ -64,7 +65,7 @@ def problems(found: list[dict]) -> list[str]:
 
 
 def run_in_child(name: str, arguments: argparse.Namespace, cold: str, cache: str) -> list[str]:
-    """Runs a scenario in a process and prints a line of the table; returns what is wrong."""
+    """Runs a scenario in a process and prints a line of the table; returns the problems."""
     began = time.monotonic()
     command = (__file__, "--scenario", name, "--scale", arguments.scale, "--seed", arguments.seed)
     done = subprocess.run(
@@ -99,7 +100,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", help="the names of scenarios")
     parser.add_argument("--cold", nargs="*", default=["exact", "off"], help="cold evaluation")
-    parser.add_argument("--scale", type=float, default=1.0, help="a part of the measured steps")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="the fraction of the measured steps to run"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scenario", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

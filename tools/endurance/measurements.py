@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process holds: memory, objects, threads, files and the state of the library."""
+"""Resources of a process: memory, objects, threads, files and the state of the library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from olympus_xla.compiling.compiler import CompiledProgram, compiled_programs
 
 
 class Measurement(NamedTuple):
-    """What a process holds at one time, after the garbage collector has run.
+    """The resources of a process at one time, after the garbage collector has run.
 
     Attributes:
       memory: the resident memory in bytes.
@@ -43,10 +43,10 @@ def fill_records() -> None:
 
 
 def measure() -> Measurement:
-    """Returns what the process holds now."""
+    """Returns the current resources of the process."""
     gc.collect()
     gc.collect()
-    if sys.platform == "linux":  # gives freed memory back to the system
+    if sys.platform == "linux":  # returns freed memory to the system
         ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/statm", encoding="ascii") as file:
         pages = int(file.read().split()[1])

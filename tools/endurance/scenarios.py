@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios of endurance: each is a step that a process repeats, and should survive unchanged.
+"""Endurance scenarios: steps that a process repeats without a lasting change of its resources.
 
-A step takes its number and a generator of random numbers.
+A step receives its number and a generator of random numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Step = Callable[[int, python_random.Random], None]
 
 
 class Scenario(NamedTuple):
-    """A step, and how often it is repeated.
+    """A step, and the number of its repetitions.
 
     Attributes:
       step: the step.
@@ -49,12 +49,12 @@ _flattened = olympus.jit(lambda x: x.reshape(1, -1))
 
 
 def shapes(number: int, rng: python_random.Random) -> None:
-    """Calls one compiled function with a shape that it has not seen."""
+    """Calls one compiled function with an operand of a new shape."""
     _flattened(np.ones(number + 1, np.float32))
 
 
 def eager_shapes(number: int, rng: python_random.Random) -> None:
-    """Applies operations to arrays of a shape that they have not seen."""
+    """Applies operations to arrays of a new shape."""
     x = jnp.asarray(np.ones(number + 1, np.int32))
     (x + 1)[::-1]
 
@@ -76,11 +76,11 @@ def eager(number: int, rng: python_random.Random) -> None:
     x.block_until_ready()
 
 
-# ---- functions that come and go ----
+# ---- short-lived functions ----
 
 
 def functions(number: int, rng: python_random.Random) -> None:
-    """Makes functions, transforms and runs them, and drops them."""
+    """Creates functions, transforms and runs them, and discards them."""
     choice = rng.randrange(8)
     if choice == 0:
         olympus.jit(lambda x: loss(x))(X)
@@ -136,7 +136,7 @@ _FAILURES = (
 
 
 def exceptions(number: int, rng: python_random.Random) -> None:
-    """Raises inside of traces, callbacks and checks."""
+    """Raises errors inside of traces, callbacks and checks."""
     try:
         rng.choice(_FAILURES)()
     except (ExpectedError, TypeError, RuntimeError):
@@ -162,7 +162,7 @@ def clearing(number: int, rng: python_random.Random) -> None:
 
 
 def threads(number: int, rng: python_random.Random) -> None:
-    """Starts threads that compute under settings of their own, and end."""
+    """Starts threads that compute under thread-local settings, and waits until they end."""
 
     def work(wide: bool) -> None:
         with olympus.enable_x64(wide), olympus.default_matmul_precision("highest"):

@@ -56,7 +56,7 @@ def test_the_doctor_in_a_process(tmp_path):
     assert done.returncode == 1
     assert "2 problems found:" in done.stdout
     assert "the environment variable OLYMPUS_ENABEL_X64 has no meaning" in done.stdout
-    assert "To mend it: did you mean OLYMPUS_ENABLE_X64?" in done.stdout
+    assert "To fix it: did you mean OLYMPUS_ENABLE_X64?" in done.stdout
     if hasattr(os, "geteuid"):
         assert "other users can write to" in done.stdout
 
@@ -75,7 +75,7 @@ def test_versions_that_do_not_fit(monkeypatch, capsys):
     assert any("needs jaxlib" in text and "0.4.30 is installed" in text for text in found)
     assert any("needs olympus-nn, which is not installed" in text for text in found)
     assert command_line.main(["doctor"]) == 1
-    assert 'To mend it: python -m pip install "jaxlib' in capsys.readouterr().out
+    assert 'To fix it: python -m pip install "jaxlib' in capsys.readouterr().out
 
 
 def test_jax_beside_olympus(monkeypatch):
@@ -97,7 +97,7 @@ def test_accelerators_without_a_plugin(monkeypatch):
 
 def test_plugins_of_another_version(monkeypatch):
     monkeypatch.setattr(installation, "plugins", lambda: {"jax-cuda13-plugin": "0.1.0"})
-    assert any("jax-cuda13-plugin 0.1.0 does not fit jaxlib" in text for text in texts())
+    assert any("jax-cuda13-plugin 0.1.0 is not compatible with jaxlib" in text for text in texts())
 
 
 def test_devices_that_cannot_be_used(monkeypatch, capsys):
@@ -145,8 +145,8 @@ def test_the_cache_is_shown_and_cleared(folder, capsys):
     assert [line.split(maxsplit=1) for line in printed[1:5]] == [
         ["entries", "3"],
         ["size", "3.9 KiB"],
-        ["programs", "1, found without tracing (olympus_program_cache)"],
-        ["hits", "7, and 4 misses, since it was cleared"],
+        ["programs", "1 loadable without tracing (olympus_program_cache)"],
+        ["hits", "7, and 4 misses, since the cache was cleared"],
     ]
     assert command_line.main(["cache", "clear"]) == 0
     assert capsys.readouterr().out.startswith("Removed 4 entries from")

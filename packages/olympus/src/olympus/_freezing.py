@@ -53,6 +53,7 @@ def freeze(target: Any, /, *args: PyTree, **kwargs: PyTree) -> Any:
         return freezing.freeze(target, *args, **kwargs)
     if args or kwargs:
         raise TypeError(
-            f"freeze takes arguments with a function, got them with {type(target).__name__}"
+            "freeze accepts arguments only for a function, got arguments for "
+            f"{type(target).__name__}"
         )
     return primitives.freeze(target)

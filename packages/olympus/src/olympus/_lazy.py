@@ -39,7 +39,7 @@ def lazy_attributes(
 
     Args:
       module_name: the module's ``__name__``.
-      sources: maps each name to the ``"module"`` that has it, or to ``"module:other_name"``.
+      sources: maps each name to the ``"module"`` that defines it, or to ``"module:other_name"``.
       submodules: modules below this one.
       fallback: a function that returns the value of any other name, or raises `AttributeError`.
       deprecated: maps deprecated names, as ``sources`` does; each use of such a name warns.

@@ -7,5 +7,5 @@ from types import SimpleNamespace
 
 from olympus_autodiff.reverse.gradient_references import DidntWant, DontWant, GradRef, GradValue
 
-# Values that `VJP.with_refs` takes and returns in place of cotangents.
+# Values that `VJP.with_refs` accepts and returns in place of cotangents.
 ad = SimpleNamespace(DontWant=DontWant, DidntWant=DidntWant, GradRef=GradRef, GradValue=GradValue)

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns:
       The exit status: 0 if all is well, 1 if there is a problem. argparse ends the process with 2
-      if the arguments are not understood.
+      if the arguments are invalid.
 
     Example:
       >>> main(["--help"])  # doctest: +ELLIPSIS
@@ -33,9 +33,9 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(
         prog="python -m olympus",
-        description="Looks after an installation of OLYMPUS.",
-        epilog="Without a command, it is `doctor`. The exit status is 0 if all is well, 1 if there "
-        "is a problem, 2 if the arguments are not understood.",
+        description="Inspects and maintains an installation of OLYMPUS.",
+        epilog="The default command is `doctor`. The exit status is 0 if all is well, 1 if there "
+        "is a problem, 2 if the arguments are invalid.",
     )
     commands = parser.add_subparsers(title="commands", metavar="command")
     for command in (doctor, info, caches, frozen, examples):

@@ -47,10 +47,10 @@ def described(cache: installation.Cache | None) -> dict[str, str]:
         "folder": str(cache.directory),
         "entries": str(cache.entries),
         "size": bytes_text(cache.size),
-        "programs": f"{cache.programs}, found without tracing (olympus_program_cache)",
+        "programs": f"{cache.programs} loadable without tracing (olympus_program_cache)",
     }
     if cache.hits is not None:
-        facts["hits"] = f"{cache.hits}, and {cache.misses} misses, since it was cleared"
+        facts["hits"] = f"{cache.hits}, and {cache.misses} misses, since the cache was cleared"
     return facts
 
 
@@ -80,7 +80,7 @@ def _clear(options: argparse.Namespace) -> int:
         if not config_cache_flags.compilation_cache_dir.value:
             programs = cache_folder.folder_location() / "programs"
             removed += cache_store.ProgramCache(str(programs)).clear()
-            # The index names the entries of executables, and does not count.
+            # The index, which lists the entries of executables, is not an entry itself.
             index = cache_folder.folder_location() / known_programs.FOLDER
             cache_store.ProgramCache(str(index)).clear()
         cache_usage.forget(directory)

@@ -16,7 +16,7 @@ __all__ = ["add_parser", "run"]
 
 def add_parser(commands: Any) -> None:
     """Adds this command to the command line."""
-    text = "shows versions, devices, settings and caches, and what is wrong with them"
+    text = "shows versions, devices, settings and caches, and problems with them"
     parser = commands.add_parser("doctor", help=text, description=text.capitalize() + ".")
     parser.set_defaults(run=run)
 
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print(f"\n{len(found)} problem{'s' if len(found) > 1 else ''} found:")
     for problem in found:
-        print(f"\n- {problem.text}\n  To mend it: {problem.remedy}")
+        print(f"\n- {problem.text}\n  To fix it: {problem.remedy}")
     return 1
 
 

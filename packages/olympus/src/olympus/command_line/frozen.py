@@ -28,7 +28,7 @@ __all__ = ["add_parser"]
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the command line."""
-    text = "shows, runs or takes apart the file of a frozen function"
+    text = "shows, runs or unpacks the file of a frozen function"
     parser = commands.add_parser("frozen", help=text, description=text.capitalize() + ".")
     actions = parser.add_subparsers(title="actions", metavar="action", required=True)
     info = _action(actions, "info", "shows inputs, outputs and weights", _info)
@@ -43,14 +43,14 @@ def add_parser(commands: Any) -> None:
     )
     run.add_argument("-o", "--output", metavar="FILE", help="write the results to this .npz file")
     extract = _action(actions, "extract", "writes the parts for a program that uses PJRT", _extract)
-    extract.add_argument("folder", help="the folder, which is made")
+    extract.add_argument("folder", help="the folder for the parts; it is created")
 
 
 def _action(actions: Any, name: str, text: str, run: Any) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=text, description=text.capitalize() + ".")
     parser.add_argument("file", help="the file that Frozen.save wrote")
     parser.add_argument(
-        "--untrusted", action="store_true", help="let another process read the program first"
+        "--untrusted", action="store_true", help="parse the program in another process first"
     )
     parser.set_defaults(run=lambda options: _guarded(run, options))
     return parser
@@ -130,7 +130,7 @@ def _inputs(ports: Sequence[Any], given: Sequence[str]) -> list[np.ndarray]:
         raise ValueError(
             f"the inputs are {', '.join(names) or 'none'}; "
             + (f"missing: {', '.join(missing)}" if missing else f"too many: {', '.join(left)}")
-            + "; give each one as --input FILE or --input NAME=FILE"
+            + "; pass each input as --input FILE or --input NAME=FILE"
         )
     return [np.load(str(paths[port.name])).astype(port.dtype, copy=False) for port in ports]
 

@@ -51,7 +51,7 @@ class Problem(NamedTuple):
 
     Attributes:
       text: the defect.
-      remedy: advice for mending the defect.
+      remedy: advice for fixing the defect.
     """
 
     text: str
@@ -206,7 +206,7 @@ def _device_problems() -> Iterator[Problem]:
     for name, version in plugins().items():
         if name.startswith("jax-") and version.split(".")[:2] != jaxlib.split(".")[:2]:
             yield Problem(
-                f"{name} {version} does not fit jaxlib {jaxlib}",
+                f"{name} {version} is not compatible with jaxlib {jaxlib}",
                 f'python -m pip install "{name}=={jaxlib}"',
             )
 
@@ -262,7 +262,8 @@ def _cache_problems() -> Iterator[Problem]:
     except OSError as error:
         yield Problem(
             f"compiled programs are not kept on disk: {error}",
-            "mend the folder, set OLYMPUS_CACHE_DIR to another one, or turn the cache off with "
+            "repair the folder, set OLYMPUS_CACHE_DIR to another folder, or turn the cache off "
+            "with "
             "OLYMPUS_ENABLE_COMPILATION_CACHE=0",
         )
 

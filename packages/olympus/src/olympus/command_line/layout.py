@@ -9,7 +9,7 @@ __all__ = ["bytes_text", "section"]
 
 
 def section(title: str, rows: Mapping[str, str]) -> None:
-    """Prints a title, and below it names and values in two columns."""
+    """Prints a title, and under it names and values in two columns."""
     print(f"\n{title}" if title else "", end="\n" if title else "")
     width = max(map(len, rows), default=0)
     for name, value in rows.items():

@@ -30,7 +30,7 @@ from .private_modules import private_modules
 __all__ = ["JAX_VERSION", "install", "installed"]
 
 JAX_VERSION = "0.10.2"
-"""The version of JAX whose interface OLYMPUS has, and the value of ``jax.__version__``."""
+"""The version of JAX whose interface OLYMPUS provides; the value of ``jax.__version__``."""
 
 _IMPORTED_WITH_JAX = (
     *("ad_checkpoint", "api_util", "core", "custom_batching", "custom_derivatives", "debug"),

@@ -29,8 +29,8 @@ _TOLERANCES = {
 def _tolerance(given: Any, x: Any, y: Any) -> float:
     """Returns the tolerance for two values.
 
-    The tolerance is given for all dtypes or in a dictionary by dtype. Dtypes without a given
-    tolerance have the default. The larger tolerance of the two dtypes counts.
+    The tolerance is given for all dtypes or in a dictionary by dtype. The default applies to dtypes
+    without a given tolerance. The result is the larger tolerance of the two dtypes.
     """
     if given is not None and not isinstance(given, dict):
         return given

@@ -23,7 +23,7 @@ _NAMED_AS_IN_JAX = ("jax.numpy",)
 
 
 def own_name(name: str) -> str:
-    """Returns the name of OLYMPUS's module that has the public names of a module of JAX.
+    """Returns the name of OLYMPUS's module that provides the public names of a module of JAX.
 
     Example:
         >>> own_name("jax.numpy.linalg")
@@ -80,7 +80,8 @@ class AliasFinder(MetaPathFinder):
         make = self._private_modules.get(fullname)
         if make is None:
             raise ModuleNotFoundError(
-                f"OLYMPUS has no module {fullname!r}: of JAX's private modules it has only the "
+                f"OLYMPUS has no module {fullname!r}: of JAX's private modules, OLYMPUS provides "
+                "only the "
                 "names that libraries are known to use",
                 name=fullname,
             )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promotions of operands that libraries take from JAX's private module."""
+"""Promotions of operands that libraries import from JAX's private module."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _leaf = tree_structure(0)
 
 
 class _PytreeNode(NamedTuple):
-    """Functions that take instances of a type of pytree nodes apart, and make them."""
+    """Functions that flatten and unflatten instances of a type of pytree nodes."""
 
     nodetype: type
 

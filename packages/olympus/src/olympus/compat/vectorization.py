@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of `vectorize` that libraries take from JAX's private module."""
+"""The steps of `vectorize` that libraries import from JAX's private module."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def apply_excluded(
       kwargs: all keyword arguments.
 
     Returns:
-      The function of the other arguments, and these.
+      The function of the other arguments, and the other arguments.
     """
     bound = {position: arg for position, arg in enumerate(args) if position in excluded}
     bound_by_name = {name: value for name, value in kwargs.items() if name in excluded}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_alike`: gives two values the same sharding."""
+"""`shard_alike`: constrains two values to have the same sharding."""
 
 from olympus_ir.lax.annotating import shard_alike
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_map` with the parameters that it had while it was experimental."""
+"""`shard_map` with its former, experimental parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shard_map(
     """Maps a function over the parts of arrays; new programs call `olympus.shard_map`.
 
     Args:
-      f: the function, which takes the parts of the arrays on one device.
+      f: the function, which receives one device's parts of the arrays.
       mesh: the devices.
       in_specs: a pytree prefix of the arguments, with partition specs.
       out_specs: a pytree prefix of the results, with partition specs.

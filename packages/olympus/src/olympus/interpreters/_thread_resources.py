@@ -12,7 +12,7 @@ from olympus_sharding.meshes.mesh import Mesh, empty_mesh
 
 
 class ResourceEnv(NamedTuple):
-    """The devices that the enclosing ``with mesh:`` gives to programs."""
+    """The devices that the enclosing ``with mesh:`` provides to programs."""
 
     physical_mesh: Mesh
 

@@ -40,7 +40,7 @@ def add_olympusvals(x: Any, y: Any) -> Any:
 
 
 def get_primitive_transpose(p: Primitive) -> Callable[..., Any]:
-    """Returns the transposition rule of a primitive, or raises an error that says there is none."""
+    """Returns the transposition rule of a primitive, or raises an error if there is none."""
     return transpose_rules[p]
 
 
@@ -105,7 +105,7 @@ def defjvp(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
 
 
 def defjvp2(primitive: Primitive, *jvprules: Callable[..., Any] | None) -> None:
-    """Defines a JVP rule as `defjvp` does; each function takes the result after the tangent."""
+    """Defines a JVP rule as `defjvp` does; each function receives the result after the tangent."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         result = primitive.bind(*primals, **params)

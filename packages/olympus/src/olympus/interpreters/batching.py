@@ -137,7 +137,9 @@ def broadcast(x: Any, sz: int, axis: int, mesh_axis: Any) -> Any:
       An array with one dimension more.
     """
     if mesh_axis is not None:
-        raise ValueError("broadcast over an explicit mesh axis: use vmap with spmd_axis_name")
+        raise ValueError(
+            "broadcasting over an explicit mesh axis is not supported: use vmap with spmd_axis_name"
+        )
     return materialize(x, sz, None, axis)
 
 

@@ -93,8 +93,9 @@ def dce_olympuspr(
 
     Args:
       olympuspr: the program.
-      used_outputs: for each result, whether it is used; a single bool stands for all.
-      instantiate: for each input, whether it is kept in any case; a single bool stands for all.
+      used_outputs: for each result, whether it is used; a single bool applies to all.
+      instantiate: for each input, whether it is kept even if it is unused; a single bool applies to
+        all.
 
     Returns:
       The program, and for each input, whether it is kept.
@@ -129,7 +130,10 @@ def dce_olympuspr_consts(
 def _dce_call(key: str, used_outputs: list[bool], eqn: Equation) -> tuple[list[bool], Any]:
     rule = dead_code_rules.get(eqn.primitive)
     if rule is None:
-        raise TypeError(f"`{eqn.primitive.name}` is not the call of a program in `{key}`")
+        raise TypeError(
+            f"`{eqn.primitive.name}` is not a primitive that calls a program in its parameter "
+            f"`{key}`"
+        )
     reduced, used_inputs = rule(eqn, used_outputs)
     return used_inputs, reduced if any(used_outputs) or reduced.effects else None
 

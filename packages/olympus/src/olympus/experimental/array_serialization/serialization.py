@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes arrays of many devices and processes to files while the program goes on."""
+"""Writes arrays of many devices and processes to files while the program continues."""
 
 from typing import Any
 

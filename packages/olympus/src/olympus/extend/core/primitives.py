@@ -24,7 +24,7 @@ _SOURCES = {
 }
 
 
-# Modules of primitives that `olympus_ir.lax` does not load. They are loaded on first use.
+# Modules of primitives that `olympus_ir.lax` does not import. They are imported on first use.
 _LATER = ("olympus_ir.lax.linalg", "olympus_random.keys.primitives", "olympus_random")
 
 
