@@ -85,7 +85,7 @@ REASONS = {
         "the number of calls in flight is bounded to prevent a deadlock, so each call enters Python"
     ),
 }
-# Reasons for workloads of a group without a reason of their own.
+# Reasons for the other workloads, by group.
 REASONS_OF_GROUPS = {
     "eager": "a single call of the same C++ function of jaxlib as in JAX; such figures vary by a "
     "tenth or more",
@@ -114,7 +114,7 @@ def run(python: str, *arguments: str) -> str:
     return done.stdout
 
 
-# The time of the main thread: NumPy's BLAS starts threads that spin while there is nothing to do.
+# Measures the time of the main thread, because idle threads of NumPy's BLAS use processor time.
 _TIMED_IMPORT = """
 import time
 start, wall = time.thread_time(), time.perf_counter()
@@ -134,7 +134,7 @@ def time_imports(
 
 
 def measure(python: str, library: str, arguments: Any, seconds: float) -> dict[str, Any]:
-    """Measures the workloads of one library in fresh processes."""
+    """Measures the workloads of one library in new processes."""
     script = str(Path(__file__).with_name("measure.py"))
     settings = ["--seconds", str(seconds), "--only", arguments.only]
     settings += ["--short"] if arguments.short else []

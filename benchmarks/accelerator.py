@@ -36,7 +36,7 @@ class Program:
     """One program.
 
     Attributes:
-      name: its name in the table.
+      name: the name in the table.
       arrays: maps the modules of a library to the function and its arguments.
       torch: maps the module of PyTorch to a function without arguments; None if there is none.
       flops: the floating-point operations of one call; 0 if they are not counted.

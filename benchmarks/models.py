@@ -49,7 +49,7 @@ def with_adam(lib: Any, loss: Callable[..., Any], params: Any, *batch: Any) -> M
 
 
 def mlp_loss(lib: Any) -> Model:
-    """The loss of a network of three layers."""
+    """Returns the loss of a network of three layers, and its arguments."""
     rng = np.random.default_rng(0)
     params = [
         {"w": _normal(rng, m, n), "b": np.zeros(n, np.float32)}
@@ -143,7 +143,7 @@ def _transformer(lib: Any, scanned: bool) -> Model:
 
 
 def transformer(lib: Any) -> Model:
-    """The training step of a transformer of 12 layers, written out."""
+    """Returns the training step of a transformer of 12 layers, without a loop over layers."""
     return _transformer(lib, scanned=False)
 
 
@@ -156,7 +156,7 @@ def scanned_transformer(lib: Any) -> Model:
 
 
 def resnet(lib: Any) -> Model:
-    """The training step of a network of the shape of ResNet-18, with few channels."""
+    """Returns the training step of a network with the structure of ResNet-18 and few channels."""
     rng = np.random.default_rng(0)
     channels = [8, 8, 16, 32, 64]
 
@@ -208,7 +208,7 @@ def resnet(lib: Any) -> Model:
 
 
 def recurrent(lib: Any) -> Model:
-    """The gradient of a recurrent network, a scan over time."""
+    """Returns the gradient of a recurrent network, a scan over time."""
     rng = np.random.default_rng(0)
     params = {"w": _normal(rng, 32, 64), "u": _normal(rng, 64, 64), "b": np.zeros(64, np.float32)}
     inputs = rng.normal(size=(50, 8, 32)).astype(np.float32)
@@ -225,7 +225,7 @@ def recurrent(lib: Any) -> Model:
 
 
 def ode(lib: Any) -> Model:
-    """The gradient of a solution of the Lotka-Volterra equations by Runge and Kutta's method."""
+    """Returns the gradient of a Runge-Kutta solution of the Lotka-Volterra equations."""
 
     def derivative(y: Any, p: Any) -> Any:
         prey, predators = y[0], y[1]
@@ -253,7 +253,7 @@ def ode(lib: Any) -> Model:
 
 
 def hessian(lib: Any) -> Model:
-    """The Hessian of a mean of a function that is mapped over a batch."""
+    """Returns the Hessian of the mean of a function that is mapped over a batch."""
     rng = np.random.default_rng(0)
     points = rng.normal(size=(16, 6)).astype(np.float32)
 
@@ -270,7 +270,7 @@ def hessian(lib: Any) -> Model:
 
 
 def straight_line(lib: Any, equations: int = 2000) -> Model:
-    """Returns a function of many different equations, without common subexpressions."""
+    """Returns a function with the given number of equations, all different."""
 
     def function(x: Any) -> Any:
         for _ in range(equations // 4):
@@ -287,7 +287,7 @@ def straight_line_gradient(lib: Any, equations: int = 2000) -> Model:
 
 
 def layers(lib: Any, count: int = 80) -> Model:
-    """The gradient of equal layers written out (einsum, where, tanh)."""
+    """Returns the gradient of equal layers without a loop (einsum, where, tanh)."""
     rng = np.random.default_rng(0)
     weights = [(1 + rng.normal(size=64) / 8).astype(np.float32) for _ in range(count)]
 

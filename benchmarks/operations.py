@@ -27,9 +27,9 @@ class Operation:
       name: the name in the tables.
       group: the kind of operation.
       operands: makes the arrays with NumPy.
-      run: the operation as a function of a library's names; see
-      `names_of`. torch: the operation in PyTorch; None if PyTorch lacks it. in_numpy: whether NumPy
-        or SciPy has the operation.
+      run: the operation as a function of a library's names; see `names_of`.
+      torch: the operation in PyTorch; None if PyTorch lacks it.
+      in_numpy: whether NumPy or SciPy has the operation.
       is_compiled: whether `run` can be compiled by `jit`.
       is_wide: whether the operands have 64 bits.
     """

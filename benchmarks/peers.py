@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m benchmarks.peers LIBRARY=PYTHON ...``: compares operations with peers.
+"""``python -m benchmarks.peers LIBRARY=PYTHON ...``: compares operations of libraries.
 
 The libraries run each operation in alternation (`turns`); the table shows the best turn of each.
 ``--output`` inserts the table into a page, under its heading, and draws a bar chart. The run fails

@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
 
 
 def rebuilt(value: Any, lax: Any) -> Any:
-    """Returns the parameter of plain data, with the classes of a library."""
+    """Returns the parameter that plain data describe, with the classes of a library."""
     if not isinstance(value, tuple):
         return value
     kind = value[0]
@@ -91,7 +91,9 @@ def rebuilt(value: Any, lax: Any) -> Any:
 
 def sample_cases() -> list[tuple[str, str, list[np.ndarray], dict[str, Any]]]:
     """Returns the samples with plain parameters: name, primitive, operands, parameters."""
-    from olympus_testing import cases  # the interpreter with JAX lacks this package
+    from olympus_testing import (
+        cases,
+    )  # imported here, because the interpreter with JAX lacks this package
 
     found = []
     for case in cases():
@@ -109,7 +111,7 @@ def sample_cases() -> list[tuple[str, str, list[np.ndarray], dict[str, Any]]]:
 
 
 class Library:
-    """The functions of OLYMPUS or of JAX that this script needs, by the same names."""
+    """The functions of OLYMPUS or of JAX that this script needs, under common names."""
 
     def __init__(self, name: str) -> None:
         import importlib

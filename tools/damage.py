@@ -52,7 +52,7 @@ from olympus_testing.damage import damaged
 
 #: Maximal seconds for one file.
 PATIENCE = 20
-#: Address space that a child may use in addition to its use at the start.
+#: Bytes of address space that a child may allocate after its start.
 MEMORY = 3 * 2**30
 #: Number of files after which a child is replaced, so that loaded programs do not accumulate.
 FILES_A_CHILD = 1000
@@ -60,7 +60,7 @@ FILES_A_CHILD = 1000
 EXPECTED = (
     *(ValueError, TypeError, RuntimeError, NotImplementedError, OSError, EOFError, KeyError),
     OverflowError,
-    *(zipfile.BadZipFile, zlib.error),  # NumPy's, for its compressed format
+    *(zipfile.BadZipFile, zlib.error),  # errors of NumPy's compressed format
 )
 INTERNAL = re.compile(
     "incompatible (function|constructor) arguments|truth value of an array|nanobind|NoneType"
@@ -151,7 +151,7 @@ def exported_functions() -> Kind:
 
 
 def frozen_functions() -> Kind:
-    """Makes frozen functions: with weights inside and beside, and one that calls LAPACK."""
+    """Makes frozen functions: with weights inside the file, in a separate file, and with LAPACK."""
     import olympus
     import olympus.numpy as jnp
     from olympus_export.frozen import container, safetensors
@@ -199,7 +199,7 @@ def frozen_functions() -> Kind:
             if "digest" in metadata:
                 metadata["digest"] = container._digest(arrays, metadata)
             return safetensors.write(arrays, metadata)
-        except Exception:  # no valid file has these parts
+        except Exception:  # these parts do not occur in a valid file
             return b"".join(parts)
 
     return Kind(samples, opened, sealed)
@@ -399,7 +399,7 @@ def answer(kind_name: str, seed: str) -> None:
 
 
 class Reader:
-    """Child process that reads damaged files, started again when it dies or hangs."""
+    """Child process that reads damaged files, and is restarted when it dies or hangs."""
 
     def __init__(self, kind: str, seed: str) -> None:
         self.command = [sys.executable, __file__, "--answer", kind, "--seed", seed]

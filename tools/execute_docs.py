@@ -23,7 +23,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
 CELL_TIMEOUT = 300  # seconds
-# the kernel warns of plain TCP on one machine
+# the kernel warns about unencrypted TCP, also on a single machine
 KERNEL_ARGUMENTS = ["--Application.log_level=ERROR"]
 ANSI_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -60,7 +60,7 @@ def page() -> str:
 
 
 def main() -> int:
-    """Writes the page, or compares it."""
+    """Writes the page, or checks with ``--check`` that it is up to date."""
     if "--check" in sys.argv:
         if PAGE.read_text("utf-8") != page():
             print("docs/flags.md is out of date; run python tools/flags_page.py")

@@ -51,7 +51,7 @@ C = 1.5
 
 
 def curve(function: Callable[[Any], Any], start: Any, direction: Any, weight: Any = W) -> Any:
-    """Returns a weighted sum of a function along a line of matrices."""
+    """Returns the weighted sum of ``function(start + t * direction)``, as a function of t."""
     return lambda t: jnp.sum(weight * function(start + t * direction))
 
 
@@ -334,7 +334,7 @@ def expected(row: HardPoint) -> dict[str, np.ndarray]:
 
 
 def verdict(found: np.ndarray, right: np.ndarray) -> str:
-    """Returns a word for a value: right, NaN, infinite, or wrong."""
+    """Classifies a value as right, NaN, infinite, or wrong."""
     if np.allclose(found, right, rtol=1e-6, atol=1e-6):
         return "right"
     if np.isnan(found).any():

@@ -59,7 +59,7 @@ def read_suites() -> dict[str, Suite]:
 
 
 def unpacked(suite: Suite, folder: Path) -> Path:
-    """Downloads a source distribution and unpacks it, unless that has been done.
+    """Downloads and unpacks a source distribution, unless the folder already has it.
 
     Args:
       suite: the suite.

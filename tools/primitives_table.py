@@ -91,7 +91,7 @@ def page() -> str:
 
 
 def main() -> None:
-    """Writes the page, or checks it."""
+    """Writes the page, or checks with ``--check`` that it is up to date."""
     text = page()
     if "--check" in sys.argv:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:

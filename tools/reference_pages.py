@@ -195,7 +195,7 @@ def entry_page(entry: Entry) -> str:
     text = docstring_of(entry.value)
     if is_own(entry.value):
         text = str(GoogleDocstring(escaped(text) or entry.summary, _NAPOLEON))
-    elif text:  # the docstring of another library, in another notation
+    elif text:  # the docstring comes from another library and has another notation
         text = "::\n\n" + "\n".join(f"   {line}" for line in text.splitlines())
     lines += [f"   {line}" if line else "" for line in text.splitlines()]
     if kind == "class":

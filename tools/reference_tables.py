@@ -156,7 +156,7 @@ def extras_page() -> str:
 
 
 def commands_page() -> str:
-    """Returns the help texts of all command lines."""
+    """Returns the page with the help texts of all command lines."""
     lines = ["# Command lines", ""]
     for command in _COMMANDS:
         lines += [f"## python -m {command}", "", "```text", help_of(command), "```", ""]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
-# Kinds of fragments, and their headings in the changelog.
+# The kinds of changelog fragments, and their headings in the changelog.
 KINDS = {
     "added": "Added",
     "changed": "Changed",

@@ -59,7 +59,7 @@ _SUBMODULES = (
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """An array with pseudo-random elements, the same in every run.
+    """An array with pseudo-random elements, which are equal in every run.
 
     Attributes:
       shape: its shape.

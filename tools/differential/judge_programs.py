@@ -59,7 +59,7 @@ def errors(ours: Outcome, theirs: Outcome) -> list[float]:
     return found
 
 
-# Errors that say that a program cannot be run. If both libraries raise such an error, the types
+# Errors that report that a program cannot be run. If both libraries raise such an error, the types
 # need not agree.
 REFUSALS = {"TypeError", "ValueError", "NotImplementedError", "ArithmeticError"}
 

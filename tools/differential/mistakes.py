@@ -108,7 +108,7 @@ def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Returns the ways in which our outcome is worse than JAX's."""
+    """Returns the ways in which OLYMPUS's outcome is worse than JAX's."""
     if ours.get("mended"):
         return [f"the corrected code fails: {ours['mended'][:200]}"]
     if ours["status"] == "ok":
@@ -152,7 +152,7 @@ def page(outcomes: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Runs the mistakes in both libraries and lists errors that are worse than JAX's."""
+    """Evaluates the mistakes in both libraries and lists errors that are worse than JAX's."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--write", action="store_true", help="write docs/mistakes.md")

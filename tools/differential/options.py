@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes calls of every option and of other shapes, made from the calls of `calls`.
+"""Writes variants of the calls of `calls`, with further options and other shapes of operands.
 
 Run it with an interpreter that has OLYMPUS, and compare the calls that it writes with JAX::
 
@@ -45,7 +45,8 @@ _MODES = (
     *("'full'", "'same'", "'valid'", "'constant'", "'nearest'", "'reflect'", "'mirror'"),
     *("'reduced'", "'complete'", "'r'", "'raw'"),
 )
-# Values of parameters, by their names. Some have no meaning for some functions: their errors count.
+# Values of parameters, by their names. For some functions a value is invalid; then errors are
+# compared.
 VALUES: dict[str, tuple[str, ...]] = {
     "accuracy": ("None", "lax.AccuracyMode.HIGHEST", "lax.AccuracyMode.DEFAULT"),
     "alpha": ("0.5", "2"),
@@ -152,7 +153,7 @@ PAIRS: list[dict[str, tuple[str, ...]]] = [
     {"mode": ("'fill'", "'clip'"), "fill_value": ("-1", "2.5")},
     {"precision": ("'highest'",), "preferred_element_type": _ACCUMULATORS},
 ]
-# Changes of operands by the dimensions that an operand has at least.
+# Changes of operands, by the minimal number of dimensions of the operand.
 SHAPES: dict[str, tuple[int, str]] = {
     "empty": (1, "{}[:0]"),
     "one element": (1, "{}[:1]"),
@@ -216,7 +217,7 @@ def options(call: ast.Call) -> Iterator[dict[str, str]]:
 
 
 def with_options(expression: str) -> Iterator[str]:
-    """Yields an expression with each option of each call in it."""
+    """Yields variants of an expression, one for each option of each call in it."""
     tree = ast.parse(expression, mode="eval")
     for call in [node for node in ast.walk(tree) if isinstance(node, ast.Call)]:
         given = call.keywords
@@ -242,7 +243,7 @@ class _Replaced(ast.NodeTransformer):
 
 
 def with_shapes(expression: str) -> Iterator[str]:
-    """Yields an expression with each change of the shapes of its operands."""
+    """Yields variants of an expression, one for each change of the shapes of its operands."""
     names = [name for name in calls.operands_of(expression) if calls.OPERANDS[name].kind != "key"]
     for dimensions, change in SHAPES.values():
         changed = {
@@ -255,7 +256,7 @@ def with_shapes(expression: str) -> Iterator[str]:
             yield ast.unparse(tree)
 
 
-# Kinds of variants: each makes expressions of an expression.
+# The kinds of variants. Each maps an expression to its variants.
 VARIANTS: dict[str, Callable[[str], Iterator[str]]] = {
     "options": with_options,
     "shapes": with_shapes,

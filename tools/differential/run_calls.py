@@ -47,7 +47,7 @@ def chained(error: BaseException) -> BaseException | None:
 
 
 def description(error: BaseException) -> Outcome:
-    """Returns the kinds, type, text, frames and chain of an error, as a user sees them."""
+    """Returns builtin kinds, type, text, frames and chain of an error, as a user sees them."""
     before = chained(error)
     kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
     return {
@@ -68,7 +68,7 @@ def type_of(leaf: Any) -> str:
 
 
 def _function(library: str, expression: str, mode: str, operands: list[Any]) -> Callable[..., Any]:
-    """Returns the function that a mode makes of an expression."""
+    """Returns the function that evaluates an expression in a mode."""
     root = calls.namespace(library)["root"]
     fun = calls.function(expression, library)
     if mode == "jit":

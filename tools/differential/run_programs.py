@@ -79,7 +79,7 @@ class Numeric:
 
 
 def nudge(jnp: Any, seed: int) -> Any:
-    """Returns a function that changes values by about one rounding error."""
+    """Returns a function that perturbs values by about one rounding error."""
 
     def nudged(value: Any, name: str) -> Any:
         eps = float(jnp.finfo(value.dtype).eps)

@@ -166,7 +166,7 @@ def kind_of(error: Exception) -> str:
     return " ".join(kind.__name__ for kind in most_derived)
 
 
-# Errors that JAX raises by accident: no code catches them on purpose, and ours may be others.
+# Errors that JAX raises by accident. No code catches them on purpose, so OLYMPUS's may differ.
 ACCIDENTS = {
     *("AssertionError", "AttributeError", "UnboundLocalError", "RecursionError"),
     "ZeroDivisionError",
@@ -225,7 +225,7 @@ DEFAULTS: dict[str, Any] = {
     "default_matmul_precision": None,
     "no_tracing": False,
 }
-# Flags that operands depend on stay set for the whole process.
+# Flags on which operands depend stay set for the whole process.
 LASTING = ("enable_x64", "explicit_x64_dtypes")
 
 
@@ -266,13 +266,13 @@ REFUSALS = pathlib.Path(__file__).with_name("refusals")
 
 
 def refusals(setting: str) -> set[str]:
-    """Returns the expressions that JAX refuses under a setting, as `write_refusals` found them."""
+    """Returns the expressions that JAX rejects under a setting, as `write_refusals` found them."""
     lines = (REFUSALS / f"{setting}.txt").read_text("utf-8").splitlines()
     return {line for line in lines if not line.startswith("#")}
 
 
 def write_refusals(setting: str, recorded: dict[str, Outcome]) -> None:
-    """Writes the expressions that JAX refuses under a setting when it traces them."""
+    """Writes the expressions that JAX rejects under a setting when it traces them."""
     REFUSALS.mkdir(exist_ok=True)
     lines = [f"# Calls that jax 0.10.2 refuses under {SETTINGS[setting]}."]
     for label, (status, _) in recorded.items():

@@ -181,7 +181,7 @@ def threads(number: int, rng: python_random.Random) -> None:
 
 
 def arrays(number: int, rng: python_random.Random) -> None:
-    """Makes, donates, deletes and copies arrays of megabytes."""
+    """Makes, donates, deletes and copies arrays of several megabytes."""
     x = jnp.asarray(np.full(1 << 18, number, np.float32))
     y = _doubled(x)
     del x

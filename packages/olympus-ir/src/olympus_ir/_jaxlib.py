@@ -125,7 +125,7 @@ def _check_named_sharding(mesh: Any, spec: Any) -> None:
     try:
         for check in _named_sharding_checks:
             check(mesh, spec)
-    except Exception as error:  # users see the constructor's call, not this frame
+    except Exception as error:  # omit this frame, so that users see the call of the constructor
         error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
         raise
 

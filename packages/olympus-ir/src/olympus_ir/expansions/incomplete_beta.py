@@ -38,7 +38,7 @@ def _power_over_beta(a: Any, b: Any, x: Any, y: Any) -> Any:
     total = c + d
     first, second = c / total, d / total
     u, v = where(large, x, 0.5), where(large, y, 0.5)
-    # The distance of u from c / total, where u**c * v**d is largest, to full relative precision.
+    # The distance of u from c / total, the maximum of u**c * v**d, to full relative precision.
     distance = (u * d - v * c) / total
     exponent = c * _log_ratio(u, first, distance) + d * _log_ratio(v, second, -distance)
     remainder = stirling_remainder(total) - stirling_remainder(c) - stirling_remainder(d)

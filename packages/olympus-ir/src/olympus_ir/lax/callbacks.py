@@ -409,7 +409,8 @@ def pure_callback(
         not at all.
       result_shape_dtypes: the types of the result, as a pytree of `ShapeDtypeStruct`.
       *args: the callback's arguments, arrays or pytrees of arrays.
-      sharding: the device that runs the function; by default, all devices take part.
+      sharding: the `SingleDeviceSharding` of the device that runs the function; by default, the
+        first device of the program.
       vmap_method: the behavior under `vmap`. ``"sequential"`` calls the function once for each
         batch element; ``"expand_dims"`` and ``"broadcast_all"`` call it once, with a leading
         dimension of the batch size on each operand. For operands that are not batched,
@@ -466,7 +467,8 @@ def io_callback(
       result_shape_dtypes: the types of the result, as a pytree of `ShapeDtypeStruct`; None for a
         function without results.
       *args: the callback's arguments, arrays or pytrees of arrays.
-      sharding: the device that runs the function; by default, all devices take part.
+      sharding: the `SingleDeviceSharding` of the device that runs the function; by default, the
+        first device of the program.
       ordered: whether calls happen in program order.
       **kwargs: the callback's keyword arguments, arrays or pytrees of arrays.
 

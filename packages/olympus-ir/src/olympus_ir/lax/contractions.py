@@ -82,7 +82,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
 
 
 dot_general_p = instruction("dot_general", family="contractions")
-dot_general_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
+dot_general_p.linear_in = (0, 1)  # bilinear: linear in each operand for a fixed other operand
 
 
 @dot_general_p.def_abstract_eval

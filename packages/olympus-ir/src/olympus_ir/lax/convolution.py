@@ -36,7 +36,10 @@ from .window_shapes import (
 __all__ = ["conv", "conv_general_dilated", "conv_general_dilated_p", "conv_with_general_padding"]
 
 conv_general_dilated_p = instruction("conv_general_dilated", family="convolution")
-conv_general_dilated_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
+conv_general_dilated_p.linear_in = (
+    0,
+    1,
+)  # bilinear: linear in each operand for a fixed other operand
 
 _NAME = "conv_general_dilated"
 

@@ -126,7 +126,7 @@ mul_p = binary(
     Number,
     numpy_name="multiply",
     result=lambda x, y, out_dtype: x if out_dtype is None else np.dtype(out_dtype),
-    linear_in=(0, 1),  # linear in each operand while the other is fixed
+    linear_in=(0, 1),  # bilinear: linear in each operand for a fixed other operand
 )
 div_p = binary("div", Number, numpy_name="divide", linear_in=(0,))
 rem_p = binary("rem", (np.integer, np.floating), numpy_name="remainder")

@@ -90,7 +90,7 @@ population_count_p = unary("population_count", Integer)
 clz_p = unary("clz", Integer)
 clamp_p = instruction("clamp", family="elementwise")
 select_n_p = instruction("select_n", family="elementwise")
-select_n_p.linear_in = (1, 2)  # jointly linear in all cases, even if there are more than two
+select_n_p.linear_in = (1, 2)  # linear in all cases together, even if there are more than two
 
 
 @clamp_p.def_abstract_eval

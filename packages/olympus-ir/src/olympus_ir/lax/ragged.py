@@ -39,7 +39,10 @@ __all__ = [
 ]
 
 ragged_dot_general_p = instruction("ragged_dot_general", family="ragged")
-ragged_dot_general_p.linear_in = (0, 1)  # linear in each operand while the other is fixed
+ragged_dot_general_p.linear_in = (
+    0,
+    1,
+)  # bilinear: linear in each operand for a fixed other operand
 
 
 class RaggedDotDimensionNumbers(Record):

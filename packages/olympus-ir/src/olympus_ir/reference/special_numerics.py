@@ -313,7 +313,7 @@ def _log_beta_density(a: float, b: float, x: float, y: float) -> float:
         log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         return a * math.log(x) + b * math.log(y) - log_beta
     total = a + b
-    distance = (x * b - y * a) / total  # from the density's maximum, at a / (a + b)
+    distance = (x * b - y * a) / total  # measure x from the maximum of the density, at a / (a + b)
     exponent = a * _log_ratio(distance * total / a, x * total / a)
     exponent += b * _log_ratio(-distance * total / b, y * total / b)
     remainder = _stirling_remainder(total) - _stirling_remainder(a) - _stirling_remainder(b)

@@ -91,7 +91,7 @@ class _PureProgram:
         outvars = [*results, *[discharged.last_value(position) for position in discharged.written]]
         closed = discharged.closed.replace(jaxpr=olympuspr.replace(outvars=outvars))
         donated = list(program.params["donated_invars"])
-        for position in discharged.refs:  # a reference that is only read keeps its array
+        for position in discharged.refs:  # a reference that the program only reads keeps its array
             donated[position] = position in discharged.written
         params = {**program.params, "jaxpr": closed, "donated_invars": tuple(donated)}
         out_tree = tree_structure([0] * len(outvars))

@@ -128,8 +128,8 @@ class TransposeTransform(_StaticTransform):
 class BitcastTransform(_StaticTransform):
     """Transform that reinterprets the bits of the elements as another dtype.
 
-    If the widths of the dtypes differ, the second-to-last dimension changes size; in vectors, the
-    only dimension does.
+    If the widths of the dtypes differ, the second-to-last dimension changes size. For a vector, its
+    only dimension changes size.
     """
 
     __slots__ = ()

@@ -119,7 +119,7 @@ _lossless: set[tuple[Any, Any, bool]] = set()
 def _as_values(values: Any, dtype: Any) -> Any:
     """Returns the values of an update as an array or scalar; warns if conversion is lossy.
 
-    The warning comes at every call, not only when a call is compiled.
+    The warning is issued at every call, not only when a call is compiled.
     """
     kind = values.dtype if hasattr(values, "dtype") else values.__class__
     key = (dtype, kind, config_states.enable_x64.value)

@@ -25,8 +25,8 @@ def semidefinite_cholesky(a: Any) -> Any:
     """Returns lower triangular factors of Hermitian positive semidefinite matrices.
 
     Where the Cholesky factorization fails, the factor comes from a QR decomposition of the matrix's
-    square root. Columns that hold only rounding errors are set to zero. The derivative is taken
-    within the matrices of the same rank: zero columns stay zero.
+    square root. Columns that hold only rounding errors are set to zero. The derivative covers only
+    changes that keep the rank, so zero columns stay zero.
 
     Args:
       a: Hermitian matrices.

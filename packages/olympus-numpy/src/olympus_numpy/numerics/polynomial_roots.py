@@ -41,7 +41,7 @@ def _roots_with_zeros(p: Any) -> Any:
     shifted = lax.dynamic_slice(lax.concatenate([p, p], 0), (count % p.size,), (p.size,))
     found = _roots_without_zeros(selection.where(zero.all(), 1, shifted))
     # The leading zeros are now the last coefficients, and add roots that are zero. The roots that
-    # are zero are moved to the end, and as many of them as there were leading zeros become NaN.
+    # are zero are moved to the end, and for each leading zero one of them becomes NaN.
     _, found = lax.sort((found == 0, found), num_keys=1)
     positions = lax.iota(np.int32, found.size)
     return selection.where(positions < found.size - count, found, np.array(complex(np.nan, np.nan)))

@@ -195,12 +195,12 @@ def _device_problems() -> Iterator[Problem]:
         return
     if cuda.has_nvidia_gpu() and cuda.plugin_library() is None:
         yield Problem(
-            "there is an NVIDIA GPU, and no plugin for it",
+            "there is an NVIDIA GPU, but no plugin for it",
             'python -m pip install "olympus[cuda13]" (or cuda12)',
         )
     if tpu.has_tpu() and tpu.plugin_library() is None:
         yield Problem(
-            "there is a TPU, and no plugin for it", 'python -m pip install "olympus[tpu]"'
+            "there is a TPU, but no plugin for it", 'python -m pip install "olympus[tpu]"'
         )
     jaxlib = importlib.metadata.version("jaxlib")
     for name, version in plugins().items():

@@ -79,7 +79,7 @@ def lu_pivots_to_permutation(pivots: Any, *, permutation_size: int) -> Any:
 
 
 def _counted(count: int, body: Callable[[Any, Any], Any], start: Any) -> Any:
-    """Runs a counting loop with a 32-bit counter, for any default integer dtype."""
+    """Runs a counting loop with a 32-bit counter, whatever the default integer dtype is."""
     return lax.fori_loop(
         0, count, lambda k, state: body(lax.convert_element_type(k, np.int32), state), start
     )

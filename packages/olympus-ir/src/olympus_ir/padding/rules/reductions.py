@@ -44,7 +44,7 @@ _define_reduction(lax.reduce_min_p, highest)
 _define_reduction(lax.reduce_and_p, _all_bits)
 _define_reduction(lax.reduce_or_p, _zero)
 _define_reduction(lax.reduce_xor_p, _zero)
-# Ties return the first position, which is a position of a valid element.
+# For ties, the result is the first position, which belongs to a valid element.
 _define_reduction(lax.argmax_p, lowest)
 _define_reduction(lax.argmin_p, highest)
 
