@@ -104,6 +104,9 @@ def test_committed_arguments_lie_as_asked(device):
     compiled = function.lower(X).compile()
     with pytest.raises(ValueError, match="compiled for input layouts that disagree"):
         compiled(olympus.device_put(X, device))
+    compiled = olympus.jit(lambda x: x * 2).lower(X).compile()
+    with pytest.raises(ValueError, match="compiled for input layouts that disagree"):
+        compiled(olympus.device_put(X, Format(COLUMNS, device)))
 
 
 def test_types_with_layouts(device):

@@ -9,7 +9,8 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import lax
-from olympus.errors import KeyReuseError
+from olympus.errors import JaxRuntimeError, KeyReuseError
+from olympus.experimental import checkify
 
 ROWS = np.arange(12.0, dtype=np.float32).reshape(3, 4)
 HERE = __file__.rsplit("/", 1)[-1]
@@ -160,3 +161,16 @@ def test_factors_of_matrices():
     np.testing.assert_allclose(solve(matrix), np.linalg.solve(matrix, np.ones(2))[0], rtol=1e-6)
     with pytest.raises(FloatingPointError, match="`custom_linear_solve` gave"):
         solve(np.zeros((2, 2), np.float32))
+
+
+def test_unchecked_compiled_functions_raise_where_the_flag_says_so():
+    function = olympus.jit(lambda x: (checkify.check(x > 0, "x is {}", x), x)[1])
+    olympus.config.update("olympus_experimental_unsafe_xla_runtime_errors", True)
+    try:
+        assert function(1.0) == 1
+        with pytest.raises(JaxRuntimeError, match="x is -1.0"):
+            function(-1.0).block_until_ready()
+    finally:
+        olympus.config.update("olympus_experimental_unsafe_xla_runtime_errors", False)
+    with pytest.raises(ValueError, match="not functionalized"):
+        function(1.0)

@@ -37,6 +37,7 @@ ADDED_TO_KEY = {
     "jax_disable_vmap_shmap_error",
     "jax_refs_to_pins",
     "jax_ragged_dot_use_ragged_dot_instruction",
+    "jax_experimental_unsafe_xla_runtime_errors",
     "jax_mosaic_allow_hlo",
     "jax_pallas_poison_buffers",
 }

@@ -2,11 +2,13 @@
 """`check`: a predicate that must hold, and its primitive.
 
 A failing check that is evaluated eagerly raises. A compiled program cannot raise. `checkify`
-turns the checks of a program into a part of its results.
+turns the checks of a program into a part of its results. The flag
+``olympus_experimental_unsafe_xla_runtime_errors`` lets compiled programs call Python to raise.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +24,7 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import current, find_tracers
 from olympus_ir.reference.tables import reference_rules
+from olympus_ir.settings.config_flags import experimental_unsafe_xla_runtime_errors
 from olympus_ir.trees import pytrees
 from olympus_ir.types import effects
 from olympus_ir.types.arrays import Array
@@ -85,8 +88,13 @@ def _check_now(
 
 @expansion_rules.define(check_p)
 def _run_check(*operands: Any, debug: bool, **params: Any) -> list[Any]:
-    if not debug:
+    """Refuses a check, or lets the compiled program call Python to raise its error."""
+    if debug:
+        return []
+    if not experimental_unsafe_xla_runtime_errors.value:
         raise not_functionalized()
+    raise_if_failed = functools.partial(_check_now, debug=debug, **params)
+    lax.io_callback(raise_if_failed, (), *operands)
     return []
 
 

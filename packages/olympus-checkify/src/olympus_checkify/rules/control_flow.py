@@ -19,7 +19,7 @@ from ..errors import Error, ErrorEffect
 from ..interpreter import call_with_errors, effects_of
 from ..positions import Position, any_failed
 from ..tables import Enabled, Outcome, error_rules
-from .checked_results import with_value_check
+from .checked_results import with_nan_check
 
 
 @error_rules.define(cond_p)
@@ -138,4 +138,4 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
     return error.with_leaves(noted.effects, after), values
 
 
-error_rules.define(linear_solve_p, with_value_check)
+error_rules.define(linear_solve_p, with_nan_check)

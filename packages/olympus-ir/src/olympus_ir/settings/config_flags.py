@@ -68,6 +68,7 @@ experimental_unsafe_xla_runtime_errors = declare_flag(
     False,
     truth,
     "Let checks that were not discharged stop the program from inside the compiled code.",
+    shapes_programs=True,
 )
 mutable_array_checks = declare_flag(
     "mutable_array_checks",

@@ -23,9 +23,6 @@ REASONS = {
         "for the same reason as olympus_error_checking_behavior_nan; `checkify` finds indices out "
         "of bounds"
     ),
-    "experimental_unsafe_xla_runtime_errors": (
-        "JAX 0.10.2 does not read it either; `checkify` discharges checks"
-    ),
     "mutable_array_checks": (
         "the check is always made, because a program in which two references denote one "
         "array has no defined result"

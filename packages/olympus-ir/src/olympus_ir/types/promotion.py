@@ -214,8 +214,8 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
     ]
     if strict and not small:
         return TypePromotionError(
-            f"{given} when olympus_numpy_dtype_promotion is 'strict'. Cast the operands to the "
-            f"dtype you want, for example x.astype({target!r}), or set the option to 'standard'."
+            f"{given} when olympus_numpy_dtype_promotion=strict. Cast the operands to the dtype "
+            f"you want, for example x.astype({target!r}), or set the option to 'standard'."
         )
     floats = [dtype for dtype in small if dtype in dtypes.small_floats]
     if floats:

@@ -107,8 +107,6 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
 
 def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
     """Raises ValueError if committed arrays do not have the layouts of the compilation."""
-    if not compiled.placement.in_layouts:
-        return
     kept = [
         (leaf, name)
         for leaf, name, keep in zip(leaves, names, compiled.lowered.kept, strict=True)
