@@ -50,6 +50,17 @@ def listed(results):
     return list(results) if isinstance(results, list | tuple) else [results]
 
 
+def one_of_each_primitive(chosen):
+    """Returns cases as parameters, of which all but one of each primitive are thorough."""
+    seen = set()
+    parameters = []
+    for case in chosen:
+        marks = [pytest.mark.thorough] if case.primitive in seen else []
+        seen.add(case.primitive)
+        parameters.append(pytest.param(case, marks=marks))
+    return parameters
+
+
 @pytest.mark.parametrize("case", cases(), ids=str)
 def test_xla_agrees_with_the_reference(case):
     with case.context():
@@ -74,7 +85,8 @@ def has_no_routine(case, platform):
     return platform == "tpu" and (pivoted or perturbed or missing)
 
 
-@pytest.mark.parametrize("case", cases(), ids=str)
+# test_platforms.py lowers every case for all platforms at once
+@pytest.mark.parametrize("case", one_of_each_primitive(cases()), ids=str)
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])
 def test_lowers_for_platforms_that_are_absent(case, platform):
     if platform == "tpu" and case.primitive.family == "callbacks":
@@ -103,7 +115,7 @@ def largest_of_each_dtype():
     return [case for _, case in largest.values()]
 
 
-@pytest.mark.parametrize("case", largest_of_each_dtype(), ids=str)
+@pytest.mark.parametrize("case", one_of_each_primitive(largest_of_each_dtype()), ids=str)
 def test_executables_survive_being_files(case):
     # What the persistent compilation cache relies on.
     with case.context():
