@@ -10,7 +10,7 @@ Each program of `olympus_testing.compositions` is run on the NumPy reference, in
 finite differences in place of derivatives. One program in four is run in JAX. A finding is one of
 these:
 
-- the process dies, or a program takes longer than a minute of processor time;
+- the process dies, or a program takes longer than 20 seconds of processor time;
 - only one of OLYMPUS and JAX raises an error, or the errors differ in type;
 - results differ in type, or differ in value by more than rounding errors in each statement explain.
 

@@ -19,8 +19,8 @@ from processes import CHEAP_COMPILATION, Worker
 from olympus_testing.compositions import Program, source
 
 #: Maximal processor time of one program, in seconds, in all ways together.
-PATIENCE = 60
-DEVICES = 2
+PATIENCE = 20
+DEVICES = 4
 #: Steps of finite differences.
 NEAR, FAR = 1e-5, 1e-4
 RUNNER = str(pathlib.Path(__file__).with_name("run_programs.py"))

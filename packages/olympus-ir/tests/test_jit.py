@@ -129,6 +129,11 @@ class TestStaticArguments:
         compiled = jit(fun, static_argnames=("n",))
         assert compiled(2.0, 3) == compiled(2.0, n=3) == 2
 
+    def test_last_position_of_a_call_with_any_number_of_arguments(self):
+        compiled = jit(lambda x, *rest: lax.mul(x, float("2" * rest[-1])), static_argnums=-1)
+        assert compiled(5.0, 1) == 10
+        assert compiled(5.0, 1.0, 2) == 110
+
     def test_values_of_different_types_are_different(self):
         seen = []
         compiled = jit(lambda n: seen.append(n) or 1.0, static_argnums=0)

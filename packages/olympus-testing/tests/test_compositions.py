@@ -36,9 +36,9 @@ def test_same_seed_makes_the_same_program():
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_are_programs_that_read_what_they_assigned(form):
     given = {"jax", "jnp", "lax", "np", "numeric", "nudged"}
-    builtins = {"abs", "tuple", "zip"}
+    builtins = {"abs", "getattr", "slice", "tuple", "zip"}
     for number in range(60):
-        tree = ast.parse(source(random_program(1, number, devices=2), form))
+        tree = ast.parse(source(random_program(1, number, devices=4), form))
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
         stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -48,13 +48,21 @@ def test_texts_are_programs_that_read_what_they_assigned(form):
 
 
 def test_every_family_is_used():
-    written = "\n".join(source(random_program(2, number, devices=2)) for number in range(250))
+    written = "\n".join(source(random_program(2, number, devices=4)) for number in range(250))
     for text in (
         *("lax.scan(", "lax.while_loop(", "lax.cond(", "lax.switch(", "lax.fori_loop("),
         *("jax.custom_jvp(", "jax.custom_vjp(", "jax.checkpoint(", "jax.new_ref("),
         *("jax.shard_map(", "lax.map("),
         *("axis_name='i'", "jax.random.", "lax.conv_general_dilated(", "jnp.sort(", "bfloat16"),
         *("complex64", "uint8", "float64", "jax.vmap(", "jax.jvp(", "jax.linearize(", "jax.vjp("),
+        *("float8_e5m2", "jnp.linalg.eigh(", "donate_argnums", "static_argnums", "nondiff_argnums"),
+        *(
+            "promise_in_bounds",
+            "mode='fill'",
+            "unique_indices",
+            "lax.gather(",
+            "reshape(2, 2), ('a'",
+        ),
         *("jax.hessian(", "jax.make_jaxpr(", "jax.export.", "jax.device_put(", ".at["),
     ):
         assert text in written, text

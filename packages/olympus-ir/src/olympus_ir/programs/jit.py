@@ -93,7 +93,9 @@ def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
 
 def _are_some_plain(options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Returns whether some arguments that are not static are numbers or NumPy arrays."""
-    dynamic = [arg for position, arg in enumerate(args) if position not in options.static_argnums]
+    count = len(args)
+    static = {number % count for number in options.static_argnums if -count <= number < count}
+    dynamic = [arg for position, arg in enumerate(args) if position not in static]
     dynamic += [arg for name, arg in kwargs.items() if name not in options.static_argnames]
     return any(isinstance(leaf, _PLAIN) for leaf in pytrees.tree_leaves(dynamic))
 

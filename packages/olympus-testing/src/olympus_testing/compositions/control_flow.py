@@ -8,6 +8,7 @@ from .elementwise import unary
 from .programs import Kind, Value
 
 __all__ = [
+    "RULES",
     "called",
     "chosen",
     "collective",
@@ -129,7 +130,8 @@ def called(draft: Draft) -> Value:
     return draft.add(text, [x, y], result.shape, result.dtype, [body])
 
 
-_RULES = (
+#: Smooth functions and their derivatives, of one name.
+RULES = (
     ("jnp.sin({0}) * 2", "2 * jnp.cos({0})"),
     ("{0} * {0} * {0}", "3 * {0} * {0}"),
     ("jnp.exp(-{0} * {0})", "-2 * {0} * jnp.exp(-{0} * {0})"),
@@ -140,7 +142,7 @@ _RULES = (
 def custom_jvp(draft: Draft) -> Value:
     """Adds a function with a custom forward rule, which equals its derivative."""
     x = draft.pick("float")
-    value, slope = draft.chooser.choice(_RULES)
+    value, slope = draft.chooser.choice(RULES)
     here, there = value.format("p[0]"), slope.format("p[0]")
     text = (
         f"(lambda h: [h.defjvp(lambda p, t: ({here}, {there} * t[0])), h($0)][1])"
@@ -152,7 +154,7 @@ def custom_jvp(draft: Draft) -> Value:
 def custom_vjp(draft: Draft) -> Value:
     """Adds a function with a custom reverse rule, and without a forward derivative."""
     x = draft.pick("float")
-    value, slope = draft.chooser.choice(_RULES)
+    value, slope = draft.chooser.choice(RULES)
     text = (
         f"(lambda h: [h.defvjp(lambda p: ({value.format('p')}, p), lambda r, ct: "
         f"({slope.format('r')} * ct,)), h($0)][1])(jax.custom_vjp(lambda p: {value.format('p')}))"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from .drafts import Draft
 from .programs import Kind, Value
 
-__all__ = ["binary", "cast", "selected", "unary"]
+__all__ = ["binary", "cast", "eighths", "selected", "unary"]
 
 _SMOOTH = (
     *("jnp.sin($0)", "jnp.cos($0)", "jnp.tanh($0)", "jnp.exp(-$0 * $0)", "jnp.log1p($0 * $0)"),
@@ -209,6 +209,33 @@ def selected(draft: Draft) -> Value:
         text = "lax.select_n(jnp.clip($0, 0, 1).astype('int32'), $1, $2)"
         return draft.add(text, [which, x, y], x.kind.shape, x.kind.dtype)
     return draft.add("jnp.where($0, $1, $2)", [condition, x, y], x.kind.shape, x.kind.dtype)
+
+
+# Small integers, their sums and their products are exact in floats of eight bits.
+_EIGHTHS = (
+    *("v + v", "v * v", "v - 1", "-v", "abs(v)", "jnp.maximum(v, 0)", "jnp.where(v > 0, v, -v)"),
+    *("jnp.flip(v)", "jnp.sort(v.ravel()).reshape(v.shape)", "v.astype('float8_e5m2')", "v / 2"),
+    *("jnp.sign(v)", "v.at[...].add(v)", "lax.cond(v.sum() > 0, lambda: v, lambda: -v)"),
+    *("lax.scan(lambda c, _: (-c, None), v, None, length=3)[0]", "jax.vmap(jnp.negative)(v)"),
+    (
+        "lax.dot_general(v, v, (((), ()), ((0,), (0,))), preferred_element_type='float32')"
+        ".reshape(v.shape)"
+    ),
+)
+
+
+def eighths(draft: Draft) -> Value:
+    """Adds an operation on small integers in floats of eight bits."""
+    if draft.smooth:
+        return unary(draft)
+    x = draft.fit(draft.pick(), Kind((draft.chooser.randint(1, 4),), draft.dtypes.real))
+    dtype = draft.chooser.choice(("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz"))
+    text = draft.chooser.choice(_EIGHTHS)
+    text = (
+        f"(lambda v: {text})(jnp.round(jnp.clip($0, -2, 2)).astype('{dtype}'))"
+        f".astype('{x.kind.dtype}')"
+    )
+    return draft.add(text, [x], x.kind.shape, x.kind.dtype)
 
 
 def _broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

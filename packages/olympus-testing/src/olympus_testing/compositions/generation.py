@@ -5,7 +5,16 @@ from __future__ import annotations
 
 import random
 
-from . import arrays, control_flow, elementwise, products, structured
+from . import (
+    arrays,
+    calls,
+    control_flow,
+    elementwise,
+    modes,
+    nests,
+    products,
+    structured,
+)
 from .drafts import NARROW, WIDE, Draft, elements, random_kind
 from .programs import Function, Program, Value
 from .transformations import transformations
@@ -54,6 +63,20 @@ _WEIGHTS = {
     structured.options_of_calls: 2,
     structured.batched_loop: 2,
     structured.narrowed: 1,
+    structured.eigenvectors: 1,
+    elementwise.eighths: 1,
+    modes.gathered: 1,
+    modes.scattered: 1,
+    modes.promised: 1,
+    modes.windows_gathered: 1,
+    modes.windows_scattered: 1,
+    nests.loops_of_choices: 1,
+    nests.nested_batches: 1,
+    nests.nested_references: 1,
+    nests.over_four_devices: 1,
+    calls.donated: 1,
+    calls.static: 1,
+    calls.without_derivatives: 1,
 }
 #: The families of operations, by name.
 FAMILIES = {family.__name__: family for family in _WEIGHTS}

@@ -11,6 +11,7 @@ __all__ = [
     "associated",
     "batched_loop",
     "carried_keys",
+    "eigenvectors",
     "narrowed",
     "options_of_calls",
     "ragged",
@@ -65,6 +66,33 @@ def spectra(draft: Draft) -> Value:
             ("jnp.linalg.pinv($0)", (size, size)),
         )
     )
+    return draft.add(text, [a], shape, dtype)
+
+
+# Functions of eigenvectors or singular vectors that do not depend on their signs or phases.
+_VECTORS = (
+    ("(lambda p: p[1] * p[1])(jnp.linalg.eigh($0 + $0.T))", "square"),
+    ("(lambda p: (p[1] * jnp.sin(p[0])) @ p[1].T)(jnp.linalg.eigh($0 + $0.T))", "square"),
+    ("(lambda p: jnp.einsum('ij,kj->jik', p[1], p[1]))(jnp.linalg.eigh($0 + $0.T))", "cube"),
+    (
+        "(lambda v: (v * v.conj()).real)(jnp.linalg.eigh($0 + $0.T + 0.5j * ($0 - $0.T))[1])",
+        "square",
+    ),
+    ("(lambda p: p[0] * p[2].T)(jnp.linalg.svd($0))", "square"),
+    ("(lambda p: p[0] ** 2 + p[2] ** 2)(jnp.linalg.svd($0, full_matrices=False))", "square"),
+    ("jnp.linalg.qr($0)[0] ** 2", "square"),
+    ("jnp.sort(jnp.linalg.eigvals($0).real)", "line"),
+)
+
+
+def eigenvectors(draft: Draft) -> Value:
+    """Adds a function of eigenvectors or singular vectors; the spectrum is simple."""
+    size, dtype = draft.chooser.randint(1, 3), draft.dtypes.real
+    a = draft.fit(draft.pick("inexact"), Kind((size, size), dtype))
+    spread = f"jnp.tanh($0) + jnp.diag(4 * jnp.arange(1, {size + 1})).astype($0.dtype)"
+    a = draft.add(spread, [a], (size, size), dtype)
+    text, form = draft.chooser.choice(_VECTORS)
+    shape = {"line": (size,), "square": (size, size), "cube": (size, size, size)}[form]
     return draft.add(text, [a], shape, dtype)
 
 

@@ -299,14 +299,16 @@ def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[
         raise ValueError(
             f"Jitted function has invalid argnames {{{name!r}}} in {what}_argnames. {problem}"
         )
-    resolved = tuple(number % count if number < 0 and count else number for number in numbers)
+    # With a variadic parameter, each call has a last position of its own.
+    from_end = count if variadic is None else 0
+    resolved = tuple(number + from_end if number < 0 else number for number in numbers)
     completed_names = names
     completed_numbers = resolved
     if argnames is None:
         completed_names = tuple(
             positional[number]
             for number in resolved
-            if number < count and positional[number] in keyword
+            if 0 <= number < count and positional[number] in keyword
         )
     if argnums is None:
         completed_numbers = tuple(positional.index(name) for name in names if name in positional)
