@@ -19,6 +19,7 @@ from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
 from ..cpu.reductions import keeps_loops, without_library
 from ..cpu.scans import is_scanned_in_loops, scan_in_loops
+from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 from .elementwise import complex_comparison, complex_extreme
 
@@ -191,8 +192,8 @@ def _arg_extremum(direction: str) -> Any:
     return rule
 
 
-lowering_rules.define(lax.argmax_p, _arg_extremum("GT"))
-lowering_rules.define(lax.argmin_p, _arg_extremum("LT"))
+lowering_rules.define(lax.argmax_p, in_bytes(lax.argmax_p, _arg_extremum("GT")))
+lowering_rules.define(lax.argmin_p, in_bytes(lax.argmin_p, _arg_extremum("LT")))
 
 
 def _window_scan(combine: Any, initial: Any, function: Any) -> Any:

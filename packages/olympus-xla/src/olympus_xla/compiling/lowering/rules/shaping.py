@@ -16,6 +16,7 @@ from olympus_ir import lax
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 
 
@@ -91,7 +92,6 @@ def _rev(context: LoweringContext, operand: Any, *, dimensions: Sequence[int]) -
     )
 
 
-@lowering_rules.define(lax.concatenate_p)
 def _concatenate(context: LoweringContext, *operands: Any, dimension: int) -> Any:
     return context.create(
         "stablehlo.concatenate",
@@ -99,6 +99,9 @@ def _concatenate(context: LoweringContext, *operands: Any, dimension: int) -> An
         operands,
         {"dimension": mlir.i64(dimension)},
     )
+
+
+lowering_rules.define(lax.concatenate_p, in_bytes(lax.concatenate_p, _concatenate))
 
 
 @lowering_rules.define(lax.pad_p)

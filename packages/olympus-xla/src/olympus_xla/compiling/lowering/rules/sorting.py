@@ -18,10 +18,10 @@ from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..cpu.selection import is_selected_by_numpy, select_by_numpy
 from ..cpu.sorting import is_sorted_by_numpy, sort_by_numpy
+from ..cpu.two_bits import in_bytes
 from ..tables import define_for_platform, lowering_rules
 
 
-@lowering_rules.define(lax.sort_p)
 def _sort(
     context: LoweringContext, *operands: Any, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Any]:
@@ -62,6 +62,9 @@ def _sort(
             result = inner.create("stablehlo.or", flag, (less, tie))
     inner.end_region([result])
     return list(operation.results)
+
+
+lowering_rules.define(lax.sort_p, in_bytes(lax.sort_p, _sort))
 
 
 def _compare(context: LoweringContext, direction: str, left: Any, right: Any, dtype: Any) -> Any:
@@ -113,7 +116,6 @@ def _order_statistics(context: LoweringContext, operand: Any, positions: Any) ->
     return context.inline_function(function, (operand, positions), {})
 
 
-@lowering_rules.define(lax.top_k_p)
 def _top_k(context: LoweringContext, operand: Any, *, k: int, axis: int = -1, **params: Any) -> Any:
     aval = context.avals_in[0]
     rank = len(aval.shape)
@@ -141,6 +143,9 @@ def _top_k(context: LoweringContext, operand: Any, *, k: int, axis: int = -1, **
         )
         for kind, result in zip(context.result_types, results, strict=True)
     ]
+
+
+lowering_rules.define(lax.top_k_p, in_bytes(lax.top_k_p, _top_k))
 
 
 def _approx_top_k_on_tpu(
