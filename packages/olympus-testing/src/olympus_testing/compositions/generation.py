@@ -126,8 +126,11 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
         chooser.choice((0, 1, 1, 2, 2, 3, 4)),
         devices=devices,
     )
-    over_devices = any("jax.shard_map(" in each.template for each in draft.statements)
-    # An exported program runs only on as many devices as it was exported for.
-    if over_devices and stack and stack[-1].name == "export":
+    meshes = [each.template for each in draft.statements if "jax.shard_map(" in each.template]
+    # An exported program runs only on as many devices as it was exported for, and arguments that
+    # are sharded over two devices cannot meet a mesh of four.
+    unfit = {"export"} if meshes else set()
+    unfit |= {"sharded"} if any("jax.devices()[:4]" in each for each in meshes) else set()
+    if stack and stack[-1].name in unfit:
         stack = stack[:-1]
     return Program(function, tuple(elements(chooser, kind) for kind in kinds), stack, wide, smooth)
