@@ -11,8 +11,8 @@ The first comparison traces the calls for their types and errors, the second com
 
 For each parameter that a call does not pass there is one call per value of `VALUES`; a parameter
 without a row there is negated, or has another number, according to its default. The pairs of
-`PAIRS` are passed together. `SHAPES` says what becomes of the operands of a call: each call is
-written once for each change of their shapes. Sections keep their names; a call is written once.
+`PAIRS` are passed together. `SHAPES` lists changes of the shapes of operands; each call is written
+once for each change. Sections keep their names, and no call is repeated.
 """
 
 from __future__ import annotations

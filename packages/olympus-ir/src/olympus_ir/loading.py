@@ -90,7 +90,7 @@ class Deferral:
         return f"Deferral({self.module!r}, {self.user!r}, milliseconds={self.milliseconds})"
 
 
-#: Every late import that the loaded modules declare.
+#: All late imports that the loaded modules have declared.
 deferred_modules: list[Deferral] = []
 
 

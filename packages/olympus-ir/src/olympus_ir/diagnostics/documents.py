@@ -165,7 +165,7 @@ class _Layout:
         push((document, 0, False))
         while pending:
             part, indentation, flat = pop()
-            if part.__class__ is Concatenation:  # This is the most frequent class.
+            if part.__class__ is Concatenation:  # test for the most frequent class first
                 for inner in part.parts[::-1]:
                     push((inner, indentation, flat))
             else:

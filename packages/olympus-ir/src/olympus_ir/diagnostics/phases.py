@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 else:
     logging = deferred("logging", milliseconds=4.0)
 
-#: Seconds spent in phases of each kind, without inner phases, and the number of phases of each
-#: kind.
+#: For each kind of phase, the seconds without inner phases, and the number of phases.
 seconds_spent: dict[str, float] = {"tracing": 0.0, "lowering": 0.0, "compiling": 0.0}
 phase_counts: dict[str, int] = dict.fromkeys(seconds_spent, 0)
 #: The time at which this module was imported.

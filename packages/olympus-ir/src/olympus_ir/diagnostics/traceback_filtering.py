@@ -159,7 +159,7 @@ def _unchain(error: BaseException, shown: TracebackType | None) -> None:
         error: the error.
         shown: the error's filtered traceback; None if the library raised the error.
     """
-    if _is_raised_by_user(error):  # the user's code determines the chain
+    if _is_raised_by_user(error):  # keep the chain of an error that the user's code raised
         return
     before = error.__cause__
     if before is None and not error.__suppress_context__:

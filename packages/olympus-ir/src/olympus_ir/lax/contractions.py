@@ -71,7 +71,7 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
     elif isinstance(precision, list | tuple) and len(precision) == 2:
         try:
             return (Precision(precision[0]), Precision(precision[1]))
-        except (ValueError, TypeError):  # a TypeError of values that cannot be hashed
+        except (ValueError, TypeError):  # TypeError for values that are not hashable
             pass
     names = [name for name in precision_names if name is not None]
     raise ValueError(

@@ -149,7 +149,8 @@ def _float_to_integer(array: np.ndarray, dtype: Any) -> np.ndarray:
     smallest, largest = int(limits.min), int(limits.max)
     below, above = wide <= smallest, wide >= largest
     inside = np.where(np.isnan(wide) | below | above, 0.0, wide)
-    # Convert through 64-bit integers: narrow dtypes of ml_dtypes convert from integers only.
+    # Convert through 64-bit integers, because narrow dtypes of ml_dtypes convert from integers
+    # only.
     result = inside.astype(np.uint64 if smallest == 0 else np.int64)
     kind = result.dtype.type
     result = np.where(below, kind(smallest), np.where(above, kind(largest), result))

@@ -104,7 +104,7 @@ def apply(primitive: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
     trace: Any = current.trace
     while not isinstance(trace, StagingTrace) and trace is not evaluation_trace:
         if any(isinstance(arg, Tracer) and arg._trace is trace for arg in args):
-            return NotImplemented  # the transformation has a rule
+            return NotImplemented  # the transformation handles the primitive by a rule
         trace = trace.parent
     with set_current_trace(trace):
         operands = [

@@ -308,7 +308,7 @@ def instruction(name: str, **attributes: Any) -> Primitive:
     """Declares a primitive of the instruction set, or returns the existing one."""
     if not attributes:
         if name not in _instruction_set:
-            primitives()  # this declares the rarely used primitives, too
+            primitives()  # this call also declares the rarely used primitives
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")

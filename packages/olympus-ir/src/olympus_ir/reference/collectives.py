@@ -23,7 +23,7 @@ from ..lax.collectives import (
 from ..lax.named_axes import is_positional, psum_invariant_p, pvary_p
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from ..programs.primitives import Primitive
-from . import reductions as reductions  # defines rules that are used below
+from . import reductions as reductions  # the import defines rules that are used below
 from .tables import reference_rules
 
 

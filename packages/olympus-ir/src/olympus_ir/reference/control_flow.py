@@ -54,7 +54,7 @@ def cond(
     index: Any, *operands: Any, branches: Sequence[ClosedOlympuspr], **params: Any
 ) -> list[Any]:
     position, last = int(index), len(branches) - 1
-    # XLA takes the last branch for indices that are out of range.
+    # XLA runs the last branch for indices that are out of range.
     return run(branches[position if 0 <= position <= last else last], operands)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..lax import linalg
 from ..lax.families import real_dtype
 from ..lax.linalg.spectral import complex_dtype
-from . import reflections as reflections  # defines more rules of the family
+from . import reflections as reflections  # the import defines more rules of the family
 from .numerics import over_batch
 from .tables import reference_rules
 

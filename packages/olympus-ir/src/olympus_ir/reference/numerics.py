@@ -155,7 +155,7 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
             with np.errstate(all="ignore"):
                 if not batch:
                     results = [function(*operands, **params)]
-                elif 0 in batch:  # the shapes follow from any example
+                elif 0 in batch:  # one example of ones determines the shapes
                     example = [np.ones(x.shape[len(batch) :], x.dtype) for x in operands]
                     results = [function(*example, **params)]
                 else:

@@ -113,7 +113,7 @@ def _custom_jvp_call(equation: Equation, used_results: list[bool]) -> tuple[Equa
 @dead_code_rules.define(lax.custom_vjp_call_p)
 def _custom_vjp_call(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[bool]]:
     params = equation.params
-    if params["symbolic_zeros"]:  # the rule may ask which cotangents are zero
+    if params["symbolic_zeros"]:  # the rule may test which cotangents are zero
         return equation, [True] * len(equation.invars)
     changed = {
         "fwd_jaxpr_thunk": _ChosenResults(params["fwd_jaxpr_thunk"], used_results),

@@ -196,7 +196,7 @@ def _logaddexp_values(x1: Any, x2: Any) -> Any:
     return lax.select(is_nan, total, finite)
 
 
-_logaddexp_values.__name__ = "logaddexp"  # the name that olympusprs show
+_logaddexp_values.__name__ = "logaddexp"  # the name of the equation in olympusprs
 _logaddexp_of_floats = custom_jvp(_logaddexp_values)
 
 

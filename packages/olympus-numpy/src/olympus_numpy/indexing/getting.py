@@ -76,7 +76,7 @@ def traced_getitem(self: Any, index: Any) -> Any:
     return take_at(self, layout, operands)
 
 
-# Whether integers must be in range, as the flag ``check_static_indices`` says.
+# Whether the flag ``check_static_indices`` requires static integers to be in range.
 _are_checked = False
 
 

@@ -148,8 +148,8 @@ _BINARY = {
     "lshift": logic.left_shift,
     "rshift": logic.right_shift,
 }
-# Operators that are recorded as one equation, or compiled in parts. Tracers call the same function
-# as arrays do.
+# Operators with functions that are outlined, or consist of compiled parts. Tracers call the same
+# function as arrays, not the function that it wraps.
 _OUTLINED = frozenset({"floordiv", "divmod", "mod", "pow"})
 
 

@@ -58,8 +58,8 @@ def _from_numpy(arrays: Any) -> Any:
 
 def _count_below(n: Any, m: Any, k: Any) -> Any:
     """Returns the number of elements of an n x m matrix on and below a diagonal."""
-    first = min_dim(max_dim(-k, 0), n)  # the first row with such an element
-    full = max_dim(min_dim(max_dim(m - k, 0), n), first)  # the first row that is whole
+    first = min_dim(max_dim(-k, 0), n)  # the first row with such elements
+    full = max_dim(min_dim(max_dim(m - k, 0), n), first)  # the first row with only such elements
     return (full - first) * (first + full + 2 * k + 1) // 2 + m * (n - full)
 
 

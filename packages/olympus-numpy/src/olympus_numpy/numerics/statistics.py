@@ -354,7 +354,7 @@ def histogramdd(
     elif len(of_axes) != dimensions:
         raise ValueError("should be a bin for each dimension.")
     edges, widths, counts, positions = [], [], [], []
-    for axis in map(int, np.arange(dimensions)):  # `range` is a parameter
+    for axis in map(int, np.arange(dimensions)):  # the parameter hides the built-in `range`
         column = sample[:, axis]
         limits = None if range is None else range[axis]
         edge = histogram_bin_edges(column, of_axes[axis], range=limits)

@@ -243,7 +243,8 @@ def _is_in_host_memory(x: Any) -> bool:
     return (
         isinstance(x, Array)
         and not isinstance(x, Tracer)
-        and getattr(x, "committed", True) is False  # the reference evaluator's arrays lack it
+        and getattr(x, "committed", True)
+        is False  # the reference evaluator's arrays lack this attribute
         and not x.weak_type
         and all(device.platform == "cpu" for device in x.devices())
         and dtypes.canonicalize_dtype(x.dtype) == x.dtype

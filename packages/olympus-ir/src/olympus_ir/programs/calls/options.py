@@ -253,7 +253,7 @@ def _parameters(
     try:
         parameters = inspect.signature(fun).parameters.values()
     except (TypeError, ValueError) as error:
-        if donate_argnames:  # names of donated arguments also stand for positions
+        if donate_argnames:  # the positions of these names are needed, too
             raise ValueError(
                 f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
                 "donate_argnames."

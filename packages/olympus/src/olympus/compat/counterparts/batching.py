@@ -59,7 +59,8 @@ def batch_olympuspr(
       closed_jaxpr: the program of one example.
       axis_data: the axis.
       in_batched: for each input, whether it differs between the examples.
-      instantiate: for each result, or for all, whether it has a batch dimension in any case.
+      instantiate: for each result, or for all, whether to add a batch dimension if the result lacks
+        one.
 
     Returns:
       The program, and for each result, whether it has a batch dimension.
@@ -120,12 +121,12 @@ def matchaxis(
     Args:
       axis_data: the axis.
       src: the batch dimension of the value, or None.
-      dst: the wanted batch dimension, or None.
+      dst: the requested batch dimension, or None for a value without one.
       x: the value.
-      sum_match: whether to sum over a batch dimension that is not wanted.
+      sum_match: whether to sum over the batch dimension if ``dst`` is None.
 
     Raises:
-      ValueError: the value has a batch dimension, none is wanted, and ``sum_match`` is False.
+      ValueError: the value has a batch dimension, ``dst`` is None, and ``sum_match`` is False.
     """
     if src is not None and dst is None and sum_match:
         return x.sum(src)

@@ -114,7 +114,7 @@ def curry(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fun_name(fun: Callable[..., Any], default_name: str = "<unnamed function>") -> str:
-    """Returns the name of a function, below all of its partial applications."""
+    """Returns the name of the function inside all partial applications."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     return getattr(fun, "__name__", default_name)

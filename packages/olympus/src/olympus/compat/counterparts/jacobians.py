@@ -39,7 +39,7 @@ def unravel_array_into_pytree(pytree: Any, axis: int, example: Any, arr: Array) 
     Args:
       pytree: the pytree.
       axis: the axis to split.
-      example: the value whose dtype the pieces have; None stands for each leaf's own.
+      example: the value whose dtype the pieces get; None for the dtype of the corresponding leaf.
       arr: the array.
     """
     leaves, tree = pytrees.tree_flatten(pytree)

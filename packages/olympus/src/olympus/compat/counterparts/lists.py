@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of lists and tuples, which interpreters of programs take from JAX's private module."""
+"""Functions of lists and tuples that interpreters of programs import from JAX's private module."""
 
 from __future__ import annotations
 
@@ -125,8 +125,7 @@ def merge_lists(bs: Sequence[bool], l0: Sequence[Any], l1: Sequence[Any]) -> lis
     """
     if len(l1) != sum(map(bool, bs)) or len(l0) + len(l1) != len(bs):
         raise ValueError(
-            f"the flags {list(bs)} tell the places of other numbers of elements than "
-            f"{len(l0)} and {len(l1)}"
+            f"the flags {list(bs)} do not match lists of {len(l0)} and {len(l1)} elements"
         )
     sources = iter(l0), iter(l1)
     return [next(sources[bool(flag)]) for flag in bs]

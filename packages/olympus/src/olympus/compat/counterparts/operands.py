@@ -250,7 +250,7 @@ def unbroadcast(aval: ShapedArray, x: Array) -> Array:
 
 
 def remaining(original: Sequence[Any], *removed_lists: Collection[Any]) -> list[Any]:
-    """Returns the elements that are in none of some lists.
+    """Returns the elements that are in none of the given lists.
 
     Example:
       >>> remaining(range(4), [1], [3])
@@ -260,7 +260,7 @@ def remaining(original: Sequence[Any], *removed_lists: Collection[Any]) -> list[
 
 
 def ranges_like(*xs: Sequence[Any]) -> Iterator[Iterator[int]]:
-    """Yields ranges as long as some lists, each of which continues the last.
+    """Yields consecutive ranges with the lengths of the given lists.
 
     Example:
       >>> [list(positions) for positions in ranges_like("ab", "c")]

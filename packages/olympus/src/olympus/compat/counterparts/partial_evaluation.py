@@ -44,7 +44,8 @@ def partial_eval_olympuspr_nounits(
     Args:
       jaxpr: the program.
       unknowns: for each input, whether the second part takes it.
-      instantiate: for each result, or for all, whether the second part returns it in any case.
+      instantiate: for each result, or for all, whether the second part returns it even if it is
+        known.
 
     Returns:
       The first part, which maps the known inputs to the known results and the residuals. The
@@ -102,14 +103,14 @@ def move_outvars_to_back(jaxpr: ClosedOlympuspr, to_move: Sequence[bool]) -> Clo
 
 
 def prune_olympuspr_outputs(jaxpr: Olympuspr, used_outputs: Sequence[bool]) -> Olympuspr:
-    """Returns the program without its unused results and what only these need."""
+    """Returns the program without its unused results and equations that only these need."""
     return dce_olympuspr(jaxpr, list(used_outputs), instantiate=True)[0]
 
 
 def prune_closed_olympuspr_outputs(
     jaxpr: ClosedOlympuspr, used_outputs: Sequence[bool]
 ) -> ClosedOlympuspr:
-    """Returns the closed program without its unused results and what only these need."""
+    """Returns the closed program without its unused results and equations that only these need."""
     values = dict(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
     pruned = prune_olympuspr_outputs(jaxpr.jaxpr, used_outputs)
     return ClosedOlympuspr(pruned, [values[var] for var in pruned.constvars])

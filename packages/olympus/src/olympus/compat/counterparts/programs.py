@@ -54,7 +54,7 @@ def typematch(t1: AbstractValue, t2: AbstractValue, no_dtype_check: bool = False
 
 
 def typecompat(aval_ref: AbstractValue, aval: AbstractValue) -> bool:
-    """Returns whether a value of a type may stand where another type is expected."""
+    """Returns whether a value of a type may be used where another type is expected."""
     return _typematch(aval_ref, aval)
 
 
@@ -185,7 +185,7 @@ def filter_named_axis_effects(effects: Iterable[Any], names: Collection[Any]) ->
 
 
 def remove_named_axis_effects(jaxpr: Olympuspr, names: Collection[Any]) -> Olympuspr:
-    """Returns a program that does not tell of its use of some named axes."""
+    """Returns a program without the effects of its use of some named axes."""
     return jaxpr.replace(effects=filter_named_axis_effects(jaxpr.effects, names))
 
 

@@ -30,7 +30,7 @@ def discharge_state(
     should_discharge: bool | Sequence[bool] = True,
     lower: bool = True,
 ) -> ClosedOlympuspr:
-    """Converts a program with references to one of arrays.
+    """Converts a program with references to a program of arrays.
 
     Args:
       closed_jaxpr: the program.

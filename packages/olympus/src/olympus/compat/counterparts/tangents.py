@@ -48,12 +48,12 @@ def p2cz(primal_value: Any) -> Zero:
 
 
 def replace_internal_symbolic_zeros(x: Any) -> Any:
-    """Returns the zero that users' rules receive in place of an internal one."""
+    """Returns the zero that users' rules receive in place of an internal zero."""
     return SymbolicZero(x.aval) if type(x) is Zero else x
 
 
 def replace_rule_output_symbolic_zeros(x: Any) -> Any:
-    """Returns the internal zero in place of one that a user's rule returned."""
+    """Returns the internal zero in place of a zero that a user's rule returned."""
     return Zero(x.aval) if type(x) is SymbolicZero else x
 
 
@@ -129,7 +129,7 @@ def standard_jvp2(
 def jvp_olympuspr(
     jaxpr: ClosedOlympuspr, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
 ) -> tuple[ClosedOlympuspr, list[bool]]:
-    """Returns the program that pushes tangents through a program.
+    """Returns the JVP program of a program.
 
     Args:
       jaxpr: the program.
@@ -151,7 +151,7 @@ def rearrange_binders(
     primals_out: Sequence[int],
     tangents_out: Sequence[int],
 ) -> ClosedOlympuspr:
-    """Puts the tangents of each group of inputs and results right behind its primals.
+    """Moves the tangents of each group of inputs and results directly after its primals.
 
     Args:
       jaxpr: a program that takes and returns all primals before all tangents.
@@ -209,7 +209,7 @@ def bilinear_transpose(
       rhs_rule: takes the same and returns the cotangent of ``y``.
       cotangent: the cotangent of the result.
       x: the first operand.
-      y: the second operand; exactly one of both is an `UndefinedPrimal`.
+      y: the second operand; exactly one of the operands is an `UndefinedPrimal`.
       **kwargs: the parameters.
     """
     if ad.is_undefined_primal(x):

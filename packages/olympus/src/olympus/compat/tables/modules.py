@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of OLYMPUS whose names each private module of JAX has."""
+"""Modules of OLYMPUS that provide the names of each private module of JAX."""
 
 from __future__ import annotations
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 
-# Maps each module below `jax._src` to the modules of OLYMPUS whose names it has, the first match
-# first. A module without any has only the names that `names` lists.
+# Maps each module below `jax._src` to the modules of OLYMPUS that provide its names, in the order
+# of the search. A module without an entry has only the names that `names` lists.
 WHOLE_MODULES: dict[str, tuple[str, ...]] = {
     "": (),
     "abstract_arrays": (),
