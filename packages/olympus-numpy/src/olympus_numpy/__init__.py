@@ -15,6 +15,7 @@ from olympus_ir.types.promotion import promote_types as promote_types
 from .__about__ import __version__ as __version__
 from .arrays.constants import *  # noqa: F403
 from .arrays.creation import *  # noqa: F403
+from .arrays.filling import *  # noqa: F403
 from .arrays.joining import *  # noqa: F403
 from .arrays.nonzero import *  # noqa: F403
 from .arrays.repeating import *  # noqa: F403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made from values of all kinds, or filled with constants."""
+"""Arrays made from values of all kinds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
-from olympus_ir.lax.creation import layout_like, place_like
-from olympus_ir.lax.named_axes import varying_like
-from olympus_ir.lax.values import as_array, invalid_elements
+from olympus_ir.lax.values import invalid_elements
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import Tracer
-from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.settings.config_states import debug_infs, debug_nans
 from olympus_ir.types import dtypes
-from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, Shape, ShardingLike
+from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, array_conversion, canonicalize_shape, get_aval
-from olympus_ir.types.resharding import asked_sharding
 
 from ..core.compilation import compiled, inlined
 from ..core.promotion import (
@@ -31,7 +27,6 @@ from ..core.promotion import (
     not_numbers,
     result_type_of,
     spread,
-    to_array,
     warn_of_lost_parts,
     with_type,
 )
@@ -41,15 +36,7 @@ __all__ = [
     "asarray",
     "astype",
     "copy",
-    "empty",
-    "empty_like",
     "from_dlpack",
-    "full",
-    "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
 ]
 
 _python_scalars = frozenset({bool, int, float, complex})
@@ -188,6 +175,11 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     convert_itself = array_conversion(value)
     if convert_itself is not None:
         return _make(function, convert_itself(), dtype, must_copy)
+    return _from_object(function, value, dtype)
+
+
+def _from_object(function: str, value: Any, dtype: Any) -> Any:
+    """Converts an object of a class that is neither an array, a list nor a scalar of Python."""
     if isinstance(value, int | float | complex):
         # The value is a typed scalar, an enumeration member or an instance of another subclass of
         # Python's numbers. Such values are legal arguments of `jit`, too.
@@ -333,7 +325,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
         for value in values
     ]
     if not elements:
-        return zeros((0,), dtype)
+        return lax.full((0,), 0, dtype)
     shapes = {element.shape for element in elements}
     if len(shapes) > 1:
         raise TypeError(
@@ -359,7 +351,7 @@ def _converted(x: Any, dtype: Any) -> Any:
     return convert(x, dtype)
 
 
-def _check_one_place(device: Any, out_sharding: Any) -> None:
+def check_one_place(device: Any, out_sharding: Any) -> None:
     if device is not None and out_sharding is not None:
         raise ValueError(
             f"Only one of `device` or `out_sharding` can be set. Got {device=} and {out_sharding=}"
@@ -370,7 +362,7 @@ def placed(x: Any, device: Any, out_sharding: ShardingLike = None) -> Any:
     """Moves an array to a device or a sharding, if one is given."""
     if device is None and out_sharding is None:
         return x
-    _check_one_place(device, out_sharding)
+    check_one_place(device, out_sharding)
     if callable(device):
         raise ValueError(f"device must be a device or a sharding, got {device!r}")
     if device is not None:
@@ -445,330 +437,6 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a, copy=True, order="K" if order is None else order)
 
 
-# ---- filled with constants ----
-
-
-def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
-    """Converts a shape, which is an integer or a sequence, to a tuple of integers."""
-    if shape.__class__ is not tuple and (not hasattr(shape, "__iter__") or _is_scalar(shape)):
-        shape = (shape,)
-    return canonicalize_shape(shape, context)
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, str | bytes) or getattr(value, "shape", None) == ()
-
-
-@inlined("shape", "dtype", "weak_type", "out_sharding")
-def _filled(
-    value: Any, shape: tuple, dtype: Any, weak_type: bool = False, out_sharding: ShardingLike = None
-) -> Any:
-    """Returns an array filled with a value."""
-    if dtypes.is_extended(dtype):
-        return spread(value, shape) if np.ndim(value) else lax.full(shape, value, dtype)
-    if dtype == dtypes.float0:
-        return np.zeros(shape, dtype)
-    if out_sharding is not None and not np.ndim(value):
-        return lax.broadcast(convert(value, dtype, weak_type), shape, out_sharding=out_sharding)
-    return as_array(spread(convert(value, dtype, weak_type), shape))
-
-
-def zeros(
-    shape: int | Shape,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array of zeros.
-
-    Args:
-      shape: an integer or a sequence of integers.
-      dtype: the dtype, floating by default.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the given shape and dtype.
-
-    Example:
-      >>> zeros((2, 3), dtype=int)
-      Array([[0, 0, 0],
-             [0, 0, 0]], dtype=int32)
-    """
-    return _constant("zeros", 0, shape, dtype, device, out_sharding)
-
-
-def ones(
-    shape: int | Shape,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array of ones.
-
-    Args:
-      shape: an integer or a sequence of integers.
-      dtype: the dtype, floating by default.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the given shape and dtype.
-
-    Example:
-      >>> ones(3)
-      Array([1., 1., 1.], dtype=float32)
-    """
-    return _constant("ones", 1, shape, dtype, device, out_sharding)
-
-
-def empty(
-    shape: int | Shape,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array of unspecified contents, which are zeros in this implementation.
-
-    Args:
-      shape: an integer or a sequence of integers.
-      dtype: the dtype, floating by default.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the given shape and dtype. Its elements are zero, where NumPy leaves them
-      undefined.
-
-    Example:
-      >>> empty((2, 0)).shape
-      (2, 0)
-    """
-    return _constant("empty", 0, shape, dtype, device, out_sharding)
-
-
-def _constant(
-    function: str, value: int, shape: Any, dtype: Any, device: Any, out_sharding: Any
-) -> Any:
-    if isinstance(shape, dict):
-        raise TypeError(f"{function} takes a shape, got the dict {shape!r}")
-    if dtype.__class__ is int and np.ndim(shape) == 0:
-        raise TypeError(
-            f"Cannot interpret '{dtype}' as a data type. Did you accidentally write "
-            f"`olympus.numpy.{function}({shape}, {dtype})` when you meant "
-            f"`olympus.numpy.{function}(({shape}, {dtype}))`?"
-        )
-    shape = shape_of(shape)
-    dtype = dtypes.check_and_canonicalize_user_dtype(float if dtype is None else dtype, function)
-    if out_sharding is not None:
-        _check_one_place(device, out_sharding)
-        out_sharding = asked_sharding(out_sharding, f"jnp.{function}")
-    return placed(_filled(value, shape, dtype, False, out_sharding), device)
-
-
-def full(
-    shape: int | Shape,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array filled with a value.
-
-    Args:
-      shape: an integer or a sequence of integers.
-      fill_value: a scalar, or an array that broadcasts to the shape.
-      dtype: the dtype; by default the dtype of ``fill_value``.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the given shape and dtype; of a weak dtype if ``fill_value`` is a Python scalar
-      and ``dtype`` is not given.
-
-    Example:
-      >>> full(3, 2.5)
-      Array([2.5, 2.5, 2.5], dtype=float32, weak_type=True)
-    """
-    check_arraylike("full", fill_value)
-    shape = shape_of(shape)
-    if dtype is None:
-        dtype, weak_type = result_type_of(0 if fill_value.__class__ is int else fill_value)
-    else:
-        dtype, weak_type = dtypes.check_and_canonicalize_user_dtype(dtype, "full"), False
-    fill_value = _fill_scalar(fill_value, dtype)
-    if np.ndim(fill_value):
-        return placed(_filled(fill_value, shape, dtype, weak_type), device, out_sharding)
-    if dtype in dtypes.half_width and wide_constants_allowed():
-        fill_value = convert_exactly(fill_value, dtype)
-    if out_sharding is not None:
-        out_sharding = asked_sharding(out_sharding, "jnp.full")
-    return placed(_filled(fill_value, shape, dtype, weak_type, out_sharding), device)
-
-
-def _fill_scalar(value: Any, dtype: Any) -> Any:
-    """Returns a fill value; a Python integer that is out of range wraps around.
-
-    Raises:
-      TypeError: a complex number is given for real elements.
-    """
-    kind = value.__class__
-    if kind is complex and not dtypes.issubdtype(dtype, np.complexfloating):
-        if dtypes.issubdtype(dtype, np.number):
-            raise TypeError(
-                "float() argument must be a string or a real number, not 'complex': the fill value "
-                f"{value} does not fit elements of dtype {dtypes.name_of(dtype)}"
-            )
-    elif kind is int and not (dtypes.is_extended(dtype) or 0 <= value <= 1):
-        held_by = [result_type_of(0)[0]]
-        if dtypes.issubdtype(dtype, np.integer):
-            held_by.append(dtype)
-        limits = [dtypes.iinfo(each) for each in held_by]
-        if not all(limit.min <= value <= limit.max for limit in limits):
-            return np.array(value).astype(dtype)[()]
-    return value
-
-
-def zeros_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: int | Shape | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array of zeros with the shape and dtype of another array.
-
-    Args:
-      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
-      dtype: another dtype.
-      shape: another shape.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the shape and dtype of ``a``, unless others are given.
-
-    Example:
-      >>> zeros_like(array([1, 2]))
-      Array([0, 0], dtype=int32)
-    """
-    return _constant_like("zeros_like", a, 0, dtype, shape, device, out_sharding)
-
-
-def ones_like(
-    a: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: int | Shape | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array of ones with the shape and dtype of another array.
-
-    Args:
-      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
-      dtype: another dtype.
-      shape: another shape.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the shape and dtype of ``a``, unless others are given.
-
-    Example:
-      >>> ones_like(array([0.5, 2.0]))
-      Array([1., 1.], dtype=float32)
-    """
-    return _constant_like("ones_like", a, 1, dtype, shape, device, out_sharding)
-
-
-def empty_like(
-    prototype: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: int | Shape | None = None,
-    *,
-    device: DeviceLike = None,
-) -> Array:
-    """Returns an array of unspecified contents with the shape and dtype of another array.
-
-    Args:
-      prototype: an array, a scalar, or an object with ``shape`` and ``dtype``.
-      dtype: another dtype.
-      shape: another shape.
-      device: the device or sharding to put the array on.
-
-    Returns:
-      An array of the shape and dtype of ``prototype``, unless others are given. Its elements are
-      zero.
-
-    Example:
-      >>> empty_like(array([1, 2])).dtype
-      dtype('int32')
-    """
-    return _constant_like("empty_like", prototype, 0, dtype, shape, device, None)
-
-
-def full_like(
-    a: ArrayLike,
-    fill_value: ArrayLike,
-    dtype: DTypeLike | None = None,
-    shape: int | Shape | None = None,
-    *,
-    device: DeviceLike = None,
-    out_sharding: ShardingLike = None,
-) -> Array:
-    """Returns an array filled with a value, with the shape and dtype of another array.
-
-    Args:
-      a: an array, a scalar, or an object with ``shape`` and ``dtype``.
-      fill_value: a scalar, or an array that broadcasts to the shape.
-      dtype: another dtype.
-      shape: another shape.
-      device: the device or sharding to put the array on.
-      out_sharding: the sharding of the result.
-
-    Returns:
-      An array of the shape and dtype of ``a``, unless others are given.
-
-    Example:
-      >>> full_like(array([1, 2]), 7)
-      Array([7, 7], dtype=int32)
-    """
-    check_arraylike("full_like", fill_value)
-    return _constant_like("full_like", a, fill_value, dtype, shape, device, out_sharding)
-
-
-def _constant_like(
-    function: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, out_sharding: Any
-) -> Any:
-    weak_type = False
-    a = to_array(a)
-    if not (hasattr(a, "dtype") and hasattr(a, "shape")):
-        check_arraylike(function, a)
-    if dtype is None and dtypes.is_extended(getattr(a, "dtype", None)):
-        dtype = a.dtype
-    elif dtype is None:
-        dtype, weak_type = result_type_of(a)
-    else:
-        dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
-    if dtypes.is_extended(dtype):
-        shape = np.shape(a) if shape is None else shape_of(shape)
-        return placed(lax.full(shape, value, dtype), device, out_sharding)
-    shape = np.shape(a) if shape is None else shape_of(shape)
-    value = _fill_scalar(value, dtype)
-    if device is None and out_sharding is None and not np.ndim(value):
-        device = place_like(a, shape)
-        out_sharding = layout_like(a, shape) if device is None else None
-    if np.ndim(value):
-        return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
-    return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)
-
-
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """Converts an array of another library, by the DLPack protocol.
 
@@ -802,3 +470,17 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
             f"got {type(x).__name__}."
         )
     return asarray(np.from_dlpack(x), device=device)
+
+
+# ---- shapes ----
+
+
+def shape_of(shape: Any, context: str = "") -> tuple[int, ...]:
+    """Converts a shape, which is an integer or a sequence, to a tuple of integers."""
+    if shape.__class__ is not tuple and (not hasattr(shape, "__iter__") or _is_scalar(shape)):
+        shape = (shape,)
+    return canonicalize_shape(shape, context)
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, str | bytes) or getattr(value, "shape", None) == ()

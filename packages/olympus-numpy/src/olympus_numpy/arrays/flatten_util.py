@@ -17,7 +17,8 @@ from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.promotion import lattice_result_type
 
-from .creation import asarray, zeros
+from .creation import asarray
+from .filling import zeros
 from .shaping import ravel, reshape
 
 __all__ = ["ravel_pytree"]

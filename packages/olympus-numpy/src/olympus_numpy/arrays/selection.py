@@ -24,7 +24,8 @@ from ..core.promotion import (
     result_type_of,
     spread,
 )
-from .creation import asarray, zeros
+from .creation import asarray
+from .filling import zeros
 from .nonzero import nonzero
 
 __all__ = ["clip", "piecewise", "select", "where"]
