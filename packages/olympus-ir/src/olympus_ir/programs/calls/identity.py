@@ -19,6 +19,7 @@ import builtins
 import dis
 import functools
 import hashlib
+import operator
 import struct
 import sys
 import types
@@ -164,43 +165,14 @@ class _Visitor:
             self._visit_object(value, kind, path)
 
     def _visit_object(self, value: Any, kind: type, path: str) -> None:
-        if kind in (tuple, list):
-            self._add(kind.__name__, str(len(value)))
-            for number, item in enumerate(value):
-                self.visit(item, f"{path}[{number}]")
-        elif kind is dict:
-            self._add("dict", str(len(value)))
-            for key, item in value.items():
-                self.visit(key, f"a key of {path}")
-                self.visit(item, f"{path}[{key!r}]")
-        elif kind is frozenset or kind is set:
-            self._set(value, kind, path)
-        elif kind is slice or kind is range:
-            self._add(kind.__name__)
-            self.visit((value.start, value.stop, value.step), path)
-        elif kind is types.CodeType:
-            self._code(value, path)
-        elif kind is types.FunctionType:
-            self._function(value, path)
-        elif kind is types.MethodType:
-            self._add("method")
-            self.visit(value.__func__, path)
-            self.visit(value.__self__, f"the object of {path}")
-        elif kind is functools.partial:
-            self._add("partial")
-            self.visit((value.func, value.args, value.keywords), path)
-        elif kind is TransformedFunction:
-            self._add("transformed")
-            self.visit(value._recipe, path)
-        elif kind in (staticmethod, classmethod):
-            self._add(kind.__name__)
-            self.visit(value.__func__, path)
-        elif kind is property:
-            self._add("property")
-            self.visit((value.fget, value.fset, value.fdel), path)
-        elif kind is types.CellType:
-            self._cell(value, path)
-        elif kind is types.ModuleType or isinstance(value, types.ModuleType):
+        visit = _VISITS.get(kind)
+        if visit is not None:
+            visit(self, value, path)
+        elif kind in _PARTS:
+            name, parts = _PARTS[kind]
+            self._add(name)
+            self.visit(parts(value), path)
+        elif isinstance(value, types.ModuleType):
             raise UnknownIdentityError(f"{path} is a module that is used as a value")
         elif isinstance(value, type):
             self._class(value, path)
@@ -214,14 +186,25 @@ class _Visitor:
             raise UnknownIdentityError(f"{path} is an array of Python objects")
         self._add("array", repr(array.dtype), repr(array.shape), array.tobytes())
 
-    def _set(self, value: Any, kind: type, path: str) -> None:
+    def _sequence(self, value: Any, path: str) -> None:
+        self._add(type(value).__name__, str(len(value)))
+        for position, item in enumerate(value):
+            self.visit(item, f"{path}[{position}]")
+
+    def _dict(self, value: dict[Any, Any], path: str) -> None:
+        self._add("dict", str(len(value)))
+        for key, item in value.items():
+            self.visit(key, f"a key of {path}")
+            self.visit(item, f"{path}[{key!r}]")
+
+    def _set(self, value: Any, path: str) -> None:
         # The order of a set of strings differs between processes.
         digests = []
         for item in value:
             if type(item) not in _PRIMITIVES:
                 raise UnknownIdentityError(f"{path} is a set of {type(item).__name__}")
             digests.append(f"{type(item).__name__} {item!r}")
-        self._add(kind.__name__, *sorted(digests))
+        self._add(type(value).__name__, *sorted(digests))
 
     def _cell(self, cell: Any, path: str) -> None:
         try:
@@ -347,6 +330,11 @@ class _Visitor:
             self._add(repr(function.__annotations__))
             self._names(function, cells, path)
 
+    def _method(self, method: types.MethodType, path: str) -> None:
+        self._add("method")
+        self.visit(method.__func__, path)
+        self.visit(method.__self__, f"the object of {path}")
+
     def _code(self, code: types.CodeType, path: str) -> None:
         self._add("code", code.co_name, code.co_code, code.co_exceptiontable)
         facts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
@@ -406,6 +394,30 @@ class _Visitor:
                 self.visit(value, path)
             return
         self.visit(value, path)
+
+
+# The method that visits the objects of a class.
+_VISITS: dict[type, Callable[[_Visitor, Any, str], None]] = {
+    tuple: _Visitor._sequence,
+    list: _Visitor._sequence,
+    dict: _Visitor._dict,
+    set: _Visitor._set,
+    frozenset: _Visitor._set,
+    types.CodeType: _Visitor._code,
+    types.FunctionType: _Visitor._function,
+    types.MethodType: _Visitor._method,
+    types.CellType: _Visitor._cell,
+}
+# For classes whose objects are no more than their parts: the name of the class, and the parts.
+_PARTS: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    slice: ("slice", operator.attrgetter("start", "stop", "step")),
+    range: ("range", operator.attrgetter("start", "stop", "step")),
+    functools.partial: ("partial", operator.attrgetter("func", "args", "keywords")),
+    TransformedFunction: ("transformed", operator.attrgetter("_recipe")),
+    staticmethod: ("staticmethod", operator.attrgetter("__func__")),
+    classmethod: ("classmethod", operator.attrgetter("__func__")),
+    property: ("property", operator.attrgetter("fget", "fset", "fdel")),
+}
 
 
 def _is_of_library(value: Any) -> bool:
