@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,37 +57,47 @@ def mlir_attribute(value: Any) -> Any:
     """
     if isinstance(value, TypedScalar | HashableArray):
         value = value.val
-    if isinstance(value, ir.Attribute):
-        return value
-    if isinstance(value, str | bytes):
-        return mlir.string(value)
-    if isinstance(value, np.dtype):
-        return ir.TypeAttr.get(mlir.element_type(value))
-    if isinstance(value, bool | np.bool_):
-        return mlir.boolean(bool(value))
-    if isinstance(value, int):
-        if not -(2**63) <= value < 2**63:
-            raise OverflowError(
-                f"the integer attribute {value} of a foreign call does not fit into 64 bits"
-            )
-        return mlir.i64(value)
-    if isinstance(value, np.integer):
-        return ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))
-    if isinstance(value, float) or (isinstance(value, np.generic) and _is_float(value)):
-        dtype = np.dtype(np.float64) if isinstance(value, float) else value.dtype
-        # np.float64 is a subclass of float, so both become doubles.
-        return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
-    if isinstance(value, np.ndarray):
-        return mlir.dense(value)
-    if isinstance(value, tuple | list):
-        return mlir.array([mlir_attribute(each) for each in value])
-    if isinstance(value, FrozenDict | dict):
-        return mlir.dictionary({name: mlir_attribute(each) for name, each in value.items()})
+    for classes, attribute_of in _ATTRIBUTES:
+        if isinstance(value, classes):
+            return attribute_of(value)
+    if isinstance(value, np.generic) and _is_float(value):
+        return _float_attribute(value.dtype, value)
     raise TypeError(
         f"No attribute handler defined for type: {type(value)}. Attributes of foreign calls are "
         "scalars, strings, dtypes, NumPy arrays, and tuples and dictionaries of them."
     )
 
 
+def _integer_attribute(value: int) -> Any:
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError(
+            f"the integer attribute {value} of a foreign call does not fit into 64 bits"
+        )
+    return mlir.i64(value)
+
+
+def _float_attribute(dtype: Any, value: Any) -> Any:
+    return ir.FloatAttr.get(mlir.element_type(dtype), float(value), loc=mlir.unknown_location())
+
+
 def _is_float(value: np.generic) -> bool:
     return value.dtype.kind == "f" or (value.dtype.kind == "V" and value.dtype.names is None)
+
+
+# The function that makes the attribute of a value, by the value's class. A class stands before its
+# base classes: bool is a subclass of int. np.float64 is a subclass of float, and becomes a double.
+_ATTRIBUTES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+    (ir.Attribute, lambda value: value),
+    ((str, bytes), mlir.string),
+    (np.dtype, lambda value: ir.TypeAttr.get(mlir.element_type(value))),
+    ((bool, np.bool_), lambda value: mlir.boolean(bool(value))),
+    (int, _integer_attribute),
+    (np.integer, lambda value: ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))),
+    (float, lambda value: _float_attribute(np.dtype(np.float64), value)),
+    (np.ndarray, mlir.dense),
+    ((tuple, list), lambda value: mlir.array([mlir_attribute(each) for each in value])),
+    (
+        (FrozenDict, dict),
+        lambda value: mlir.dictionary({key: mlir_attribute(each) for key, each in value.items()}),
+    ),
+)
