@@ -99,6 +99,50 @@ def _write_vector(buffer: bytearray, values: list[Any]) -> int:
 # ---- reading ----
 
 
+class _Table:
+    """A table of the file: its fields by number. Absent fields are empty."""
+
+    def __init__(self, data: bytes, position: int) -> None:
+        self._data = data
+        self._position = position
+        self._slots = position - struct.unpack_from("<i", data, position)[0]
+        self._size = struct.unpack_from("<H", data, self._slots)[0]
+
+    def byte(self, field: int) -> int:
+        place = self._place(field)
+        return 0 if place is None else self._data[place]
+
+    def contents(self, field: int) -> bytes:
+        place = self._place(field)
+        return b"" if place is None else self._bytes(self._followed(place))
+
+    def elements(self, field: int) -> list[int]:
+        """Returns the positions of the elements of a vector."""
+        place = self._place(field)
+        if place is None:
+            return []
+        start = self._followed(place)
+        return [self._followed(start + 4 + 4 * index) for index in range(self._length(start))]
+
+    def texts(self, field: int) -> list[str]:
+        return [self._bytes(start).decode() for start in self.elements(field)]
+
+    def _place(self, field: int) -> int | None:
+        if 4 + 2 * field >= self._size:
+            return None
+        offset = struct.unpack_from("<H", self._data, self._slots + 4 + 2 * field)[0]
+        return self._position + offset if offset else None
+
+    def _followed(self, place: int) -> int:
+        return place + struct.unpack_from("<I", self._data, place)[0]
+
+    def _length(self, start: int) -> int:
+        return struct.unpack_from("<I", self._data, start)[0]
+
+    def _bytes(self, start: int) -> bytes:
+        return self._data[start + 4 : start + 4 + self._length(start)]
+
+
 class _Reader:
     """Reader of one structure. The number of nodes is limited."""
 
@@ -109,51 +153,20 @@ class _Reader:
         self._nodes_left = len(data)
 
     def node(self, position: int) -> Any:
-        data = self._data
         self._nodes_left -= 1
         if self._nodes_left < 0:
             raise ValueError("a structure has more nodes than its file has bytes")
-        vtable = position - struct.unpack_from("<i", data, position)[0]
-        size = struct.unpack_from("<H", data, vtable)[0]
-
-        def slot(field: int) -> int | None:
-            if 4 + 2 * field >= size:
-                return None
-            offset = struct.unpack_from("<H", data, vtable + 4 + 2 * field)[0]
-            return position + offset if offset else None
-
-        def followed(offset: int) -> int:
-            return offset + struct.unpack_from("<I", data, offset)[0]
-
-        def contents(field: int) -> bytes:
-            offset = slot(field)
-            if offset is None:
-                return b""
-            start = followed(offset)
-            return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]]
-
-        def elements(field: int) -> list[int]:
-            offset = slot(field)
-            if offset is None:
-                return []
-            start = followed(offset)
-            count = struct.unpack_from("<I", data, start)[0]
-            return [followed(start + 4 + 4 * number) for number in range(count)]
-
-        def text(start: int) -> str:
-            return data[start + 4 : start + 4 + struct.unpack_from("<I", data, start)[0]].decode()
-
-        kind_place = slot(KIND)
-        kind = KINDS[0 if kind_place is None else data[kind_place]]
+        table = _Table(self._data, position)
+        kind = KINDS[table.byte(KIND)]
         if kind == "leaf":
             return None
-        children = [self.node(child) for child in elements(CHILDREN)]
+        children = [self.node(child) for child in table.elements(CHILDREN)]
         node: dict[str, Any] = {"kind": kind, "children": children}
         if kind == "dict":
-            node["keys"] = [text(start) for start in elements(KEYS)]
+            node["keys"] = table.texts(KEYS)
         if kind == "custom":
-            node["name"] = contents(NAME).decode()
-            node["auxdata"] = _auxdata_in(node["name"], contents(AUXDATA))
+            node["name"] = table.contents(NAME).decode()
+            node["auxdata"] = _auxdata_in(node["name"], table.contents(AUXDATA))
         return node
 
 
