@@ -309,7 +309,7 @@ def _cache_miss(
                 return found
         program, leaves = trace_call(fun, options, args, kwargs)
         if sharded and program.kind == "references":
-            return call_with_references(args, kwargs)
+            return _call_with_references(fun_inside, options, args, kwargs), None, False
         results, fastpath = program.run(run_arrays, options, leaves)
         is_cold = fastpath is None and program.is_cold
         if is_cold and run_arrays is _run_arrays:
@@ -318,28 +318,44 @@ def _cache_miss(
             program_cache.keep(request, program, compiled_for(program, options, leaves))
         return pytrees.tree_unflatten(program.out_tree, results), fastpath, is_cold
 
-    def call_with_references(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
-        # The trees of shardings have no entries for references, so the shardings become constraints
-        # inside the program.
-        kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
-        without_shardings = options.replace(placement=kept)
-        program, leaves = trace_call(fun_inside, without_shardings, args, kwargs)
-        results, _ = program.run(_run_arrays, without_shardings, leaves)
-        return pytrees.tree_unflatten(program.out_tree, results), None, False
-
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if not known_types.mutable or hasattr(fun, "knows_mutables"):
             return call(args, kwargs)
-        if not mutable_types.concerns(fun, args, kwargs):
-            try:
-                return call(args, kwargs)
-            except ClosedOverMutableError as error:
-                mutable_types.note_closed_over(fun, error)
-        numbers, names = options.static_argnums, options.static_argnames
-        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
+        return _call_with_mutables(fun, options, call, args, kwargs)
 
     return cache_miss
+
+
+def _call_with_mutables(
+    fun: Callable[..., Any],
+    options: JitOptions,
+    call: Callable[..., Any],
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> tuple[Any, Any, bool]:
+    """Calls a function whose arguments may be objects of mutable types."""
+    if not mutable_types.concerns(fun, args, kwargs):
+        try:
+            return call(args, kwargs)
+        except ClosedOverMutableError as error:
+            mutable_types.note_closed_over(fun, error)
+    numbers, names = options.static_argnums, options.static_argnames
+    return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
+
+
+def _call_with_references(
+    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+) -> Any:
+    """Calls a function of references, whose shardings are constraints inside the program.
+
+    The trees of shardings have no entries for references.
+    """
+    kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
+    without_shardings = options.replace(placement=kept)
+    program, leaves = trace_call(fun, without_shardings, args, kwargs)
+    results, _ = program.run(_run_arrays, without_shardings, leaves)
+    return pytrees.tree_unflatten(program.out_tree, results)
 
 
 def _run_arrays(
