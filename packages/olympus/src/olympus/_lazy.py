@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -56,19 +57,17 @@ def lazy_attributes(
             return importlib.import_module(f"{module_name}.{name}")
         if name in sources:
             return face(module_name, name, _look_up(name, sources[name]))
+        if name == "__all__":  # `from ... import *` reads this list
+            present = dir(importlib.import_module(module_name))
+            return [each for each in present if not each.startswith("_")]
         # Importlib looks up names such as `__path__`, which only the module itself can have.
         if not name.startswith("__"):
             own = own_spelling(name)
             if own != name:
                 return getattr(importlib.import_module(module_name), own)
             if fallback is not None:
-                try:
+                with contextlib.suppress(AttributeError):
                     return face(module_name, name, fallback(name))
-                except AttributeError:
-                    pass
-        if name == "__all__":  # `from ... import *` reads this list
-            present = dir(importlib.import_module(module_name))
-            return [each for each in present if not each.startswith("_")]
         raise missing_name(module_name, name, lambda: dir(importlib.import_module(module_name)))
 
     def __getattr__(name: str) -> Any:

@@ -198,6 +198,56 @@ def check_batching(
         )
 
 
+def _check_offsets(offset: Sequence[int], result_ndim: int) -> None:
+    """Raises ShapeError if the offset dimensions of a gather are not dimensions of the result."""
+    if list(offset) != sorted(offset):
+        raise ShapeError(f"offset_dims in gather op must be sorted; got {offset}")
+    if len(set(offset)) != len(offset):
+        raise ShapeError(f"offset_dims in gather op must not repeat; got {offset}")
+    for position, dimension in enumerate(offset):
+        if not 0 <= dimension < result_ndim:
+            raise ShapeError(
+                f"Offset dimension {position} in gather op is out of bounds; got {dimension}, but "
+                f"should have been in [0, {result_ndim})"
+            )
+
+
+def _check_slices(
+    slice_sizes: Sequence[int],
+    full_sizes: Sequence[Any],
+    numbers: GatherDimensionNumbers,
+    *,
+    is_empty: bool,
+) -> None:
+    """Raises ShapeError if the slices of a gather do not fit the operand.
+
+    Args:
+      slice_sizes: the sizes of the slices.
+      full_sizes: the sizes of the operand.
+      numbers: the dimension numbers.
+      is_empty: whether there are no slices.
+    """
+    for dimension, (size, full_size) in enumerate(zip(slice_sizes, full_sizes, strict=True)):
+        if not 0 <= size <= full_size:
+            raise ShapeError(
+                f"Slice size at index {dimension} in gather op is out of range, must be within "
+                f"[0, {full_size}], got {size}."
+            )
+    for position, dimension in enumerate(numbers.collapsed_slice_dims):
+        size = slice_sizes[dimension]
+        if size > 1 or (size == 0 and not is_empty):
+            raise ShapeError(
+                "Gather op can only collapse slice dims with bound 1, but bound is "
+                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
+            )
+    for position, dimension in enumerate(numbers.operand_batching_dims):
+        if slice_sizes[dimension] > 1:
+            raise ShapeError(
+                "Gather op can only have operand batching dims with bound 0/1, but bound is "
+                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
+            )
+
+
 @gather_p.def_abstract_eval
 def _gather_shape(
     operand: ShapedArray,
@@ -213,16 +263,7 @@ def _gather_shape(
     numbers = dimension_numbers
     offset, collapsed = numbers.offset_dims, numbers.collapsed_slice_dims
     result_ndim = len(offset) + indices.ndim - 1
-    if list(offset) != sorted(offset):
-        raise ShapeError(f"offset_dims in gather op must be sorted; got {offset}")
-    if len(set(offset)) != len(offset):
-        raise ShapeError(f"offset_dims in gather op must not repeat; got {offset}")
-    for position, dimension in enumerate(offset):
-        if not 0 <= dimension < result_ndim:
-            raise ShapeError(
-                f"Offset dimension {position} in gather op is out of bounds; got {dimension}, but "
-                f"should have been in [0, {result_ndim})"
-            )
+    _check_offsets(offset, result_ndim)
     check_sorted_dimensions("gather", "collapsed_slice_dims", collapsed, operand.ndim)
     check_batching("gather", operand, indices, numbers, _GATHER_NAMES)
     check_index_vectors("gather", operand, indices, numbers.start_index_map, "start_index_map")
@@ -239,26 +280,7 @@ def _gather_shape(
             f"{offset}, collapsed_slice_dims {collapsed} and operand_batching_dims "
             f"{numbers.operand_batching_dims}"
         )
-    for dimension, (size, full_size) in enumerate(zip(slice_sizes, operand.shape, strict=True)):
-        if not 0 <= size <= full_size:
-            raise ShapeError(
-                f"Slice size at index {dimension} in gather op is out of range, must be within "
-                f"[0, {full_size}], got {size}."
-            )
-    is_nonempty = 0 not in indices.shape[:-1]
-    for position, dimension in enumerate(collapsed):
-        size = slice_sizes[dimension]
-        if size > 1 or (is_nonempty and size == 0):
-            raise ShapeError(
-                "Gather op can only collapse slice dims with bound 1, but bound is "
-                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
-            )
-    for position, dimension in enumerate(numbers.operand_batching_dims):
-        if slice_sizes[dimension] > 1:
-            raise ShapeError(
-                "Gather op can only have operand batching dims with bound 0/1, but bound is "
-                f"{slice_sizes[dimension]} for index {dimension} at position {position}."
-            )
+    _check_slices(slice_sizes, operand.shape, numbers, is_empty=0 in indices.shape[:-1])
     window = [size for dimension, size in enumerate(slice_sizes) if dimension not in removed]
     window_sizes, batch_sizes = iter(window), iter(indices.shape[:-1])
     shape = tuple(

@@ -116,6 +116,20 @@ def _check_equation(equation: Equation, bound: set[Var], checked: set[int]) -> N
             f"the types of the results of `{primitive.name}` cannot be inferred: "
             f"{type(error).__name__}: {error}"
         ) from error
+    _check_results(equation, out_avals, bound)
+    if effects != equation.effects:
+        raise Misfit(
+            f"`{primitive.name}` has the effects {_listed(effects)}, the equation states "
+            f"{_listed(equation.effects)}"
+        )
+    rule = checking_rules.find(primitive)
+    if rule is not None:
+        rule(avals, [var.aval for var in equation.outvars], equation.params)
+
+
+def _check_results(equation: Equation, out_avals: Sequence[Any], bound: set[Var]) -> None:
+    """Checks the variables that an equation binds, and adds them to the bound variables."""
+    primitive = equation.primitive
     if len(out_avals) != len(equation.outvars):
         raise Misfit(
             f"`{primitive.name}` has {len(out_avals)} results, the equation binds "
@@ -130,14 +144,6 @@ def _check_equation(equation: Equation, bound: set[Var], checked: set[int]) -> N
         if var in bound:
             raise Misfit(f"result {position} of `{primitive.name}` is bound twice")
         bound.add(var)
-    if effects != equation.effects:
-        raise Misfit(
-            f"`{primitive.name}` has the effects {_listed(effects)}, the equation states "
-            f"{_listed(equation.effects)}"
-        )
-    rule = checking_rules.find(primitive)
-    if rule is not None:
-        rule(avals, [var.aval for var in equation.outvars], equation.params)
 
 
 def _closed_programs(params: dict[str, Any]) -> list[ClosedOlympuspr]:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,23 @@ def run_synchronized(core: Core, communicating: bool, body: Callable[[], Any]) -
         run.finish_core()
 
 
+@contextlib.contextmanager
+def _ordered_within(core: Core, parts: Sequence[Core]) -> Iterator[None]:
+    """Tells the detector of races that cores run after what another core did so far.
+
+    The core continues after the others.
+    """
+    races = core.run.races
+    if races is None:
+        yield
+        return
+    for part in parts:
+        races.begin(part, core)
+    yield
+    for part in parts:
+        races.end(part, core)
+
+
 def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) -> None:
     """Runs functions, each on a core, and waits for all.
 
@@ -126,11 +144,8 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
     run = core.run
     if len(bodies) == 1:
         only, body = bodies[0]
-        if run.races is not None:
-            run.races.begin(only, core)
-        body(only)
-        if run.races is not None:
-            run.races.end(only, core)
+        with _ordered_within(core, [only]):
+            body(only)
         return
     run.begin_cores(len(bodies) - 1)
     errors: list[BaseException] = []
@@ -145,20 +160,15 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
         finally:
             run.finish_core()
 
-    if run.races is not None:
-        for one, _ in bodies:
-            run.races.begin(one, core)
-    threads = [
-        threading.Thread(target=work, args=each, name=f"olympus {each[0]}") for each in bodies
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    run.begin_cores(1)
-    if run.races is not None:
-        for one, _ in bodies:
-            run.races.end(one, core)
+    with _ordered_within(core, [part for part, _ in bodies]):
+        threads = [
+            threading.Thread(target=work, args=each, name=f"olympus {each[0]}") for each in bodies
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        run.begin_cores(1)
     if errors:
         raise errors[0]
 

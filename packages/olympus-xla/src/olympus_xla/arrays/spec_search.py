@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from olympus_ir.types.placement import PartitionSpec
@@ -42,25 +42,12 @@ def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
     if len(tiles) < ndim:
         return None
     names = [name for name, size in mesh.shape.items() if size > 1]
-    sizes = mesh.shape
-
-    def choices(count: int, free: Sequence[Any]) -> Any:
-        if count == 1:
-            yield ()
-            return
-        for length in range(1, len(free) + 1):
-            for axes in itertools.permutations(free, length):
-                if math.prod(sizes[axis] for axis in axes) == count:
-                    yield axes
 
     def search(position: int, free: list[Any], chosen: list[Any]) -> PartitionSpec | None:
         if position == ndim:
-            entries = [None if not c else c[0] if len(c) == 1 else c for c in chosen]
-            while entries and entries[-1] is None:
-                entries.pop()
-            spec = PartitionSpec(*entries)
+            spec = _spec_of_axes(chosen)
             return spec if mesh_hlo_sharding(mesh, spec, ndim) == hlo else None
-        for axes in choices(tiles[position], free):
+        for axes in _factorizations(tiles[position], free, mesh.shape):
             rest = [axis for axis in free if axis not in axes]
             found = search(position + 1, rest, [*chosen, axes])
             if found is not None:
@@ -68,6 +55,29 @@ def _search_spec(hlo: Any, mesh: Any, ndim: int) -> PartitionSpec | None:
         return None
 
     return search(0, names, [])
+
+
+def _factorizations(
+    count: int, free: Sequence[Any], sizes: Mapping[Any, int]
+) -> Iterator[tuple[Any, ...]]:
+    """Yields all sequences of axes, among the free ones, whose sizes have a given product."""
+    if count == 1:
+        yield ()
+        return
+    for length in range(1, len(free) + 1):
+        for axes in itertools.permutations(free, length):
+            if math.prod(sizes[axis] for axis in axes) == count:
+                yield axes
+
+
+def _spec_of_axes(axes_of_dims: Sequence[tuple[Any, ...]]) -> PartitionSpec:
+    """Returns the spec that shards each dimension over a sequence of axes."""
+    entries: list[Any] = [
+        None if not axes else axes[0] if len(axes) == 1 else axes for axes in axes_of_dims
+    ]
+    while entries and entries[-1] is None:
+        entries.pop()
+    return PartitionSpec(*entries)
 
 
 def hlo_from_proto(proto: Any) -> Any:

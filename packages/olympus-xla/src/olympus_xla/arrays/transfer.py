@@ -287,11 +287,21 @@ def _move(array: ArrayImpl, place: Any, semantics: Any) -> ArrayImpl:
         array = compiled_copies.with_sharding(array, whole)
         own = whole
     if own == sharding or own.is_equivalent_to(sharding, array.aval.ndim):
-        if semantics is not _REUSE:
-            return _copy_parts(array, sharding, semantics, True)
-        if array._committed and own == sharding:
-            return array
-        return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
+        return _commit(array, sharding, semantics)
+    return _move_parts(array, own, sharding, semantics)
+
+
+def _commit(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
+    """Returns a committed array with another sharding that is equivalent to the array's."""
+    if semantics is not _REUSE:
+        return _copy_parts(array, sharding, semantics, True)
+    if array._committed and array._sharding == sharding:
+        return array
+    return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
+
+
+def _move_parts(array: ArrayImpl, own: Any, sharding: Any, semantics: Any) -> ArrayImpl:
+    """Moves an array from its own sharding to one that is not equivalent."""
     if _has_same_parts(array, own, sharding):
         # C++ may crash where memory is donated to another device, so the parts are copied.
         result = _copy_parts(array, sharding, _COPY if semantics is _DONATE else semantics, True)

@@ -124,6 +124,16 @@ class SdyShardingRule:
                     compound |= set(dimension)
                 elif not dimension.startswith(BATCHING):
                     alone.add(dimension)
+        self._check_sizes(alone, compound)
+        self._check_kinds(alone | compound)
+
+    def _check_sizes(self, alone: set[str], compound: set[str]) -> None:
+        """Checks that sizes are given for the factors that occur in compound factors only.
+
+        Args:
+          alone: the factors that are whole dimensions.
+          compound: the factors that are parts of a dimension.
+        """
         for name in self.factor_sizes:
             if name not in alone | compound:
                 raise ValueError(f"Factor {name} is not used in the rule, but size is provided")
@@ -135,10 +145,13 @@ class SdyShardingRule:
             raise ValueError(
                 f"Factor {name} is only used in compound factors; must specify its size"
             )
+
+    def _check_kinds(self, used: set[str]) -> None:
+        """Checks that a factor of a special kind is used, and has no other kind."""
         given: set[str] = set()
         for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
             for name in getattr(self, kind):
-                if name not in alone | compound:
+                if name not in used:
                     raise ValueError(f"Factor {name} in {kind} is not used in the rule")
                 if name in given:
                     raise ValueError(
