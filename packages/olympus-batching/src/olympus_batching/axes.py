@@ -247,11 +247,11 @@ def _raise_inconsistent(
     lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
     groups = sorted(by_size.items(), key=lambda item: -len(item[1]))
     largest = len(groups[0][1])
-    for number, (size, positions) in enumerate(groups):
+    for index, (size, positions) in enumerate(groups):
         if len(positions) == 1:
             lines.append(f"one axis had size {size}: {described(positions[0])}")
         else:
-            how_many = "most" if number == 0 and len(positions) == largest else "some"
+            how_many = "most" if index == 0 and len(positions) == largest else "some"
             lines.append(
                 f"{how_many} axes ({len(positions)} of them) had size {size}, e.g. "
                 f"{described(positions[0])}"

@@ -49,8 +49,8 @@ def run_split(
         for aval in out_avals
     ]
     index = lax.clamp(_int(0), index, _int(len(branches) - 1))
-    for number, branch in enumerate(branches):
-        is_taken = lax.eq(index, lax.full_like(index, number))
+    for position, branch in enumerate(branches):
+        is_taken = lax.eq(index, lax.full_like(index, position))
         results = _run_branch(axis, is_taken, operands, batched, branch, results)
     return results
 

@@ -240,9 +240,9 @@ def _node_svg(node: Node) -> str:
     dashed = ' stroke-dasharray="3 3"' if node.kind == "reference" else ""
     thick = 2 if node.opens and node.kind == "operation" else 1
     texts = "".join(
-        f'<text x="{node.x:.0f}" y="{top + 15 + number * _LINE:.0f}" text-anchor="middle"'
-        f"{_LESS if number else ''}>{pages.escaped(line)}</text>"
-        for number, line in enumerate(node.lines)
+        f'<text x="{node.x:.0f}" y="{top + 15 + index * _LINE:.0f}" text-anchor="middle"'
+        f"{_LESS if index else ''}>{pages.escaped(line)}</text>"
+        for index, line in enumerate(node.lines)
     )
     box = (
         f'<rect x="{left:.0f}" y="{top:.0f}" width="{node.width:.0f}" height="{node.height:.0f}" '

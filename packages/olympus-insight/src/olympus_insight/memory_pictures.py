@@ -53,8 +53,8 @@ def timeline(totals: Sequence[dict[str, int]], order: Sequence[Instruction], pea
             parts.append(_area(below, above, highest, width, color, kind))
         below = above
     parts += [
-        _column(position, number, width, totals[position], order[position])
-        for number, position in enumerate(columns)
+        _column(position, index, width, totals[position], order[position])
+        for index, position in enumerate(columns)
     ]
     parts.append(_peak(peak // step, width, highest))
     parts.append(_legend(totals))
@@ -78,13 +78,13 @@ def _area(
     kind: str,
 ) -> str:
     steps = [
-        (_LEFT + (number + side) * width, _height(size, highest))
-        for number, size in enumerate(above)
+        (_LEFT + (index + side) * width, _height(size, highest))
+        for index, size in enumerate(above)
         for side in (0, 1)
     ]
     back = [
-        (_LEFT + (number + side) * width, _height(below[number], highest))
-        for number in reversed(range(len(below)))
+        (_LEFT + (index + side) * width, _height(below[index], highest))
+        for index in reversed(range(len(below)))
         for side in (1, 0)
     ]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in itertools.chain(steps, back))

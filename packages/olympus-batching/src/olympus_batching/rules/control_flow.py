@@ -113,8 +113,8 @@ def _choose_each(
     infinite derivative of such an operand would make the sum over branches NaN.
     """
     outs = []
-    for number, branch in enumerate(branches):
-        is_taken = lax.eq(index, np.int32(number))
+    for position, branch in enumerate(branches):
+        is_taken = lax.eq(index, np.int32(position))
         guarded = [
             _guarded(is_taken, operand) if batched else operand
             for operand, batched in zip(operands, batched_in, strict=True)

@@ -155,7 +155,7 @@ def _slice(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]
 def _select(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]:
     which, *cases = equation.invars
     count = len(cases)
-    return [None, *(Carried(part=Case(which, number, count)) for number in range(count))]
+    return [None, *(Carried(part=Case(which, index, count)) for index in range(count))]
 
 
 # ---- sums and products ----

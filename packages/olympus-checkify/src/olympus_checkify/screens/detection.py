@@ -91,7 +91,7 @@ class Detected:
     def _has_all_cases(self, atom: Atom, case: Case) -> bool:
         cases = self._cases.setdefault(atom, set())
         cases.add(case)
-        return all(case._replace(number=number) in cases for number in range(case.cases))
+        return all(case._replace(number=index) in cases for index in range(case.cases))
 
     def _has_all_ranges(self, atom: Atom, ranges: tuple[slice, ...]) -> bool:
         shape = atom.aval.shape

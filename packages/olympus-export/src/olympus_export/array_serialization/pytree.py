@@ -157,10 +157,10 @@ def save(data: Any, directory: Any, *, overwrite: bool = True, ts_specs: Any = N
                 async_serialize(
                     leaf,
                     merge_nested_ts_specs(
-                        get_tensorstore_spec(root / STORE / str(number), True, own, leaf), spec
+                        get_tensorstore_spec(root / STORE / str(index), True, own, leaf), spec
                     ),
                 )
-                for number, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
+                for index, (leaf, spec) in enumerate(zip(leaves, specs, strict=True))
                 if leaf is not None
             )
         )

@@ -110,7 +110,7 @@ def sealed(
     """
     signature, pieces = to_parts(parts.exported)
     arrays = {MODULE: parts.exported.mlir_module_serialized, OPTIONS: parts.options}
-    arrays |= {f"{PART}{number}": piece for number, piece in enumerate(pieces)}
+    arrays |= {f"{PART}{index}": piece for index, piece in enumerate(pieces)}
     del arrays[f"{PART}{signature['module']}"]  # stored as MODULE
     operands = ports_of(parts.exported.in_avals, parts.names, len(parts.weights))
     metadata = {

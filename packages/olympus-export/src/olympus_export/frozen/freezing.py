@@ -113,8 +113,8 @@ def _operands(
 ) -> list[_Operand]:
     """Returns the operands of the traced program in order: constants, then leaves."""
     found = []
-    for number, value in enumerate([*traced.jaxpr.consts, *traced._program.hoisted]):
-        found.append(_Operand(f"closure.{number}", value, np.ndim(value) > 0, True))
+    for index, value in enumerate([*traced.jaxpr.consts, *traced._program.hoisted]):
+        found.append(_Operand(f"closure.{index}", value, np.ndim(value) > 0, True))
     first = _parameter_names(fun, len(args))
     leaves = pytrees.tree_flatten_with_path((args, kwargs))[0]
     if len(leaves) != traced.in_tree.num_leaves:  # there are static arguments

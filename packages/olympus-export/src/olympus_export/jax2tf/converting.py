@@ -81,11 +81,11 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
         for shape, leaf in zip(known, leaves, strict=True)
     ]
     specs = symbolic_args_specs(pytrees.tree_unflatten(tree, structs), texts, constraints)
-    for number, (shape, spec) in enumerate(zip(known, pytrees.tree_leaves(specs), strict=True)):
+    for index, (shape, spec) in enumerate(zip(known, pytrees.tree_leaves(specs), strict=True)):
         for axis, (size, given) in enumerate(zip(shape, spec.shape, strict=True)):
             if size == -1 and not is_symbolic_dim(given):
                 raise ValueError(
-                    f"the size of dimension {axis} of argument {number} is not known to "
+                    f"the size of dimension {axis} of argument {index} is not known to "
                     "TensorFlow. Name it by a variable: convert(fun, polymorphic_shapes=...)"
                 )
     return specs

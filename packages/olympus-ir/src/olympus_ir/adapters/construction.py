@@ -220,8 +220,8 @@ def donation_vector(
     """
     args_tree, kwargs_tree = in_tree.children() if kws else (in_tree, None)
     flags: list[bool] = []
-    for number, child in enumerate(args_tree.children()):
-        flags += [number in donate_argnums] * child.num_leaves
+    for index, child in enumerate(args_tree.children()):
+        flags += [index in donate_argnums] * child.num_leaves
     if kwargs_tree is not None and kwargs_tree.num_leaves:
         names = kwargs_tree.node_data()[1]
         for name, child in zip(names, kwargs_tree.children(), strict=True):

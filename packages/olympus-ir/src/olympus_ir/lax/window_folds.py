@@ -207,15 +207,15 @@ def add_to_extrema(source: ArrayLike, operand: ArrayLike, select_prim: Any, **wi
     best = full(windows.counts, identity)
     selected = full(windows.counts, np.int32(-1))
     offsets = list(windows.offsets())
-    for number, offset in enumerate(offsets):
+    for index, offset in enumerate(offsets):
         elements = windows.elements(padded, offset)
         stays = select_prim.bind(best, elements)
         best = select_n(stays, elements, best)
-        selected = select_n(stays, full(windows.counts, np.int32(number)), selected)
+        selected = select_n(stays, full(windows.counts, np.int32(index)), selected)
     zeros = full(windows.counts, np.zeros((), dtype_of(source)))
     total = None
-    for number, offset in enumerate(offsets):
-        share = select_n(eq(selected, full(windows.counts, np.int32(number))), zeros, source)
+    for index, offset in enumerate(offsets):
+        share = select_n(eq(selected, full(windows.counts, np.int32(index))), zeros, source)
         spread = windows.spread(share, offset)
         total = spread if total is None else add(total, spread)
     assert total is not None, "windows have at least one element"

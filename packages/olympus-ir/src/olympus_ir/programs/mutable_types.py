@@ -202,9 +202,9 @@ class _Copies:
         A copy of an operand becomes the placeholder for the operand. Any other mutable object
         becomes its state.
         """
-        for number, copy in enumerate(self.copies):
+        for index, copy in enumerate(self.copies):
             if value is copy:
-                return _Place(number)
+                return _Place(index)
         return _state_of(value) if is_mutable(value) else value
 
 
@@ -226,9 +226,9 @@ def functional(
     def place(value: Any) -> Any:
         if not is_mutable(value):
             return value
-        for number, known in enumerate(objects):
+        for index, known in enumerate(objects):
             if known is value:
-                return _Place(number)
+                return _Place(index)
         objects.append(value)
         return _Place(len(objects) - 1)
 

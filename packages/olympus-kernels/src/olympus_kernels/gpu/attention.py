@@ -484,8 +484,8 @@ def _mha(
 
     sizes = BlockSizes(
         *(
-            fitting(size, limits[number % 2])  # type: ignore[arg-type]
-            for number, size in enumerate(dataclasses.astuple(block_sizes))
+            fitting(size, limits[index % 2])  # type: ignore[arg-type]
+            for index, size in enumerate(dataclasses.astuple(block_sizes))
         )
     )
     options = _Options(

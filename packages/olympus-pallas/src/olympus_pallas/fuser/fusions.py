@@ -458,5 +458,5 @@ def get_stateful_output_fusion_values(
         out_tree = pytrees.treedef_tuple((out_tree, tree))
     whole = ClosedOlympuspr(pure.replace(outvars=outputs), discharged.closed.consts)
     function = _function_of_values(whole, out_tree)
-    aliases = {count + number: place for number, place in enumerate(written)}
+    aliases = {count + index: place for index, place in enumerate(written)}
     return function, values, (), aliases

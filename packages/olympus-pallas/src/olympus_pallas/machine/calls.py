@@ -280,14 +280,14 @@ class _Kernel:
         free = list(itertools.product(*self.orders))
         share = max(-(-len(free) // core.settings.num_cores_or_threads), 1)
         bodies = []
-        for number, start in enumerate(range(0, len(free), share)):
+        for index, start in enumerate(range(0, len(free), share)):
             positions = []
             for outer in itertools.product(*(range(self.grid[dim]) for dim in added)):
                 for chosen in free[start : start + share]:
                     for inner in itertools.product(*(range(self.grid[dim]) for dim in rest)):
                         position = dict(zip([*added, *shared, *rest], [*outer, *chosen, *inner]))
                         positions.append(tuple(position[dim] for dim in range(len(self.grid))))
-            part = core.split(number) if share < len(free) else core
+            part = core.split(index) if share < len(free) else core
             bodies.append(
                 (part, lambda part, positions=positions: self.run_places(part, positions))
             )

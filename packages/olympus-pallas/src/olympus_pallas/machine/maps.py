@@ -50,8 +50,8 @@ def run_map(
 
     def body() -> None:
         bodies = []
-        for number, (program, mesh) in enumerate(zip(jaxprs, meshes, strict=True)):
-            label = number if len(meshes) > 1 else None
+        for index, (program, mesh) in enumerate(zip(jaxprs, meshes, strict=True)):
+            label = index if len(meshes) > 1 else None
             bodies += mesh_bodies(core, program, mesh, sites, label)
         run_cores(core, bodies)
 
@@ -64,14 +64,14 @@ def mesh_bodies(
 ) -> list[Any]:
     """Returns the function that each core of a mesh runs."""
     bodies = []
-    for number in range(mesh.size_of_cores()):
-        part = core.split(number if label is None else (label, number), mesh.axes_of(number))
+    for index in range(mesh.size_of_cores()):
+        part = core.split(index if label is None else (label, index), mesh.axes_of(index))
         part.mesh = mesh
 
         def run(part: Core) -> None:
             scratch = [
-                part.new_buffer(var.aval, ("scratch", number), mesh.owner(part, var.aval))
-                for number, var in enumerate(program.invars[len(sites) :])
+                part.new_buffer(var.aval, ("scratch", index), mesh.owner(part, var.aval))
+                for index, var in enumerate(program.invars[len(sites) :])
             ]
             part.evaluate_with(program, [*sites, *scratch], {})
             if "at end" in part.state:
@@ -87,9 +87,9 @@ def _core_map(core: Core, equation: Equation, operands: Sequence[Any]) -> list[A
     mesh, program = equation.params["mesh"], equation.params["jaxpr"]
     values = dict(zip(program.constvars, operands, strict=True))
     bodies = []
-    for number in range(mesh.size_of_cores()):
-        axes = mesh.axes_of(number)
-        part = core.split((core.number, number), axes)
+    for index in range(mesh.size_of_cores()):
+        axes = mesh.axes_of(index)
+        part = core.split((core.number, index), axes)
         part.mesh = core.mesh
         part.state = dict(core.state)
 

@@ -184,8 +184,8 @@ def _run_scoped(core: Core, equation: Equation, operands: Sequence[Any]) -> list
     # Cores that run the same program share one olympuspr object. Its address names the buffers that
     # the program allocates.
     sites = [
-        core.new_buffer(var.aval, ("scoped", id(jaxpr), number), owner)
-        for number, var in enumerate(jaxpr.invars)
+        core.new_buffer(var.aval, ("scoped", id(jaxpr), index), owner)
+        for index, var in enumerate(jaxpr.invars)
     ]
     values = dict(zip(jaxpr.constvars, operands, strict=True))
     results = core.evaluate_with(jaxpr, sites, values)

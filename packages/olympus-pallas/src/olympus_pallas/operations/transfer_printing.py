@@ -23,13 +23,13 @@ from .transfers import (
 def _shown_device(device_id: Any, printer: Any) -> Document:
     if isinstance(device_id, dict):
         parts: list[Document] = [Text("{")]
-        for number, (name, index) in enumerate(device_id.items()):
-            parts += [Text(f"{', ' if number else ''}{name}: "), printer.atom(index)]
+        for position, (name, index) in enumerate(device_id.items()):
+            parts += [Text(f"{', ' if position else ''}{name}: "), printer.atom(index)]
         return Concatenation([*parts, Text("}")])
     if isinstance(device_id, tuple | list):
         parts = [Text("(")]
-        for number, index in enumerate(device_id):
-            parts += [Text(", " if number else ""), printer.atom(index)]
+        for position, index in enumerate(device_id):
+            parts += [Text(", " if position else ""), printer.atom(index)]
         return Concatenation([*parts, Text(",)" if len(device_id) == 1 else ")")])
     return printer.atom(device_id)
 

@@ -280,8 +280,8 @@ class _Pipeline:
                 f"but was given {len(refs)} references"
             )
         return [
-            _Operand(ref, spec, f"refs[{number}]")
-            for number, (ref, spec) in enumerate(
+            _Operand(ref, spec, f"refs[{index}]")
+            for index, (ref, spec) in enumerate(
                 zip(refs, [*self.in_specs, *self.out_specs], strict=True)
             )
         ]

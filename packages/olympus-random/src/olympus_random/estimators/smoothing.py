@@ -111,8 +111,8 @@ def _draws(sampler: Callable[..., Any], key: Any, x: Any, scale: Any, samples: i
     leaves, structure = pytrees.tree_flatten(x)
     keys = split(key, len(leaves))
     draws = []
-    for number, leaf in enumerate(leaves):
-        draw = sampler(keys[number], (samples, *leaf.shape), leaf.dtype)
+    for index, leaf in enumerate(leaves):
+        draw = sampler(keys[index], (samples, *leaf.shape), leaf.dtype)
         draws.append(lax.mul(draw, lax.full_like(draw, scale)))
     return pytrees.tree_unflatten(structure, draws)
 

@@ -58,8 +58,8 @@ def philox2x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any]:
       Two uint32 arrays of that shape.
     """
     (word,), (first, second) = key, counter
-    for number in range(_PHILOX_ROUNDS):
-        word = lax.add(word, _STEPS[0]) if number else word
+    for index in range(_PHILOX_ROUNDS):
+        word = lax.add(word, _STEPS[0]) if index else word
         high, low = _wide_product(_FACTOR_OF_TWO, first)
         first, second = _xor(high, second, word), low
     return first, second
@@ -76,8 +76,8 @@ def philox4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, Any, An
       Four uint32 arrays of that shape.
     """
     (even, odd), (first, second, third, fourth) = key, counter
-    for number in range(_PHILOX_ROUNDS):
-        if number:
+    for index in range(_PHILOX_ROUNDS):
+        if index:
             even, odd = lax.add(even, _STEPS[0]), lax.add(odd, _STEPS[1])
         high, low = _wide_product(_FACTORS_OF_FOUR[0], first)
         other_high, other_low = _wide_product(_FACTORS_OF_FOUR[1], third)
@@ -98,15 +98,15 @@ def threefry4x32(key: Sequence[Any], counter: Sequence[Any]) -> tuple[Any, ...]:
     """
     keys = (*key, _xor(*key, _PARITY))
     words = [lax.add(word, own) for word, own in zip(counter, key, strict=True)]
-    for number in range(20):
+    for index in range(20):
         # From round to round, the second words of the two pairs are exchanged.
-        pairs = ((0, 3), (2, 1)) if number % 2 else ((0, 1), (2, 3))
-        for (left, right), distance in zip(pairs, _ROTATIONS[number % 8], strict=True):
+        pairs = ((0, 3), (2, 1)) if index % 2 else ((0, 1), (2, 3))
+        for (left, right), distance in zip(pairs, _ROTATIONS[index % 8], strict=True):
             words[left] = lax.add(words[left], words[right])
             turned = _rotated(words[right], np.uint32(distance), np.uint32(32 - distance))
             words[right] = lax.bitwise_xor(words[left], turned)
-        if number % 4 == 3:
-            injection = number // 4 + 1
+        if index % 4 == 3:
+            injection = index // 4 + 1
             words = [lax.add(word, keys[(injection + i) % 5]) for i, word in enumerate(words)]
             words[3] = lax.add(words[3], np.uint32(injection))
     return tuple(words)

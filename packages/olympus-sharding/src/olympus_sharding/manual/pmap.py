@@ -215,8 +215,8 @@ class _Mapping:
                 "(devices, size // devices, ...) and use vmap inside, or jit with shardings."
             )
         chosen = np.empty((len(by_process), size), dtype=object)
-        for number, process in enumerate(sorted(by_process)):
-            chosen[number] = by_process[process][:size]
+        for index, process in enumerate(sorted(by_process)):
+            chosen[index] = by_process[process][:size]
         return Mesh(chosen.ravel(), (self.axis_name,))
 
 

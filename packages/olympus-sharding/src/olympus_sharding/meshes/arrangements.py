@@ -261,7 +261,7 @@ def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment)
     # Each physical axis is split into one part per mesh axis; the last mesh axes get minor parts.
     parts = [taken[axis] for axis in range(torus.ndim) for taken in assignment]
     count = len(shape)
-    order = [axis * count + number for number in range(count) for axis in range(torus.ndim)]
+    order = [axis * count + index for index in range(count) for axis in range(torus.ndim)]
     return torus.reshape(parts).transpose(order).reshape(shape)
 
 

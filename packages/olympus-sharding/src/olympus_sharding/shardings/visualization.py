@@ -160,8 +160,8 @@ def _draw(
         return left + middle.join("─" * width for width in widths) + right
 
     lines = [border("┌", "┬", "┐")]
-    for number, (row, height) in enumerate(zip(labels, heights, strict=True)):
-        if number:
+    for index, (row, height) in enumerate(zip(labels, heights, strict=True)):
+        if index:
             lines.append(border("├", "┼", "┤"))
         label_line = (height - 1) // 2
         for line in range(height):

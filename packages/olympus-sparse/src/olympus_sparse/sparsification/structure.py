@@ -193,7 +193,7 @@ def _select_n(which: Any, *cases: Any) -> Any:
             "sparse rule for select_n with a sparse condition is not implemented."
         )
     total = None
-    for number, case in enumerate(map(as_bcoo, cases)):
+    for index, case in enumerate(map(as_bcoo, cases)):
         if not is_sparse(case):
             if _known_zero(case):
                 continue
@@ -201,7 +201,7 @@ def _select_n(which: Any, *cases: Any) -> Any:
                 "sparse rule for select_n is not implemented for dense cases, because it would "
                 "result in dense output."
             )
-        chosen = which == np.asarray(number, which.dtype)
+        chosen = which == np.asarray(index, which.dtype)
         if np.ndim(which):
             chosen_entries = bcoo_extract_p.bind(case.indices, chosen, assume_unique=True)
         else:

@@ -125,9 +125,9 @@ def _smaller_statements(function: Function) -> Iterator[tuple[Statement, ...]]:
     """Yields the statements of a function, each time with one inner function reduced."""
     statements = function.statements
     for at, statement in enumerate(statements):
-        for number, body in enumerate(statement.bodies):
+        for index, body in enumerate(statement.bodies):
             for less in _smaller_bodies(body):
-                bodies = (*statement.bodies[:number], less, *statement.bodies[number + 1 :])
+                bodies = (*statement.bodies[:index], less, *statement.bodies[index + 1 :])
                 changed = dataclasses.replace(statement, bodies=bodies)
                 yield (*statements[:at], changed, *statements[at + 1 :])
 

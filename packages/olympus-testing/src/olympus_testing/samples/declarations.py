@@ -129,7 +129,7 @@ class Case:
     def examples(self, count: int) -> list[tuple[Any, ...]]:
         """Draws ``count`` tuples of operands of the same types."""
         seed = zlib.crc32(str(self).encode())
-        return [self.make_args(np.random.default_rng((seed, number))) for number in range(count)]
+        return [self.make_args(np.random.default_rng((seed, index))) for index in range(count)]
 
     def run(self, *args: Any) -> Any:
         """Applies the primitive to operands, with the case's parameters."""

@@ -217,7 +217,7 @@ class SdyShardingRule:
                 )
             )
         ]
-        letters = {name: _letter(number) for number, name in enumerate(order)}
+        letters = {name: _letter(index) for index, name in enumerate(order)}
 
         def written(some: Sequence[Sequence[Sequence[str]]]) -> str:
             return ", ".join(
@@ -274,7 +274,7 @@ def _expanded(
                 f"Sharding rule has at least {len(factors)} dimensions for array {position}, which "
                 f"has {len(shape)}"
             )
-        factors = [f"{name}_{number}" for number in range(count)] + factors
+        factors = [f"{name}_{index}" for index in range(count)] + factors
     if len(factors) != len(shape):
         raise ValueError(
             f"Sharding rule has {len(factors)} dimensions for array {position}, which has "

@@ -495,7 +495,7 @@ def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[st
     instructions = [
         each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")
     ]
-    for number, instruction in enumerate(instructions):
+    for index, instruction in enumerate(instructions):
         name, operation = instruction.argval, instruction.opname
         if operation in _REFUSED_OPERATIONS:
             raise UnknownIdentityError(f"{path} has the operation {operation} ({name})")
@@ -505,7 +505,7 @@ def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[st
             )
         if operation in ("LOAD_GLOBAL", "LOAD_DEREF"):
             attributes = []
-            for following in instructions[number + 1 :]:
+            for following in instructions[index + 1 :]:
                 if following.opname not in _LOADS:
                     break
                 attributes.append(following.argval)

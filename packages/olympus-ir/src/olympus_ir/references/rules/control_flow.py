@@ -163,8 +163,8 @@ class _Step:
           The results, and the new array of each reference.
         """
         inputs = [
-            arrays[self.refs[number]] if number in self.refs else operands[position]
-            for number, position in enumerate(self.positions)
+            arrays[self.refs[index]] if index in self.refs else operands[position]
+            for index, position in enumerate(self.positions)
         ]
         outs = _evaluated(self.discharged.closed, inputs)
         last = outs[self.discharged.num_results :]

@@ -72,8 +72,8 @@ def _delay(builder: MosaicBuilder, nanos: Any) -> list[Any]:
 def _debug_print(builder: MosaicBuilder, *operands: Any, fmt: str, **params: Any) -> list[Any]:
     formatted = "{}" in fmt
     if formatted:
-        for number in range(len(operands)):
-            fmt = fmt.replace("{}", f"${number}", 1)
+        for index in range(len(operands)):
+            fmt = fmt.replace("{}", f"${index}", 1)
     attributes = {"tag": mlir.string(fmt), "formatted": mlir.boolean(formatted)}
     if not formatted:
         del attributes["formatted"]

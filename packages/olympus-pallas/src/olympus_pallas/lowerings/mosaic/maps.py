@@ -68,8 +68,8 @@ def grid_of(
     whole = BlockSpec(memory_space=mesh.default_memory_space)
     count = len(in_avals) + len(out_avals)
     blocks = [
-        block_mapping(whole, f"operand {number}", aval, index_avals, tree)
-        for number, aval in enumerate([*in_avals, *out_avals])
+        block_mapping(whole, f"operand {position}", aval, index_avals, tree)
+        for position, aval in enumerate([*in_avals, *out_avals])
     ]
     return GridMapping(
         grid=tuple(sizes),

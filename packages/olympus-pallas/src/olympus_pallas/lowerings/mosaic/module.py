@@ -247,15 +247,15 @@ def kernel_module(
         tuple(grid[dim] for dim in own),
         name,
         mesh_axes,
-        {axis: number for number, axis in enumerate(grid_mapping.grid_names or ())},
+        {axis: index for index, axis in enumerate(grid_mapping.grid_names or ())},
     )
     builder = MosaicBuilder(kernel, body)
     builder.lower(jaxpr, _operand_refs(grid_mapping, prefetched, operands))
     builder.operation("func.return", [])
     if grid:
-        for number, block in enumerate(blocks):
+        for index, block in enumerate(blocks):
             if _is_cut(block):
-                _transform(module, f"transform_{number}", block, len(grid), prefetched)
+                _transform(module, f"transform_{index}", block, len(grid), prefetched)
     if not module.operation.verify():
         raise AssertionError(f"the Mosaic module of {name} is not well-formed: {module}")
     return module
@@ -274,7 +274,7 @@ def _function_attributes(grid_mapping: GridMapping, params: Any) -> dict[str, An
             [_DYNAMIC if size is dynamic_grid_dim else size for size in grid_mapping.grid]
         )
         attributes["window_params"] = mlir.array(
-            [_window(number, block) for number, block in enumerate(grid_mapping.block_mappings)]
+            [_window(index, block) for index, block in enumerate(grid_mapping.block_mappings)]
         )
     return attributes
 

@@ -154,12 +154,12 @@ def place(
       types: the dtypes of these values, by their identity.
     """
     arrays: NDIndexer | None = None
-    for number, transform in enumerate(transforms):
+    for index, transform in enumerate(transforms):
         if isinstance(transform, NDIndexer):
             if not transform.int_indexer_shape:
                 ref = _viewed(builder, ref, transform, types)
                 continue
-            if number == len(transforms) - 1:
+            if index == len(transforms) - 1:
                 arrays = transform
                 continue
         elif isinstance(transform, TransposeTransform):
@@ -190,12 +190,12 @@ def _gathered(
     dims = layout(indexer)
     shape = tuple(size for _, size in dims)
     axes = {label: axis for axis, (label, _) in enumerate(dims)}
-    array_axes = [axes[("array", number)] for number in range(len(indexer.int_indexer_shape))]
+    array_axes = [axes[("array", position)] for position in range(len(indexer.int_indexer_shape))]
     places = []
-    for number, (dimension, index) in enumerate(zip(ref.dimensions, indexer.indices, strict=True)):
+    for position, (dimension, index) in enumerate(zip(ref.dimensions, indexer.indices, strict=True)):
         if isinstance(index, Slice):
             dimension = _sliced(builder, dimension, index, types)
-            places.append((dimension, _along(builder, dimension, axes[number], shape)))
+            places.append((dimension, _along(builder, dimension, axes[position], shape)))
         else:
             values = cast(builder, index, types[id(index)], INT32)
             for axis in range(len(shape)):

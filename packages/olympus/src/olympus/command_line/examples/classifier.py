@@ -54,10 +54,10 @@ def main() -> None:
     params = initial(random.key(0))
     zeros = tree.map(jnp.zeros_like, params)
     state = (params, zeros, zeros, jnp.float32(0))
-    for number in range(301):
+    for index in range(301):
         state, value = step(state, points, label)
-        if number % 100 == 0:
-            print(f"step {number:3d}: loss {float(value):.4f}")
+        if index % 100 == 0:
+            print(f"step {index:3d}: loss {float(value):.4f}")
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ def main() -> None:
     x = np.linspace(-1.0, 1.0, 50, dtype=np.float32)
     y = 2 * x + 1
     line = (0.0, 0.0)
-    for number in range(51):
-        if number % 10 == 0:
-            print(f"step {number:2d}: loss {float(loss(line, x, y)):.6f}")
+    for index in range(51):
+        if index % 10 == 0:
+            print(f"step {index:2d}: loss {float(loss(line, x, y)):.6f}")
         line = step(line, x, y)
     print(f"y = {float(line[0]):.2f} x + {float(line[1]):.2f}")
 

@@ -115,7 +115,7 @@ def _positions(windows: _Windows, select_prim: Any, operand: Any) -> Any:
     best: Any = None
     found: Any = None
     position: Any = None
-    for number, offset in enumerate(windows.offsets()):
+    for index, offset in enumerate(windows.offsets()):
         element = _view(windows, padded, offset)
         is_inside = None if inside is None else _view(windows, inside, offset)
         if best is None:
@@ -127,7 +127,7 @@ def _positions(windows: _Windows, select_prim: Any, operand: Any) -> Any:
             stays = lax.bitwise_or(lax.bitwise_and(stays, found), lax.bitwise_not(is_inside))
             found = lax.bitwise_or(found, is_inside)
         best = lax.select(stays, best, element)
-        position = lax.select(stays, position, lax.full_like(position, number))
+        position = lax.select(stays, position, lax.full_like(position, index))
     return position
 
 
@@ -206,11 +206,11 @@ def _sum_of_terms(windows: _Windows, positions: Any, source: Any, phase: tuple[i
         (size - 1) // stride for size, stride in zip(windows.sizes, windows.strides, strict=True)
     ]
     total = None
-    for number, offset in enumerate(windows.offsets()):
+    for index, offset in enumerate(windows.offsets()):
         pairs = list(zip(offset, windows.strides, strict=True))
         if tuple(position % stride for position, stride in pairs) != phase:
             continue
-        hit = lax.eq(positions, lax.full_like(positions, number))
+        hit = lax.eq(positions, lax.full_like(positions, index))
         term = lax.select(hit, source, lax.full_like(source, 0))
         shifts = [position // stride for position, stride in pairs]
         config = [(shift, most - shift, 0) for shift, most in zip(shifts, reach, strict=True)]

@@ -88,8 +88,8 @@ def _flat_positions(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
     strides = [math.prod(shape[dimension + 1 :]) for dimension in range(len(shape))]
     positions = lax.full(indices.shape[:-1], np.int32(0))
     is_within = lax.full(positions.shape, np.True_)
-    for number, dimension in enumerate(numbers.scatter_dims_to_operand_dims):
-        index = lax.index_in_dim(indices, number, indices.ndim - 1, keepdims=False)
+    for position, dimension in enumerate(numbers.scatter_dims_to_operand_dims):
+        index = lax.index_in_dim(indices, position, indices.ndim - 1, keepdims=False)
         if dtypes.issubdtype(index.dtype, np.signedinteger):
             is_within = lax.bitwise_and(is_within, lax.ge(index, lax.full_like(index, 0)))
         if shape[dimension] <= dtypes.iinfo(index.dtype).max:

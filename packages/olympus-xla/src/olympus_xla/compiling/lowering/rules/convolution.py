@@ -72,14 +72,14 @@ def _convolution(
     pads, shape = list(padding), list(aval.shape)
     sizes, window = permuted(lhs_shape, lhs_spec)[2:], permuted(rhs_shape, rhs_spec)[2:]
     if any(_is_longer(length, size) for length, size in zip(window, sizes, strict=True)):
-        for number, geometry in enumerate(
+        for index, geometry in enumerate(
             zip(sizes, window, window_strides, padding, lhs_dilation, rhs_dilation, strict=True)
         ):
             if _is_taken_for_a_batch(*geometry):
                 # This padding adds one more window, so that XLA no longer takes the dimension for a
                 # batch.
-                pads[number] = (0, window_strides[number])
-                shape[out_spec[number + 2]] += 1
+                pads[index] = (0, window_strides[index])
+                shape[out_spec[index + 2]] += 1
     count = len(pads)
     result = context.create(
         "stablehlo.convolution",
