@@ -170,10 +170,10 @@ def partials(*tangents: Callable[..., Any] | None) -> RuleFor:
     def make(primitive: Primitive) -> Callable[..., Any]:
         bind = primitive.bind
 
-        def rule(primals: Sequence[Any], given: Sequence[Any], **params: Any) -> Any:
+        def rule(primals: Sequence[Any], moving: Sequence[Any], **params: Any) -> Any:
             y = bind(*primals, **params)
             total = None
-            for term, t in zip(tangents, given, strict=True):
+            for term, t in zip(tangents, moving, strict=True):
                 if t.__class__ is not Zero and term is not None:
                     contribution = term(t, y, *primals)
                     shape = aval_of(y).shape

@@ -143,8 +143,8 @@ def vmap_of_containers(
         args, kwargs, lambda in_tree: flat_in_axes(options.in_axes, in_tree, args, kwargs)
     )
 
-    def of_arrays(*given: Any) -> Any:
-        example_args, example_kwargs = pytrees.tree_unflatten(structure, given)
+    def of_arrays(*leaves: Any) -> Any:
+        example_args, example_kwargs = pytrees.tree_unflatten(structure, leaves)
         return fun(*example_args, **example_kwargs)
 
     return vmap(of_arrays, **options._replace(in_axes=tuple(axes))._asdict())(*arrays)

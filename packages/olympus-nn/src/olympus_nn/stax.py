@@ -355,7 +355,7 @@ def parallel(*layers: Layer) -> Layer:
 
     def init(key: Any, input_shape: Any) -> Any:
         keys = random.split(key, len(layers))
-        pairs = [one(key, shape) for one, key, shape in zip(inits, keys, input_shape)]
+        pairs = [init_layer(key, shape) for init_layer, key, shape in zip(inits, keys, input_shape)]
         shapes, params = tuple(zip(*pairs)) or ((), ())
         return shapes, params
 

@@ -96,17 +96,17 @@ def map_coordinates(
 
 
 @outlined("order", "mode")
-def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, cval: Any) -> Any:
-    input = onp.asarray(input)
-    cval = onp.asarray(0.0 if cval is None else cval, input.dtype)
+def _map_coordinates(array: Any, coordinates: list[Any], order: int, mode: str, cval: Any) -> Any:
+    array = onp.asarray(array)
+    cval = onp.asarray(0.0 if cval is None else cval, array.dtype)
     choices = [
         _neighbors(onp.asarray(position), size, order, mode)
-        for position, size in zip(coordinates, input.shape, strict=True)
+        for position, size in zip(coordinates, array.shape, strict=True)
     ]
     total: Any = None
     for neighbors in itertools.product(*choices):
         indices, inside, weights = zip(*neighbors, strict=True) if neighbors else ((), (), ())
-        value = input[tuple(indices)]
+        value = array[tuple(indices)]
         if mode == "constant":
             legal = onp.asarray(True)
             for each in inside:
@@ -115,11 +115,11 @@ def _map_coordinates(input: Any, coordinates: list[Any], order: int, mode: str, 
         for weight in weights:
             value = value * weight
         total = value if total is None else total + value
-    if dtypes.issubdtype(input.dtype, np.integer) and not dtypes.issubdtype(
+    if dtypes.issubdtype(array.dtype, np.integer) and not dtypes.issubdtype(
         total.dtype, np.integer
     ):
         total = lax.round(total, lax.RoundingMethod.AWAY_FROM_ZERO)
-    return total.astype(input.dtype)
+    return total.astype(array.dtype)
 
 
 def _neighbors(position: Any, size: int, order: int, mode: str) -> list[tuple[Any, Any, Any]]:

@@ -243,30 +243,32 @@ def _inner_product(first: Any, second: Any) -> Any:
 
 
 def _assert_close(
-    given: Any, expected: Any, atol: Tolerance, rtol: Tolerance, message: str
+    results: Any, expected: Any, atol: Tolerance, rtol: Tolerance, message: str
 ) -> None:
-    if pytrees.tree_structure(given) != pytrees.tree_structure(expected):
+    if pytrees.tree_structure(results) != pytrees.tree_structure(expected):
         raise AssertionError(f"{message}: structures differ")
-    leaves = zip(pytrees.tree_leaves(given), pytrees.tree_leaves(expected), strict=True)
-    for one, other in leaves:
-        if _is_float0(one) or _is_float0(other):
+    leaves = zip(pytrees.tree_leaves(results), pytrees.tree_leaves(expected), strict=True)
+    for computed, wanted in leaves:
+        if _is_float0(computed) or _is_float0(wanted):
             continue
-        aval = aval_of(one)
+        aval = aval_of(computed)
         count = max(1, aval.size)
         np.testing.assert_allclose(
-            np.asarray(one, np.result_type(np.asarray(one), np.float32)),
-            np.asarray(other),
+            np.asarray(computed, np.result_type(np.asarray(computed), np.float32)),
+            np.asarray(wanted),
             rtol=_tolerance(rtol, aval.dtype) * count,
             atol=_tolerance(atol, aval.dtype) * count,
             err_msg=message.strip(),
         )
 
 
-def _tolerance(given: Tolerance, dtype: Any) -> float:
+def _tolerance(tolerance: Tolerance, dtype: Any) -> float:
     """Returns the tolerance for a dtype."""
     default = _TOLERANCES.get(np.dtype(dtype).name, 1e-2)
-    if given is None:
+    if tolerance is None:
         return default
-    if isinstance(given, Mapping):
-        return {np.dtype(key): value for key, value in given.items()}.get(np.dtype(dtype), default)
-    return given
+    if isinstance(tolerance, Mapping):
+        return {np.dtype(key): value for key, value in tolerance.items()}.get(
+            np.dtype(dtype), default
+        )
+    return tolerance

@@ -20,7 +20,7 @@ lgamma, digamma = lax.lgamma_p.bind, lax.digamma_p.bind
 
 
 def _not_by(name: str, operands: str) -> Any:
-    def term(*given: Any) -> Any:
+    def term(*arguments: Any) -> Any:
         raise ValueError(
             f"{name} cannot be differentiated with respect to {operands}: no formula is known. "
             "Stop the gradient there with lax.stop_gradient, or give a rule with "

@@ -243,9 +243,9 @@ def _argpartitioned(a: Any, kth: int, axis: int) -> Any:
     kth = _position(kth, a.shape[axis])
     x = convert(a, np.dtype(np.uint8)) if a.dtype == np.bool_ else a
     smallest = lax.top_k(_negated(x), kth + 1, axis=axis)[1]
-    taken = lax.full(a.shape, np.float32(1))
-    taken = put_along_axis(taken, smallest, np.float32(0), axis, inplace=False)
-    others = lax.top_k(taken, a.shape[axis] - kth - 1, axis=axis)[1]
+    is_larger = lax.full(a.shape, np.float32(1))
+    is_larger = put_along_axis(is_larger, smallest, np.float32(0), axis, inplace=False)
+    others = lax.top_k(is_larger, a.shape[axis] - kth - 1, axis=axis)[1]
     return lax.concatenate([smallest, others], axis)
 
 

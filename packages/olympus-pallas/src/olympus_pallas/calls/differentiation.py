@@ -137,8 +137,10 @@ def _derivative(
 
     positions = order(range(len(avals)), range(len(avals), len(avals) + len(tangent_of)))
 
-    def run(*given: Any) -> list[Any]:
-        refs = [ref for _, ref in sorted(zip(positions, given, strict=True), key=lambda p: p[0])]
+    def run(*refs_in_order: Any) -> list[Any]:
+        refs = [
+            ref for _, ref in sorted(zip(positions, refs_in_order, strict=True), key=lambda p: p[0])
+        ]
         values = [references.get(ref) for ref, flag in zip(refs, used, strict=True) if flag]
         results = eval_olympuspr(program.jaxpr, program.consts, *values)
         targets = [refs[position] for position in discharged.refs]

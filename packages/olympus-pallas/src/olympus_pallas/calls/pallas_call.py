@@ -303,9 +303,14 @@ class _Call:
         with inside_grid(None):
             mappings = [
                 block_mapping(
-                    _in_space(one, space), origin, aval, index_map_avals, index_map_tree, debug
+                    _in_space(block_spec, space),
+                    origin,
+                    aval,
+                    index_map_avals,
+                    index_map_tree,
+                    debug,
                 )
-                for one, origin, aval, space in zip(
+                for block_spec, origin, aval, space in zip(
                     [*in_specs, *out_specs],
                     [*in_origins, *out_origins],
                     [*cut_avals, *out_avals],

@@ -116,11 +116,11 @@ def _is_spec(value: Any) -> bool:
 def _specs_of_custom(equation: Any, rule: Any, blocks: Sequence[Any], verb: str) -> list[Any]:
     if rule is None:
         raise NotImplementedError(f"the custom fusion has no rule to {verb} specifications")
-    given = tuple(
+    specs = tuple(
         no_block_spec if block is None else BlockSpec(block.shape, block.place) for block in blocks
     )
     results = []
-    for spec in rule(given):
+    for spec in rule(specs):
         if isinstance(spec, BlockIndexTransform):
             transform, outer = spec.block_index_transform, blocks[0]
             results.append(
@@ -153,14 +153,14 @@ class _Pulled:
             if equation.primitive is custom_fusion_p:
                 rule = equation.params["custom"].pull_block_spec_rule
                 outs = [self.blocks.get(var) for var in equation.outvars]
-                given = _specs_of_custom(equation, rule, outs, "pull")
+                needed = _specs_of_custom(equation, rule, outs, "pull")
             elif block is None:
                 # Scalars are not cut into blocks.
-                given = [None] * len(equation.invars)
+                needed = [None] * len(equation.invars)
             else:
-                given = rules_of(equation).pull(equation, block)
-            for atom, one in zip(equation.invars, given, strict=True):
-                self._join(atom, one)
+                needed = rules_of(equation).pull(equation, block)
+            for atom, part in zip(equation.invars, needed, strict=True):
+                self._join(atom, part)
 
     def _is_needed(self, var: Any) -> bool:
         return var in self.blocks
@@ -193,10 +193,10 @@ class _Pulled:
         for equation in self.program.eqns:
             if not any(var in self.blocks for var in equation.outvars):
                 continue
-            given = [value_of(atom) for atom in equation.invars]
+            arguments = [value_of(atom) for atom in equation.invars]
             block = self.blocks.get(equation.outvars[0])
             if block is None:
-                results = bind_equation(equation, given)
+                results = bind_equation(equation, arguments)
                 values.update(zip(equation.outvars, results, strict=True))
                 continue
             in_blocks = [
@@ -204,7 +204,7 @@ class _Pulled:
                 for atom in equation.invars
             ]
             result = rules_of(equation).compute(
-                equation, given, in_blocks, block, block.place(*place)
+                equation, arguments, in_blocks, block, block.place(*place)
             )
             values[equation.outvars[0]] = result
         return [value_of(atom) for atom in self.program.outvars]

@@ -286,8 +286,8 @@ def _output_fusion(
     )
 
     def func(*args: Any) -> Any:
-        given = pytrees.tree_leaves(args)
-        return tuple(run_program(program, [], [*values, *given]))
+        leaves = pytrees.tree_leaves(args)
+        return tuple(run_program(program, [], [*values, *leaves]))
 
     avals = pytrees.tree_unflatten(out_tree, [var.aval for var in chosen.outvars])
     in_type = (avals if isinstance(avals, tuple) else (avals,), {})

@@ -48,17 +48,17 @@ def run_program(
         return atom.val if atom.__class__ is Literal else values[atom]
 
     for equation in program.eqns:
-        given = [value_of(atom) for atom in equation.invars]
+        arguments = [value_of(atom) for atom in equation.invars]
         parameter = _CALLS.get(equation.primitive)
         rule = rules.get(equation.primitive) if rules else None
         if rule is not None:
-            results = rule(equation, given)
+            results = rule(equation, arguments)
         elif parameter is not None:
             inner = equation.params[parameter]
             inner = inner if isinstance(inner, ClosedOlympuspr) else close_olympuspr(inner)
-            results = run_program(inner.jaxpr, inner.consts, given, rules)
+            results = run_program(inner.jaxpr, inner.consts, arguments, rules)
         else:
-            results = bind_equation(equation, given)
+            results = bind_equation(equation, arguments)
         values.update(zip(equation.outvars, results, strict=True))
     return [value_of(atom) for atom in program.outvars]
 

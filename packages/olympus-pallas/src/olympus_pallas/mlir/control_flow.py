@@ -131,10 +131,10 @@ def _counter_position(program: Olympuspr, layout: ScanLayout) -> int | None:
 
 
 @define_for_both(lax.while_p)
-def _while(builder: KernelBuilder, *given: Any, **given_params: Any) -> list[Any]:
-    operands, params = with_scalar_condition(given, given_params)
+def _while(builder: KernelBuilder, *operands: Any, **params: Any) -> list[Any]:
+    loop_operands, params = with_scalar_condition(operands, params)
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_consts, body_consts, carry = WhileLayout.of(params).operands(operands)
+    cond_consts, body_consts, carry = WhileLayout.of(params).operands(loop_operands)
     types = [value.type for value in carry]
     loop = builder.operation("scf.while", types, carry, regions=2)
     before = builder.region(loop, 0, types)

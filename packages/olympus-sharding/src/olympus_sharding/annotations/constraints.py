@@ -129,16 +129,16 @@ def with_sharding_constraint(x: Any, shardings: PyTree) -> PyTree:
     leaves, tree = pytrees.tree_flatten(x)
     flat = _flat_shardings(name, shardings, x)
     results = [
-        leaf if _is_as_asserted(leaf, given) else _constrain_leaf(leaf, given, name)
-        for leaf, given in zip(leaves, flat, strict=True)
+        leaf if _is_as_asserted(leaf, sharding) else _constrain_leaf(leaf, sharding, name)
+        for leaf, sharding in zip(leaves, flat, strict=True)
     ]
     return pytrees.tree_unflatten(tree, results)
 
 
-def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
-    if not _is_format(given):
-        return constrain(leaf, _constraint_sharding(given), name)
-    layout = given.layout
+def _constrain_leaf(leaf: Any, target: Any, name: str) -> Any:
+    if not _is_format(target):
+        return constrain(leaf, _constraint_sharding(target), name)
+    layout = target.layout
     if layout is not None:
         try:
             layout.check_compatible_aval(get_aval(leaf).shape)
@@ -147,7 +147,7 @@ def _constrain_leaf(leaf: Any, given: Any, name: str) -> Any:
                 f"One of {name} arguments is incompatible with its layout annotation {layout}: "
                 f"{error}"
             ) from None
-    return constrain(leaf, _constraint_sharding(given.sharding), name, layout)
+    return constrain(leaf, _constraint_sharding(target.sharding), name, layout)
 
 
 def _is_format(value: Any) -> bool:
@@ -155,24 +155,24 @@ def _is_format(value: Any) -> bool:
     return getattr(type(value), "is_format", False)
 
 
-def _is_as_asserted(value: Any, given: Any) -> bool:
+def _is_as_asserted(value: Any, spec: Any) -> bool:
     """Asserts that a value has the given spec; returns False if not all axes are explicit.
 
     Raises:
       AssertionError: all axes are explicit, but the value has another sharding.
     """
-    if not isinstance(given, PartitionSpec):
+    if not isinstance(spec, PartitionSpec):
         return False
     mesh = get_abstract_mesh()
     if not mesh.are_all_axes_explicit:
         return False
     aval = get_aval(value)
-    wanted = normal_form(NamedSharding(mesh, given), aval.ndim)
+    wanted = normal_form(NamedSharding(mesh, spec), aval.ndim)
     if aval.layout is not wanted:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "
-            f"provided: {given}. Please use `olympus.sharding.reshard` to shard your input to the "
+            f"provided: {spec}. Please use `olympus.sharding.reshard` to shard your input to the "
             "sharding you want."
         )
     return True
@@ -232,21 +232,23 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> Any:
     """
     leaves, tree = pytrees.tree_flatten(xs)
     flat = _flat_shardings("reshard", out_shardings, xs)
-    results = [_reshard_leaf(leaf, given) for leaf, given in zip(leaves, flat, strict=True)]
+    results = [_reshard_leaf(leaf, sharding) for leaf, sharding in zip(leaves, flat, strict=True)]
     return pytrees.tree_unflatten(tree, results)
 
 
-def _reshard_leaf(leaf: Any, given: Any) -> Any:
-    if isinstance(given, PartitionSpec | NamedSharding):
-        destination = asked_sharding(given, "reshard")
+def _reshard_leaf(leaf: Any, sharding: Any) -> Any:
+    if isinstance(sharding, PartitionSpec | NamedSharding):
+        destination = asked_sharding(sharding, "reshard")
     else:
         raise TypeError(
             "`out_shardings` argument of reshard only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+            f"`PartitionSpec`. Got {sharding} of type: {type(sharding)}"
         )
     if destination is None:
         return leaf  # without a mesh, a value is not resharded
-    mesh = given.mesh if type(given) is NamedSharding and type(given.mesh) is Mesh else None
+    mesh = (
+        sharding.mesh if type(sharding) is NamedSharding and type(sharding.mesh) is Mesh else None
+    )
     return bind_reshard(leaf, destination, mesh)
 
 
@@ -281,13 +283,13 @@ def _is_leaf(value: Any) -> bool:
 
 def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
     """Returns the sharding or spec for each leaf, from a prefix of the structure."""
-    for given in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
-        if not _is_leaf(given):
+    for leaf in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
+        if not _is_leaf(leaf):
             raise TypeError(
-                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {given!r} "
-                f"of type {type(given).__name__}. To move a value to a device, use device_put."
+                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {leaf!r} "
+                f"of type {type(leaf).__name__}. To move a value to a device, use device_put."
             )
-        if given is None:
+        if leaf is None:
             raise ValueError(
                 f"One of the shardings of {name} is None, which is not allowed: pass a sharding or "
                 "a PartitionSpec for each value. `P()` keeps the whole value on every device; "
@@ -308,27 +310,27 @@ def _mesh_in_force() -> BaseMesh:
     return empty_mesh if entered is None else entered
 
 
-def _constraint_sharding(given: Any) -> Any:
-    if isinstance(given, PartitionSpec):
+def _constraint_sharding(sharding: Any) -> Any:
+    if isinstance(sharding, PartitionSpec):
         mesh = _mesh_in_force()
         if mesh.empty:
             raise RuntimeError(
                 "with_sharding_constraint requires a non-empty mesh in context if you are passing "
-                f"`PartitionSpec`s to shardings, got {given}. You can define a context mesh via "
+                f"`PartitionSpec`s to shardings, got {sharding}. You can define a context mesh via "
                 "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to shardings and "
                 "then the mesh context manager is not required."
             )
-        given = NamedSharding(mesh, given)
-    if type(given) is NamedSharding:
-        _check_not_manual(given)
+        sharding = NamedSharding(mesh, sharding)
+    if type(sharding) is NamedSharding:
+        _check_not_manual(sharding)
         _check_axis_types(
-            given,
+            sharding,
             (AxisType.Auto,),
             "The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto "
-            f"axes of the mesh. Got spec={given.spec} and mesh={given.mesh}. You probably meant to "
-            "use the `reshard` API?",
+            f"axes of the mesh. Got spec={sharding.spec} and mesh={sharding.mesh}. You probably "
+            "meant to use the `reshard` API?",
         )
-    return given
+    return sharding
 
 
 def _check_not_manual(sharding: NamedSharding) -> None:

@@ -248,10 +248,10 @@ def _parts_of_axes(
 ) -> Iterator[tuple[int, ...]]:
     """Yields ways to make a mesh axis of parts of physical axes, ways with fewest splits first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
-    choices = [taken for taken in itertools.product(*divisors) if math.prod(taken) == size]
+    choices = [extents for extents in itertools.product(*divisors) if math.prod(extents) == size]
 
-    def splitting(taken: tuple[int, ...]) -> tuple[int, int]:
-        parts = [part for part, extent in zip(taken, physical, strict=True) if 1 < part < extent]
+    def splitting(extents: tuple[int, ...]) -> tuple[int, int]:
+        parts = [part for part, extent in zip(extents, physical, strict=True) if 1 < part < extent]
         return len(parts), math.prod(parts)
 
     yield from sorted(choices, key=splitting)
@@ -259,7 +259,7 @@ def _parts_of_axes(
 
 def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
     # Each physical axis is split into one part per mesh axis; the last mesh axes get minor parts.
-    parts = [taken[axis] for axis in range(torus.ndim) for taken in assignment]
+    parts = [extents[axis] for axis in range(torus.ndim) for extents in assignment]
     count = len(shape)
     order = [axis * count + index for index in range(count) for axis in range(torus.ndim)]
     return torus.reshape(parts).transpose(order).reshape(shape)

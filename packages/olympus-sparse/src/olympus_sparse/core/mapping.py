@@ -38,15 +38,15 @@ def broadcasting_vmap(
     @functools.wraps(fun)
     def mapped(*args: Any) -> Any:
         axes = in_axes if isinstance(in_axes, Sequence) else [in_axes] * len(args)
-        given, own = [], []
+        squeezed, mapped_axes = [], []
         for arg, axis in zip(args, axes, strict=True):
             if axis is not None and arg.shape[axis] == 1:
                 arg, axis = lax.squeeze(arg, (axis,)), None
-            given.append(arg)
-            own.append(axis)
-        if any(axis is not None for axis in own):
-            return vmap(fun, in_axes=tuple(own), out_axes=out_axes)(*given)
-        out = fun(*given)
+            squeezed.append(arg)
+            mapped_axes.append(axis)
+        if any(axis is not None for axis in mapped_axes):
+            return vmap(fun, in_axes=tuple(mapped_axes), out_axes=out_axes)(*squeezed)
+        out = fun(*squeezed)
         if all(axis is None for axis in axes):
             return out
         return pytrees.tree_map(lambda leaf: lax.expand_dims(leaf, (out_axes,)), out)

@@ -61,10 +61,10 @@ def reduced(draft: Draft) -> Value:
         and draft.chance(0.1)
     ):
         if not x.kind.is_complex:
-            one = written[0]
+            axis_text = written[0]
             name = draft.chooser.choice(("argmax", "argmin"))
             kept = tuple(size for at, size in enumerate(x.kind.shape) if at != axes[0])
-            return draft.add(f"jnp.{name}($0, axis={one})", [x], kept, draft.dtypes.integer)
+            return draft.add(f"jnp.{name}($0, axis={axis_text})", [x], kept, draft.dtypes.integer)
     return draft.add(f"jnp.{name}($0, {options})", [x], shape, dtype)
 
 

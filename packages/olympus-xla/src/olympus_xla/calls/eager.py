@@ -81,9 +81,9 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
     def run(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
         _refuse_tracers(primitive, args)
-        given = args
+        originals = args
         args = tuple(with_wide_constants(args, params))
-        has_wide = any(arg is not each for arg, each in zip(args, given, strict=True))
+        has_wide = any(arg is not each for arg, each in zip(args, originals, strict=True))
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs, most)

@@ -62,9 +62,9 @@ def _on_one_device(asked: dict[str, Any]) -> Any:
     return tree, leaves
 
 
-def _constrain(values: Any, given: Any, what: str) -> Any:
+def _constrain(values: Any, prefix: Any, what: str) -> Any:
     leaves, tree = pytrees.tree_flatten(values)
-    shardings = prefix_of_shardings(given, values, what)
+    shardings = prefix_of_shardings(prefix, values, what)
     return pytrees.tree_unflatten(
         tree,
         [
@@ -74,17 +74,17 @@ def _constrain(values: Any, given: Any, what: str) -> Any:
     )
 
 
-def _constrain_leaf(leaf: Any, given: Any, what: str) -> Any:
+def _constrain_leaf(leaf: Any, target: Any, what: str) -> Any:
     if get_aval(leaf).is_ref:
         return leaf  # references do not move
-    if isinstance(given, PartitionSpec):
+    if isinstance(target, PartitionSpec):
         mesh = concrete_mesh_in_force()
         # A partition spec names only axes. Over a mesh of devices it becomes a `NamedSharding`, so
         # that the constraint also determines the devices of the outer program.
-        return constrain(leaf, given if mesh is None else NamedSharding(mesh, given), what)
-    if type(given) is not Format:
-        return constrain(leaf, given, what)
-    if given.sharding is None:
+        return constrain(leaf, target if mesh is None else NamedSharding(mesh, target), what)
+    if type(target) is not Format:
+        return constrain(leaf, target, what)
+    if target.sharding is None:
         return leaf
-    layout = given.layout if isinstance(given.layout, Layout) else None
-    return constrain(leaf, given.sharding, what, layout)
+    layout = target.layout if isinstance(target.layout, Layout) else None
+    return constrain(leaf, target.sharding, what, layout)

@@ -401,26 +401,26 @@ def _known_shardings(
     return known
 
 
-def _have_same_parts(own: Any, given: Any, ndim: int) -> bool:
+def _have_same_parts(own: Any, other: Any, ndim: int) -> bool:
     """Returns whether two shardings have the same shards, on the same or other devices.
 
     A call moves the shards of an operand to the devices of ``in_shardings``.
     """
-    if own == given or own.is_equivalent_to(given, ndim):
+    if own == other or own.is_equivalent_to(other, ndim):
         return True
-    if own.memory_kind != given.memory_kind:
+    if own.memory_kind != other.memory_kind:
         return False
-    return own._to_xla_hlo_sharding(ndim) == given._to_xla_hlo_sharding(ndim)
+    return own._to_xla_hlo_sharding(ndim) == other._to_xla_hlo_sharding(ndim)
 
 
 def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
     """Raises ValueError if an operand is not in the memory of its requested sharding."""
-    for given, aval in zip(in_given, avals, strict=True):
+    for sharding, aval in zip(in_given, avals, strict=True):
         space = getattr(aval, "memory_space", MemorySpace.Device)
-        if given is not None and space_of_kind(given.memory_kind) is not space:
+        if sharding is not None and space_of_kind(sharding.memory_kind) is not space:
             raise ValueError(
                 "Memory kinds passed to olympus.jit does not match memory kind on the respective "
-                f"arg. Got jit memory kind: {given.memory_kind}, arg memory kind: "
+                f"arg. Got jit memory kind: {sharding.memory_kind}, arg memory kind: "
                 f"{MEMORY_KINDS[space]} for arg type: {aval.str_short()}. "
                 "Move it with device_put."
             )
@@ -498,16 +498,16 @@ def _check_divisible(
             sharding.shard_shape(aval.shape)
 
 
-def _flat_shardings(given: Any, tree: Any, count: int, what: str) -> list[Any]:
+def _flat_shardings(prefix: Any, tree: Any, count: int, what: str) -> list[Any]:
     """Expands the user's shardings, a prefix of a tree structure, to one sharding for each leaf."""
-    if given is None:
+    if prefix is None:
         return [None] * count
     if what == "in":
         tree, _ = tree.children()
     target = pytrees.Structure(tree)
     flat = [
         each.sharding if type(each) is Format else each
-        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+        for each in prefix_of_shardings(prefix, target, f"{what}_shardings")
     ]
     if what == "in" and count > len(flat):
         raise ValueError(
@@ -534,16 +534,16 @@ def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
     return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
 
 
-def flat_layouts(given: Any, tree: Any, count: int, what: str) -> tuple:
+def flat_layouts(prefix: Any, tree: Any, count: int, what: str) -> tuple:
     """Returns the requested layouts, one for each leaf; an empty tuple if there are none."""
-    if given is None or not any(type(leaf) is Format for leaf in given[1]):
+    if prefix is None or not any(type(leaf) is Format for leaf in prefix[1]):
         return ()
     if what == "in":
         tree, _ = tree.children()
     target = pytrees.Structure(tree)
     flat = [
         each.layout if type(each) is Format else None
-        for each in prefix_of_shardings(given, target, f"{what}_shardings")
+        for each in prefix_of_shardings(prefix, target, f"{what}_shardings")
     ]
     flat += [None] * (count - len(flat))
     return tuple(flat) if any(layout is not None for layout in flat) else ()
@@ -603,10 +603,10 @@ def check_shardings(what: str, shardings: Sequence[Any]) -> None:
       ValueError: one of them has an unconstrained dimension or an axis twice, or is a layout
         without a sharding.
     """
-    for given in shardings:
-        sharding: Any = given.sharding if isinstance(given, Format) else given
+    for leaf in shardings:
+        sharding: Any = leaf.sharding if isinstance(leaf, Format) else leaf
         if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
-            raise _not_a_sharding(what, given)
+            raise _not_a_sharding(what, leaf)
         if isinstance(sharding, PartitionSpec):
             check_no_duplicates(sharding, what)
         spec = getattr(sharding, "spec", sharding)
@@ -617,32 +617,32 @@ def check_shardings(what: str, shardings: Sequence[Any]) -> None:
             )
 
 
-def _not_a_sharding(what: str, given: Any) -> TypeError | ValueError:
+def _not_a_sharding(what: str, value: Any) -> TypeError | ValueError:
     """Returns the error for a value that `jit` does not take as a sharding."""
-    if isinstance(given, Layout):
+    if isinstance(value, Layout):
         return ValueError(
             "`olympus.jit` does not accept device-local layouts directly. Create a `Format` "
             "instance wrapping this device-local layout and pass that to `jit` instead. Got "
-            f"{given}"
+            f"{value}"
         )
     return TypeError(
         f"{what} leaf specifications are expected to be PartitionSpec instances or None, but got "
-        f"{given} of type {type(given).__name__}; shardings and formats are taken too."
+        f"{value} of type {type(value).__name__}; shardings and formats are taken too."
     )
 
 
-def _concrete_sharding(given: Any, what: str) -> Any:
-    if isinstance(given, PartitionSpec):
+def _concrete_sharding(sharding: Any, what: str) -> Any:
+    if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
             raise RuntimeError(
                 "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
-                f"{what}_shardings, got {given}. You can define a context mesh via "
+                f"{what}_shardings, got {sharding}. You can define a context mesh via "
                 "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
                 f"{what}_shardings and then the mesh context manager is not required."
             )
-        return NamedSharding(mesh, given)
-    return given
+        return NamedSharding(mesh, sharding)
+    return sharding
 
 
 _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}

@@ -192,8 +192,8 @@ def _dot_general(
         left = cast(builder, left, left_aval.dtype, accumulator)
         right = cast(builder, right, right_aval.dtype, accumulator)
 
-    def free(ndim: int, *taken: Sequence[int]) -> list[int]:
-        return [dim for dim in range(ndim) if not any(dim in dims for dims in taken)]
+    def free(ndim: int, *bound: Sequence[int]) -> list[int]:
+        return [dim for dim in range(ndim) if not any(dim in dims for dims in bound)]
 
     left_free = free(left_aval.ndim, left_contracting, left_batch)
     right_free = free(right_aval.ndim, right_contracting, right_batch)

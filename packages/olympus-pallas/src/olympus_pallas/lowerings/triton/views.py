@@ -192,7 +192,8 @@ def _gathered(
     axes = {label: axis for axis, (label, _) in enumerate(dims)}
     array_axes = [axes[("array", position)] for position in range(len(indexer.int_indexer_shape))]
     places = []
-    for position, (dimension, index) in enumerate(zip(ref.dimensions, indexer.indices, strict=True)):
+    entries = zip(ref.dimensions, indexer.indices, strict=True)
+    for position, (dimension, index) in enumerate(entries):
         if isinstance(index, Slice):
             dimension = _sliced(builder, dimension, index, types)
             places.append((dimension, _along(builder, dimension, axes[position], shape)))

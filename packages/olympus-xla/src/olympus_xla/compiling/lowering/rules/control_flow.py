@@ -134,10 +134,10 @@ def while_loop(
 
 
 @lowering_rules.define(lax.while_p)
-def _while(context: LoweringContext, *given: Any, **params: Any) -> list[Any]:
-    operands, params = with_scalar_condition(given, params)
+def _while(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
+    loop_operands, params = with_scalar_condition(operands, params)
     cond_jaxpr, body_jaxpr = params["cond_jaxpr"], params["body_jaxpr"]
-    cond_consts, body_consts, initial = WhileLayout.of(params).operands(operands)
+    cond_consts, body_consts, initial = WhileLayout.of(params).operands(loop_operands)
     effects = _ordered([cond_jaxpr, body_jaxpr])
     prefix = scope_of(context, "while")
 

@@ -112,10 +112,10 @@ def _bwd(*operands: Any, **params: Any) -> list[Any]:
     dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve_space, seq_lengths = operands
     workspace, opaque = _descriptor(x, params)
     zeros = lax.full_like(w, 0)  # the routine adds to this operand
-    given = (dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve_space, zeros, seq_lengths)
+    arguments = (dy, dh_n, dc_n, x, h_0, c_0, w, y, reserve_space, zeros, seq_lengths)
     results = [*_like(x, h_0, c_0, w), ((workspace,), np.float32)]
     return kernel(
-        "cudnn_rnn_bwd_ffi", given, results, aliases={9: 3}, column_major=None, opaque=opaque
+        "cudnn_rnn_bwd_ffi", arguments, results, aliases={9: 3}, column_major=None, opaque=opaque
     )[:4]
 
 
