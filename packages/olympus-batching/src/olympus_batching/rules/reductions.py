@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.reductions import AXIS_REDUCTIONS, CUMULATIVE
 from olympus_ir.programs.evaluation import olympuspr_as_fun
 
 from ..tables import (
@@ -20,26 +21,10 @@ from ..tables import (
 )
 from ..trace import call_batched
 
-for _primitive in (
-    lax.reduce_sum_p,
-    lax.reduce_prod_p,
-    lax.reduce_max_p,
-    lax.reduce_min_p,
-    lax.reduce_and_p,
-    lax.reduce_or_p,
-    lax.reduce_xor_p,
-    lax.argmax_p,
-    lax.argmin_p,
-):
+for _primitive in AXIS_REDUCTIONS:
     batching_rules.define(_primitive, reduction(_primitive))
 
-for _primitive in (
-    lax.cumsum_p,
-    lax.cumprod_p,
-    lax.cummax_p,
-    lax.cummin_p,
-    lax.cumlogsumexp_p,
-):
+for _primitive in CUMULATIVE:
     batching_rules.define(_primitive, along_axis(_primitive))
 
 

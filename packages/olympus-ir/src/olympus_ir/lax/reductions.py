@@ -96,6 +96,20 @@ cummin_p = instruction("cummin", family="reductions")
 cumlogsumexp_p = instruction("cumlogsumexp", family="reductions")
 cumsum_p.linear_in = True
 
+# The reductions along axes, and the cumulative operations along one axis.
+AXIS_REDUCTIONS = (
+    reduce_sum_p,
+    reduce_prod_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_and_p,
+    reduce_or_p,
+    reduce_xor_p,
+    argmax_p,
+    argmin_p,
+)
+CUMULATIVE = (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p)
+
 
 def _define_argument_reduction(primitive: Primitive) -> None:
     name = primitive.name
@@ -136,7 +150,7 @@ def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.numb
 
 for _primitive in (argmax_p, argmin_p):
     _define_argument_reduction(_primitive)
-for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+for _primitive in CUMULATIVE:
     _define_cumulative(_primitive)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
+from ..lax.reductions import CUMULATIVE
 from ..programs.propagation import Propagation, propagation_rules
 from ..types.layouts import axes_of_entry, entries_of
 
@@ -76,11 +77,5 @@ propagation_rules.define(
     Propagation(_reduced, unreduced=_sum_unreduced, reduced=True, parameter="out_sharding"),
 )
 propagation_rules.define(lax.reduce_p, Propagation(_generic))
-for _primitive in (
-    lax.cumsum_p,
-    lax.cumprod_p,
-    lax.cummax_p,
-    lax.cummin_p,
-    lax.cumlogsumexp_p,
-):
+for _primitive in CUMULATIVE:
     propagation_rules.define(_primitive, Propagation(_cumulative))

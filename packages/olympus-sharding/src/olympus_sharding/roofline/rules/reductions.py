@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.reductions import AXIS_REDUCTIONS
 
 from ..results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules, unfused
 
@@ -16,18 +17,7 @@ def _reduction(context: RooflineRuleContext, *operands: RooflineShape, **_: Any)
     return unfused(context, operands[0].size - kept)
 
 
-for _primitive in (
-    lax.reduce_sum_p,
-    lax.reduce_max_p,
-    lax.reduce_min_p,
-    lax.reduce_prod_p,
-    lax.reduce_and_p,
-    lax.reduce_or_p,
-    lax.reduce_xor_p,
-    lax.argmax_p,
-    lax.argmin_p,
-    lax.reduce_p,
-):
+for _primitive in (*AXIS_REDUCTIONS, lax.reduce_p):
     roofline_rules.define(_primitive, _reduction)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.reductions import CUMULATIVE
 
 from ..elimination import term_rules
 from ..patterns import Flow, Pattern, relation, united_rows
@@ -65,11 +66,5 @@ def _cumulative(results: Sequence[Any], x: Flow, *, axis: int, reverse: bool, **
     return relation(ids[..., last], ids[..., first], (x.size, x.size)) @ x.pattern
 
 
-for _primitive in (
-    lax.cumsum_p,
-    lax.cumprod_p,
-    lax.cummax_p,
-    lax.cummin_p,
-    lax.cumlogsumexp_p,
-):
+for _primitive in CUMULATIVE:
     sparsity_rules.define(_primitive, _cumulative)
