@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_ir.diagnostics.errors import ShapeError
+from olympus_ir.lax.axes import canonical_axis
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
 
@@ -22,22 +23,6 @@ __all__ = [
     "requested_dtype",
     "unique_axes",
 ]
-
-
-def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
-    """Returns the nonnegative form of an axis.
-
-    Raises:
-      TypeError: if the axis is not an integer.
-      AxisError: if the axis is out of range. As in NumPy, this error is a ValueError and an
-        IndexError.
-    """
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(
-            f"{what} {axis} is out of bounds for array of dimension {ndim}"
-        )
-    return axis + ndim if axis < 0 else axis
 
 
 def canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
