@@ -11,12 +11,11 @@ import numpy as np
 
 from ..programs.olympuspr import register_literal_type
 from ..types import dtypes
+from ..types.array_text import array_text
 from ..types.arrays import ConcreteArray, register_array_class
 from ..types.avals import ShapedArray, register_value_type
 
 __all__ = ["ReferenceArray", "elements_of", "physical_of"]
-
-_PREFIX = "Array("
 
 
 class ReferenceArray(ConcreteArray):
@@ -147,20 +146,7 @@ class ReferenceArray(ConcreteArray):
     # ---- text ----
 
     def __repr__(self) -> str:
-        aval = self._aval
-        weak_type = ", weak_type=True" if aval.weak_type else ""
-        ending = f"dtype={dtypes.name_of(aval.dtype)}{weak_type})"
-        if aval.size == 0:
-            return f"{_PREFIX}[], shape={aval.shape}, {ending}"
-        width = np.get_printoptions()["linewidth"]
-        contents = np.array2string(
-            self._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
-        )
-        # The suffix goes on a new line if it does not fit on the last line.
-        last_line = (_PREFIX + contents).rpartition("\n")[2]
-        if len(last_line) + len(", ") + len(ending) > width:
-            return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
-        return f"{_PREFIX}{contents}, {ending}"
+        return array_text(self._value, self._aval)
 
     def __str__(self) -> str:
         return str(self._value)

@@ -5,32 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from olympus_ir.types.array_text import array_text, type_text
 
 __all__ = ["format_array", "repr_array", "str_array"]
-
-_PREFIX = "Array("
 
 
 def repr_array(array: Any) -> str:
     """Returns the contents with the dtype, such as ``Array([1., 2.], dtype=float32)``."""
     aval = array.aval
-    ending = f"dtype={aval.dtype.name}{', weak_type=True' if aval.weak_type else ''})"
     if _is_of_terms(array):
-        return f"{_PREFIX}shape={aval.shape}, {ending[:-1]}, sharding={array.sharding})"
+        return f"Array(shape={aval.shape}, {type_text(aval)}, sharding={array.sharding})"
     if not (array.is_fully_addressable or array.is_fully_replicated):
-        return f"{_PREFIX}shape={aval.shape}, {ending}"
-    if aval.size == 0:
-        return f"{_PREFIX}[], shape={aval.shape}, {ending}"
-    width = np.get_printoptions()["linewidth"]
-    contents = np.array2string(
-        array._value, prefix=_PREFIX, suffix=",", separator=", ", max_line_width=width
-    )
-    # The ending goes on a new line if it does not fit on the last line.
-    last_line = (_PREFIX + contents).rpartition("\n")[2]
-    if len(last_line) + len(", ") + len(ending) > width:
-        return f"{_PREFIX}{contents},\n{' ' * len(_PREFIX)}{ending}"
-    return f"{_PREFIX}{contents}, {ending}"
+        return f"Array(shape={aval.shape}, {type_text(aval)})"
+    return array_text(array._value, aval)
 
 
 def _is_of_terms(array: Any) -> bool:
