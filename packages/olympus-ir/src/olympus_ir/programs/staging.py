@@ -208,10 +208,7 @@ class StagingTrace(Trace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
-        info = _info_of_call("custom_jvp fun", fun)
-        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
-        consts, call_jaxpr = separate_constants(call_jaxpr)
+        consts, tracers, call_jaxpr = self._traced_call("custom_jvp fun", fun, args)
         return self.record(
             primitive,
             [*consts, *tracers],
@@ -235,10 +232,7 @@ class StagingTrace(Trace):
         symbolic_zeros: bool,
         num_consts: int = 0,
     ) -> Sequence[Any]:
-        tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
-        info = _info_of_call("custom_vjp fun", fun)
-        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
-        consts, call_jaxpr = separate_constants(call_jaxpr)
+        consts, tracers, call_jaxpr = self._traced_call("custom_vjp fun", fun, args)
         return self.record(
             primitive,
             [*consts, *tracers],
@@ -251,6 +245,16 @@ class StagingTrace(Trace):
                 "symbolic_zeros": symbolic_zeros,
             },
         )
+
+    def _traced_call(
+        self, name: str, fun: Any, args: Any
+    ) -> tuple[Sequence[Any], list[Any], ClosedOlympuspr]:
+        """Traces a function with a custom rule; returns its constants, operands and program."""
+        tracers = [self.tracer(arg) for arg in with_wide_constants(args, {})]
+        info = _info_of_call(name, fun)
+        call_jaxpr = trace_to_closed(fun, [tracer.aval for tracer in tracers], info)
+        consts, call_jaxpr = separate_constants(call_jaxpr)
+        return consts, tracers, call_jaxpr
 
     # ---- the result ----
 
