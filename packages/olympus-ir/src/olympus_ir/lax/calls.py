@@ -122,6 +122,14 @@ custom_vjp_call_p = add_to_instruction_set(_CustomVJPCall("custom_vjp_call"))
 # results of an equation are kept; ``prevent_cse``; ``differentiated``, set for the program of a
 # backward pass.
 checkpoint_p = instruction("remat2", multiple_results=True, family="calls", cache_inference=False)
+# The parameter of a call that contains the called program.
+PROGRAM_OF_CALL = {
+    jit_p: "jaxpr",
+    closed_call_p: "call_jaxpr",
+    custom_jvp_call_p: "call_jaxpr",
+    custom_vjp_call_p: "call_jaxpr",
+    checkpoint_p: "jaxpr",
+}
 optimization_barrier_p = instruction("optimization_barrier", multiple_results=True, family="calls")
 optimization_barrier_p.follows_memory = False
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir import lax
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.lax.calls import PROGRAM_OF_CALL
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive
@@ -17,14 +17,6 @@ from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types.avals import ShapedArray, get_aval
 
 __all__ = ["aval_of", "inlined", "run_program", "traced"]
-
-_CALLS = {
-    lax.jit_p: "jaxpr",
-    lax.closed_call_p: "call_jaxpr",
-    lax.custom_jvp_call_p: "call_jaxpr",
-    lax.custom_vjp_call_p: "call_jaxpr",
-    lax.checkpoint_p: "jaxpr",
-}
 
 
 def aval_of(value: Any) -> Any:
@@ -49,7 +41,7 @@ def run_program(
 
     for equation in program.eqns:
         arguments = [value_of(atom) for atom in equation.invars]
-        parameter = _CALLS.get(equation.primitive)
+        parameter = PROGRAM_OF_CALL.get(equation.primitive)
         rule = rules.get(equation.primitive) if rules else None
         if rule is not None:
             results = rule(equation, arguments)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.calls import PROGRAM_OF_CALL
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import (
@@ -272,11 +273,7 @@ def _while(
 # Maps a primitive with nested programs to its rule, `rule(places, operands, **params)`. The places
 # are the indices of the running program in the grid.
 _rules: dict[Primitive, Callable[..., Any]] = {
-    lax.jit_p: _in_place("jaxpr"),
-    lax.closed_call_p: _in_place("call_jaxpr"),
-    lax.custom_jvp_call_p: _in_place("call_jaxpr"),
-    lax.custom_vjp_call_p: _in_place("call_jaxpr"),
-    lax.checkpoint_p: _in_place("jaxpr"),
+    **{call: _in_place(parameter) for call, parameter in PROGRAM_OF_CALL.items()},
     lax.cond_p: _cond,
     lax.scan_p: _scan,
     lax.while_p: _while,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.calls import PROGRAM_OF_CALL
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr
@@ -156,11 +157,5 @@ def _inline(parameter: str) -> Any:
     return rule
 
 
-for _primitive, _parameter in (
-    (lax.jit_p, "jaxpr"),
-    (lax.closed_call_p, "call_jaxpr"),
-    (lax.custom_jvp_call_p, "call_jaxpr"),
-    (lax.custom_vjp_call_p, "call_jaxpr"),
-    (lax.checkpoint_p, "jaxpr"),
-):
+for _primitive, _parameter in PROGRAM_OF_CALL.items():
     define_for_both(_primitive, _inline(_parameter))
