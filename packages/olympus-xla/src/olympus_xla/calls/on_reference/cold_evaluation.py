@@ -41,7 +41,7 @@ from ..._jaxlib import ArrayImpl
 from ...arrays.array import host_value, make_array
 from ...arrays.layouts import layouts_in_use
 from ...arrays.transfer_guards import guards_in_use
-from ...compiling.placement import committed_sharding, resolve_placement
+from ...compiling.placement import Placement, committed_sharding, resolve_placement
 from ...platforms import backends
 from ..result_checks import checks_results
 from .exactness import Exactness, exactness_rules, is_narrow
@@ -51,6 +51,7 @@ __all__ = [
     "evaluate",
     "is_common",
     "is_of_instruction_set",
+    "placement_on_cpu",
     "plain_circumstances",
     "reference_array",
 ]
@@ -165,6 +166,17 @@ def _has_floats(olympuspr: Olympuspr) -> bool:
     )
 
 
+def placement_on_cpu(
+    program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> Placement | None:
+    """Returns the placement of a call that runs on one CPU device; None for any other call."""
+    placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
+    device = placement.single_device
+    if placement.mesh is not None or device is None or device.platform != "cpu":
+        return None
+    return placement
+
+
 def evaluate(
     program: TracedProgram, options: JitOptions, operands: Sequence[Any]
 ) -> list[Any] | None:
@@ -187,9 +199,8 @@ def evaluate(
         cold = program.uncompiled = ColdProgram(program)
     if not cold.fits or not cold.calls or (level == "exact" and not cold.can_be_exact):
         return None
-    placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
-    device = placement.single_device
-    if placement.mesh is not None or device is None or device.platform != "cpu":
+    placement = placement_on_cpu(program, options, operands)
+    if placement is None:
         return None
     cold.calls -= 1
     trace = _ExactTrace(cold.float_constants) if level == "exact" else _CloseTrace()

@@ -38,7 +38,7 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.memory_spaces import on_host
 
 from ..._jaxlib import ArrayImpl
-from ...compiling.placement import Placement, committed_sharding, platform_of, resolve_placement
+from ...compiling.placement import Placement, platform_of
 from .. import effect_tokens
 from ..compiled import Compiled, compile_lowered
 from ..program_executables import lowered_module
@@ -46,6 +46,7 @@ from .cold_evaluation import (
     device_array,
     is_common,
     is_of_instruction_set,
+    placement_on_cpu,
     plain_circumstances,
     reference_array,
 )
@@ -228,9 +229,8 @@ def evaluate(
         return None
     if any(isinstance(operand, Tracer) for operand in operands):
         return None
-    placement = resolve_placement(options, program, list(map(committed_sharding, operands)))
-    device = placement.single_device
-    if placement.mesh is not None or device is None or device.platform != "cpu":
+    placement = placement_on_cpu(program, options, operands)
+    if placement is None:
         return None
     if placement in program.executables:
         return None
