@@ -35,6 +35,7 @@ import numpy as np
 from olympus_ir.types import dtypes
 
 from ..functions.exported import Exported
+from ..functions.format import DAMAGE
 from ..functions.reading import from_parts
 from ..functions.writing import to_parts
 from . import safetensors
@@ -180,14 +181,7 @@ def opened(contents: bytes, read_beside: Callable[[str], bytes]) -> Parts:
         raise ValueError("the frozen function is damaged: its digest differs")
     try:
         return _parts(arrays, metadata, read_beside)
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except DAMAGE as error:
         raise ValueError(
             f"the frozen function is damaged: {type(error).__name__}: {error}"
         ) from None

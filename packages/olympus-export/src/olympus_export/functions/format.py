@@ -13,13 +13,16 @@ import struct
 from olympus_ir.types.effects import Effect
 from olympus_xla.foreign.ffi_primitive import FfiEffect
 
-__all__ = ["EFFECTS", "FORMAT_VERSION", "LENGTHS", "MAGIC", "READABLE_VERSIONS"]
+__all__ = ["DAMAGE", "EFFECTS", "FORMAT_VERSION", "LENGTHS", "MAGIC", "READABLE_VERSIONS"]
 
 MAGIC = b"\x89OLYMPUS-EXPORT\n"
 # Version 2 added layouts and memory spaces to types, and memory kinds and devices to shardings.
 FORMAT_VERSION = 2
 READABLE_VERSIONS = (1, 2)
 LENGTHS = struct.Struct("<IIQ")  # the fields: version of the format, checksum, length of the header
+
+# Errors that the contents of a damaged file may cause.
+DAMAGE = (KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
 
 # Effects that exported programs may have, by name.
 EFFECTS: dict[str, type[Effect]] = {"Ffi": FfiEffect}

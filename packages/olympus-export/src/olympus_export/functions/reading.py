@@ -22,7 +22,7 @@ from olympus_xla._jaxlib import HloSharding, OpSharding
 
 from ..trees import tree_from_json
 from .exported import Exported
-from .format import EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS
+from .format import DAMAGE, EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS
 from .safety_checks import DisabledSafetyCheck
 
 if TYPE_CHECKING:
@@ -75,14 +75,7 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
         )
     try:
         exported = _from_body(body, header_length)
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except DAMAGE as error:
         raise ValueError(
             f"deserialize: the exported function is damaged: {type(error).__name__}: {error}"
         ) from None
