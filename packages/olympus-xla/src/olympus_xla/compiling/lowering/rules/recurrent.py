@@ -39,9 +39,9 @@ def _routines() -> Any:
     return module
 
 
-def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, int]:
-    """Returns the sizes of the routine's workspace and reserve space."""
-    return _routines().compute_rnn_workspace_reserve_space_sizes(
+def _layers(batch_size: int, length: int, params: dict[str, Any]) -> tuple[Any, ...]:
+    """Returns the arguments by which the routines describe the layers."""
+    return (
         params["input_size"],
         params["hidden_size"],
         params["num_layers"],
@@ -50,6 +50,13 @@ def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, i
         params["dropout"],
         params["bidirectional"],
         params["cudnn_allow_tf32"],
+    )
+
+
+def _sizes(batch_size: int, length: int, params: dict[str, Any]) -> tuple[int, int]:
+    """Returns the sizes of the routine's workspace and reserve space."""
+    return _routines().compute_rnn_workspace_reserve_space_sizes(
+        *_layers(batch_size, length, params)
     )
 
 
@@ -71,18 +78,7 @@ def _descriptor(x: Any, params: dict[str, Any]) -> tuple[int, bytes]:
         )
     batch_size, length, _ = shape_of(x)
     workspace, reserve = _sizes(batch_size, length, params)
-    opaque = routines.build_rnn_descriptor(
-        params["input_size"],
-        params["hidden_size"],
-        params["num_layers"],
-        batch_size,
-        length,
-        params["dropout"],
-        params["bidirectional"],
-        params["cudnn_allow_tf32"],
-        workspace,
-        reserve,
-    )
+    opaque = routines.build_rnn_descriptor(*_layers(batch_size, length, params), workspace, reserve)
     return workspace, opaque
 
 
