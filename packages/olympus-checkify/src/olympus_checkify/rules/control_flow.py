@@ -45,14 +45,10 @@ def _scan(equation: Equation, enabled: Enabled, error: Error, operands: Sequence
     effects = effects_of(closed, enabled)
     fun, metadata = call_with_errors(closed, enabled, effects)
     error = error.with_effects(effects).with_metadata(metadata)
-    leaves = error.leaves(effects)
     layout = ScanLayout.of(params)
     consts, init, xs = layout.operands(operands)
-    position = Position.of(equation, enabled) if effects else None
-    if position is not None:
-        error = error.with_effects([position.effect]).with_metadata({position.code: position.site})
-        leaves = error.leaves([*effects, position.effect])
-    noted = _Noted(error, effects, position)
+    noted = _Noted.of_loop(equation, enabled, error, effects)
+    error, leaves = noted.error, noted.leaves
 
     def body(carry: Any, slices: Any) -> Any:
         step, before, values = carry
@@ -86,6 +82,22 @@ class _Noted:
         # Without a position, the loop does not carry the index of the iteration.
         self.first_step: Any = () if position is None else np.int32(0)
 
+    @staticmethod
+    def of_loop(
+        equation: Equation, enabled: Enabled, error: Error, effects: Sequence[ErrorEffect]
+    ) -> _Noted:
+        """Returns the entries for a loop whose body may have the given effects."""
+        position = Position.of(equation, enabled) if effects else None
+        if position is not None:
+            error = error.with_effects([position.effect])
+            error = error.with_metadata({position.code: position.site})
+        return _Noted(error, effects, position)
+
+    @property
+    def leaves(self) -> list[Any]:
+        """The entries of the error before the loop."""
+        return self.error.leaves(self.effects)
+
     def next(self, step: Any) -> Any:
         return step if self.position is None else lax.add(step, np.int32(1))
 
@@ -107,13 +119,9 @@ def _while(equation: Equation, enabled: Enabled, error: Error, operands: Sequenc
     body_fun, body_metadata = call_with_errors(body, enabled, effects)
     error = error.with_effects(effects).with_metadata({**cond_metadata, **body_metadata})
     cond_consts, body_consts, init = WhileLayout.of(params).operands(operands)
-    leaves = error.leaves(effects)
-    count = len(leaves)
-    position = Position.of(equation, enabled) if effects else None
-    if position is not None:
-        error = error.with_effects([position.effect]).with_metadata({position.code: position.site})
-        leaves = error.leaves([*effects, position.effect])
-    noted = _Noted(error, effects, position)
+    count = len(error.leaves(effects))
+    noted = _Noted.of_loop(equation, enabled, error, effects)
+    error, leaves = noted.error, noted.leaves
 
     # The condition may fail as well. This code evaluates it before the loop and at the end of each
     # step. The loop reads the value of the condition from the carry.
