@@ -7,14 +7,12 @@ that the first process wrote to a separate folder.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from .fresh_processes import caching_in, times_of
 from .workloads import workload
 
 _ROOT = Path(__file__).parent.parent
@@ -114,25 +112,8 @@ end()
 
 def _in_fresh_process(program: str, *arguments: str, folder: str | None = None) -> tuple:
     """Returns the two numbers that a program prints; without a folder, it uses no caches."""
-    variables = {
-        "PYTHONPATH": str(_ROOT),
-        "OLYMPUS_ENABLE_COMPILATION_CACHE": str(int(bool(folder))),
-    }
-    if folder:
-        variables |= {
-            "OLYMPUS_CACHE_DIR": folder,
-            "JAX_COMPILATION_CACHE_DIR": folder,
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        }
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTS + program, *arguments],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    processor, wall = map(float, done.stdout.split()[-2:])
-    return processor, wall
+    caching = caching_in(folder) if folder else {"OLYMPUS_ENABLE_COMPILATION_CACHE": "0"}
+    return times_of(_IMPORTS + program, *arguments, PYTHONPATH=str(_ROOT), **caching)
 
 
 def _in_second_process(program: str, *arguments: str) -> tuple:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from .fresh_processes import caching_in, times_of
 from .workloads import workload
 
 # Expressions of small arrays. NumPy evaluates most of them exactly as XLA does; the last differ.
@@ -61,15 +61,7 @@ print(time.process_time() - started, time.perf_counter() - wall)
 
 def _in_fresh_process(name: str, level: str, **variables: str) -> tuple[float, float]:
     """Returns the processor and wall time of the operations in a separate process."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, name, level, OPERATIONS],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    processor, wall = map(float, done.stdout.split()[-2:])
-    return processor, wall
+    return times_of(_PROGRAM, name, level, OPERATIONS, **variables)
 
 
 @workload("first calls of 106 operations", "first use", quantity="seconds")
@@ -86,12 +78,7 @@ def _(lib: Any) -> Callable:
 def _(lib: Any) -> Callable:
     def run() -> tuple[float, float]:
         with tempfile.TemporaryDirectory() as folder:
-            variables = {
-                "OLYMPUS_ENABLE_COMPILATION_CACHE": "1",
-                "OLYMPUS_CACHE_DIR": folder,
-                "JAX_COMPILATION_CACHE_DIR": folder,
-                "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            }
+            variables = caching_in(folder)
             _in_fresh_process(lib.name, "exact", **variables)
             return _in_fresh_process(lib.name, "exact", **variables)
 
