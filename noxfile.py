@@ -6,9 +6,11 @@ Sessions come from packages/*/pyproject.toml, so that a new package is tested be
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -116,6 +118,16 @@ def run_pytest(session: nox.Session, *arguments: str, env: Mapping[str, str] | N
     session.run(*command, env=env)
 
 
+def run_together(session: nox.Session, *commands: tuple[str, ...]) -> None:
+    """Runs commands side by side, each on one core, and shows the output of each at its end."""
+
+    def run(command: tuple[str, ...]) -> None:
+        print(session.run(*command, silent=True))
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(run, commands))
+
+
 # -- Sessions -----------------------------------------------------------------------------------
 
 
@@ -140,11 +152,18 @@ def imports(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Static types: of the packages (basedpyright), and in users' programs (mypy too)."""
     install_workspace(session, "basedpyright>=1.29", "mypy>=1.18", *test_requirements())
+    if session.posargs:
+        session.run("basedpyright", *session.posargs)
+        return
     # an explicit list, so that no package is missing
     sources = [f"packages/{package}/src" for package in PACKAGES]
-    session.run("basedpyright", *(session.posargs or sources))
-    session.run("python", "tools/stubs.py", "--check")
-    session.run("python", "tools/check_user_types.py")
+    run_together(
+        session,
+        ("basedpyright", *sources[::2]),
+        ("basedpyright", *sources[1::2]),
+        ("python", "tools/stubs.py", "--check"),
+        ("python", "tools/check_user_types.py"),
+    )
 
 
 @nox.session(reuse_venv=True)
