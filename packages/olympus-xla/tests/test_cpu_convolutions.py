@@ -106,10 +106,15 @@ def grouped_by_numpy(images, windows, cotangents, groups, strides, padding):
 
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
 @pytest.mark.parametrize(
-    ("groups", "features", "strides", "dtype"),
-    [(2, 4, (1, 1), np.float32), (5, 3, (2, 1), np.float64), (6, 1, (2, 3), np.float32)],
+    ("groups", "features", "outputs", "strides", "dtype"),
+    [
+        (2, 4, 2, (1, 1), np.float32),
+        (5, 3, 1, (2, 1), np.float64),
+        (6, 1, 2, (2, 3), np.float32),
+        (7, 1, 1, (1, 2), np.float32),
+    ],
 )
-def test_groups_of_few_features(numbers, groups, features, strides, dtype):
+def test_groups_of_few_features(numbers, groups, features, outputs, strides, dtype):
     """The convolution and both of its derivatives."""
     to_lhs, to_rhs = (
         ["NCHW".index(letter) for letter in numbers[0]],
@@ -117,9 +122,9 @@ def test_groups_of_few_features(numbers, groups, features, strides, dtype):
     )
     padding = ((1, 0), (2, 1))
     images = RNG.normal(size=(3, groups * features, 22, 23)).astype(dtype)
-    windows = RNG.normal(size=(groups * 2, features, 3, 2)).astype(dtype)
+    windows = RNG.normal(size=(groups * outputs, features, 3, 2)).astype(dtype)
     sizes = (20 // strides[0] + 1, 24 // strides[1] + 1)
-    cotangents = RNG.normal(size=(3, groups * 2, *sizes)).astype(dtype)
+    cotangents = RNG.normal(size=(3, groups * outputs, *sizes)).astype(dtype)
 
     def weighted(x, w, y):
         result = lax.conv_general_dilated(
