@@ -158,6 +158,7 @@ from jax._src.interpreters import ad, batching, partial_eval as pe
 from jax._src.lax import lax
 from jax._src.lib.mlir.dialects import hlo
 from jax._src.numpy.util import check_arraylike, ensure_arraylike, promote_args_inexact
+from jax._src.scipy.sparse.linalg import _mul, _vdot_real_tree
 from jax._src.state.discharge import discharge_state
 from jax._src.state.primitives import ref_get, ref_set
 from jax._src.util import HashableFunction, canonicalize_axis, merge_lists, partition_list
@@ -205,6 +206,10 @@ ref_set(ref, 0, 5.0)
 assert ref_get(ref).tolist() == [5, 0]
 writes = jax.make_jaxpr(lambda r: r.__setitem__(0, 1.0))(ref)
 assert discharge_state(writes).out_avals[0].shape == (2,)
+tree = {"a": jnp.array([1.0, 2.0]), "b": jnp.float32(3)}
+assert _vdot_real_tree(tree, _mul(2.0, tree)) == 28
+_, place = batching.reducer_batcher(lax.reduce_max_p, axis, [jnp.ones((2, 3, 4))], [1], (0, 1))
+assert place == 0
 basis = api._std_basis({"a": jnp.ones(2), "b": 1.0})
 assert basis["a"].tolist() == [[1, 0], [0, 1], [0, 0]] and basis["b"].tolist() == [0, 0, 1]
 try:

@@ -12,6 +12,7 @@ from olympus_batching.dimensions import BatchAxis, BatchDim, batched_aval, move_
 from olympus_batching.trace import call_batched
 from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_closed
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "batch_olympuspr2",
     "batch_olympuspr_axes",
     "matchaxis",
+    "reducer_batcher",
+    "vectorized_batcher",
 ]
 
 NotMapped = type(None)
@@ -131,3 +134,50 @@ def matchaxis(
     if src is not None and dst is None and sum_match:
         return x.sum(src)
     return move_batch_dim(x, axis_data.size, src, dst)
+
+
+def vectorized_batcher(
+    prim: Primitive,
+    axis_data: AxisData,
+    batched_args: Sequence[Any],
+    batch_dims: Sequence[BatchDim],
+    **params: Any,
+) -> tuple[Any, Any]:
+    """Batching rule of a primitive that treats all dimensions alike.
+
+    Args:
+      prim: the primitive.
+      axis_data: the axis.
+      batched_args: the operands of all examples, with equal batch dimensions.
+      batch_dims: their batch dimensions.
+      **params: the parameters.
+
+    Returns:
+      The result or results, and their batch dimensions.
+
+    Raises:
+      ValueError: the batch dimensions differ.
+    """
+    if len(set(batch_dims)) != 1:
+        raise ValueError(f"{prim.name} needs operands with equal batch dimensions: {batch_dims}")
+    results = prim.bind(*batched_args, **params)
+    dim = batch_dims[0]
+    return results, [dim] * len(results) if prim.multiple_results else dim
+
+
+def reducer_batcher(
+    prim: Primitive,
+    axis_data: AxisData,
+    batched_args: Sequence[Any],
+    batch_dims: Sequence[BatchDim],
+    axes: Sequence[int],
+    **params: Any,
+) -> tuple[Any, Any]:
+    """Batching rule of a primitive that reduces one operand along the axes in ``axes``."""
+    (operand,), (dim,) = batched_args, batch_dims
+    if dim is None:
+        raise ValueError(f"{prim.name} needs an operand with a batch dimension")
+    moved = tuple(axis + (axis >= dim) for axis in axes)
+    results = prim.bind(operand, axes=moved, **params)
+    place = dim - sum(axis < dim for axis in moved)
+    return results, [place] * len(results) if prim.multiple_results else place

@@ -7,7 +7,7 @@ from olympus._lazy import names_from
 
 _OPERANDS = "olympus.compat.counterparts.operands"
 _DECLARATIONS = "olympus.compat.counterparts.declarations"
-_LINALG = "olympus.scipy.sparse.linalg"
+_TREES = "olympus.compat.counterparts.trees"
 _VECTORIZATION = "olympus_numpy.elementwise.vectorization"
 _PROMOTION = "olympus_numpy.core.promotion"
 _THREEFRY = "olympus_random.generators.threefry"
@@ -96,4 +96,10 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
     },
     "scipy.optimize.bfgs": names_from("olympus_scipy.optimize.bfgs", "minimize_bfgs"),
     "scipy.optimize.line_search": names_from("olympus_scipy.optimize.line_search", "line_search"),
+    "scipy.sparse.linalg": {
+        **names_from(_TREES, "_add=add", "_identity=identity", "_mul=multiply", "_norm=norm"),
+        **names_from(_TREES, "_sub=subtract", "_vdot_real_tree=vdot_real_tree"),
+        **names_from(_TREES, "_vdot_tree=vdot_tree"),
+        **names_from("olympus_scipy.sparse.linalg", "_normalize_matvec=_operator"),
+    },
 }

@@ -27,6 +27,9 @@ _CORE = {
     **names_from("olympus.core", "ParamDict", "Value", "eval_olympuspr", "max_dim", "min_dim"),
     **names_from("olympus.errors", "ConcretizationTypeError"),
     **names_from("olympus", "Array", "ShapeDtypeStruct"),
+    **names_from("olympus_ir.types.avals", "pytype_aval_mappings=aval_getters"),
+    **names_from("olympus_ir.types", "effects"),
+    **names_from("typing", "AxisSize=Any", "DimSize=Any"),
     **names_from("olympus_ir.types.avals", "abstract_token", "canonicalize_shape", "get_aval"),
     **names_from("olympus_ir.types.annotations", "AxisName", "Shape"),
     **names_from(_EFFECTS, "NamedAxisEffect"),
@@ -159,6 +162,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.registries", "is_vmappable"),
         **names_from(_BATCHING, "AxisData", "NotMapped", "batch_olympuspr"),
         **names_from(_BATCHING, "batch_olympuspr2", "batch_olympuspr_axes", "matchaxis"),
+        **names_from(_BATCHING, "reducer_batcher", "vectorized_batcher"),
+        **names_from("olympus.api_util", "flatten_fun_for_vmap=flatten_fun"),
         **names_from("olympus.numpy", "moveaxis"),
         "core": "olympus.extend:core",
     },
@@ -200,6 +205,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "tree_util": {
         "_registry": "olympus.compat.registries:pytree_nodes",
         **names_from("olympus_ir.trees.pytree_paths", "generate_key_paths"),
+        **names_from("olympus.compat.counterparts.trees", "treedef_is_strict_leaf"),
+        **names_from("typing", "Leaf=Any"),
         **names_from(
             "olympus_ir.trees.pytree_prefix",
             "equality_errors_pytreedef=equality_errors_of_structures",

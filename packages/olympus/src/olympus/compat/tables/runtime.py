@@ -8,6 +8,7 @@ from olympus._lazy import names_from
 _PRIMITIVES = "olympus.extend.core.primitives"
 _BACKENDS = "olympus_xla.platforms.backends"
 _DIALECTS = "jaxlib.mlir.dialects"
+_PLATFORMS = "olympus.compat.counterparts.platforms"
 _PROMOTION = "olympus_ir.types.promotion"
 _RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
 _UNSPECIFIED = names_from("olympus_xla.calls.pjit", "UNSPECIFIED", "UnspecifiedValue=_Unspecified")
@@ -125,6 +126,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus_ir.types.dtypes", "DType"),
         **names_from("olympus_ir.types.extended_dtypes", "ExtendedDType"),
         **names_from("olympus_xla.arrays.dlpack", "DLDeviceType"),
+        **names_from("typing", "DimSize=Any", "StaticScalar=Any"),
     },
     "xla_bridge": {
         **names_from("olympus", "default_backend", "device_count", "devices", "host_count"),
@@ -132,6 +134,8 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus", "process_count", "process_index", "process_indices"),
         **names_from(_BACKENDS, "backends_are_initialized=are_backends_initialized"),
         **names_from(_BACKENDS, "known_platforms"),
+        **names_from(_PLATFORMS, "expand_platform_alias", "get_device_backend"),
+        **names_from(_PLATFORMS, "is_known_platform"),
         "_backends": "olympus.compat.registries:made_backends",
     },
 }

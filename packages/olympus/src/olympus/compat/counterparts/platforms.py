@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of platforms and clients of devices, under the names of JAX's private module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from olympus_xla.platforms import backends
+
+__all__ = ["expand_platform_alias", "get_device_backend", "is_known_platform"]
+
+_ALIASES = {"gpu": ["cuda", "rocm", "oneapi"]}
+
+
+def expand_platform_alias(platform: str) -> list[str]:
+    """Returns the platforms that a name stands for.
+
+    Example:
+      >>> expand_platform_alias("gpu")
+      ['cuda', 'rocm', 'oneapi']
+    """
+    return list(_ALIASES.get(platform, [platform]))
+
+
+def is_known_platform(platform: str) -> bool:
+    """Returns whether a name is that of a platform, or stands for several."""
+    return platform in _ALIASES or platform in ("cuda", "rocm", *backends.known_platforms())
+
+
+def get_device_backend(device: Any = None) -> Any:
+    """Returns the client of a device; by default, that of the default backend."""
+    return backends.get_backend() if device is None else device.client
