@@ -212,7 +212,7 @@ class TransformedRef(RefMethods):
 
     @property
     def multiref(self) -> bool:
-        """Returns whether the view is of several references at once."""
+        """Returns whether the view refers to several references at once."""
         return isinstance(self.ref, tuple | list)
 
     def __repr__(self) -> str:

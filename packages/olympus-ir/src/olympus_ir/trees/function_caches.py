@@ -98,7 +98,7 @@ _caches: list[FunctionCache] = []
 
 
 def forget_function(fun: Any) -> None:
-    """Drops all values derived from one function from all caches."""
+    """Removes the entries of one function from all caches."""
     for cache in _caches:
         cache.of(fun).clear()
 
