@@ -142,6 +142,22 @@ def test_variances_in_integers(function):
     assert result.dtype == (np.int8 if function is jnp.nanvar else np.float32)
 
 
+@pytest.mark.parametrize(
+    ("function", "initial", "expected"),
+    [(jnp.sum, 0, True), (jnp.sum, 2.5, True), (jnp.prod, 0, False), (jnp.prod, 1, True)],
+)
+def test_sums_and_products_as_truth_values_begin_with_initial(function, initial, expected):
+    result = function(np.array([1.0, 5.0], np.float32), dtype=bool, initial=initial)
+    assert result.dtype == np.bool_
+    assert bool(result) == expected
+
+
+@pytest.mark.parametrize("function", [jnp.var, jnp.nanstd])
+def test_variances_are_no_truth_values(function):
+    with pytest.raises(TypeError, match="does not accept dtype bool"):
+        function(np.arange(3.0), dtype=bool)
+
+
 def test_the_namespace_describes_itself():
     x = jnp.zeros(2)
     namespace = x.__array_namespace__()

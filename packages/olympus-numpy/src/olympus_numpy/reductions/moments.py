@@ -150,7 +150,7 @@ def variance_dtypes(dtype: Any, requested: Any) -> tuple[Any, Any]:
             "olympus.numpy.var does not yet support real dtype parameters when computing the "
             "variance of an array of complex values."
         )
-    if requested.kind in "iu":  # The condition is false for narrow dtypes such as int4.
+    if requested.kind in "biu":  # The condition is false for narrow dtypes such as int4.
         return requested, requested
     computed = _computation_dtype(requested)
     if dtypes.issubdtype(requested, np.inexact):

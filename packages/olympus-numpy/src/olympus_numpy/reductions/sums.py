@@ -67,9 +67,10 @@ def _additive(
         a = choose_where(where, a, np.array(identity, computed))
         shape = a.shape
     if computed is _bool:
-        result = (lax.reduce_or if identity == 0 else lax.reduce_and)(a, axes)
-    else:
-        result = operation(a, axes)
+        sums = identity == 0
+        operation = lax.reduce_or if sums else lax.reduce_and
+        combine = lax.bitwise_or if sums else lax.bitwise_and
+    result = operation(a, axes)
     if initial is not None:
         check_initial(name, initial)
         initial = convert(initial, computed)
