@@ -57,6 +57,14 @@ def test_covariance_of_complex_numbers(bias):
     np.testing.assert_allclose(jnp.corrcoef(x), np.corrcoef(x), rtol=1e-5)
 
 
+def test_weighted_covariance_has_the_dtype_that_is_asked_for():
+    m = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0]], np.float32)
+    weights = np.array([0.5, 1.0, 0.25], np.float32)
+    result = jnp.cov(m, ddof=0, aweights=weights, dtype="float16")
+    assert result.dtype == np.float16
+    np.testing.assert_allclose(result, np.cov(m, ddof=0, aweights=weights), rtol=1e-2)
+
+
 def test_cumulative_products_keep_the_dtype():
     x = np.array([3, 1, 2], np.uint8)
     assert jnp.cumulative_prod(x).dtype == np.uint8

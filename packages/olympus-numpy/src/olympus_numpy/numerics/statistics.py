@@ -462,6 +462,8 @@ def cov(
     if x.shape[0] == 0:
         return lax.full((0, 0), np.zeros((), x.dtype))
     weights = _observation_weights(x, fweights, aweights)
+    if weights is not None and dtype is not None:
+        weights = convert(weights, x.dtype)
     mean, total = average(x, axis=1, weights=weights, returned=True)
     divisor = _degrees_of_freedom(total[0], ddof, weights, aweights)
     x = x - mean[:, None]
