@@ -8,10 +8,10 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 A case is an expression, a dtype, a mode (see `MODES`) and a setting (see `SETTINGS`). Its outcome
 is the types of the results, or the kind of the error. The cases in which the libraries differ are
 listed by their errors. A pattern explains a case by its label or by the description of the
-difference. The exit status is 1 if no pattern in the section "Settings" of docs/differences.md
-explains a case. ``--write-refusals`` writes the expressions that JAX rejects when it traces them,
-one file for each setting. ``--write-containers`` writes the containers of results, for expressions
-with several results. Tests read these files.
+difference. The exit status is 1 if no pattern in the sections "Settings" and "Options" of
+docs/differences.md explains a case. ``--write-refusals`` writes the expressions that JAX rejects
+when it traces them, one file for each setting. ``--write-containers`` writes the containers of
+results, for expressions with several results. Tests read these files.
 """
 
 from __future__ import annotations
@@ -359,7 +359,7 @@ def main() -> int:
         return 0
     if not options.jax:
         parser.error("--jax is needed")
-    patterns = explanations("Settings")
+    patterns = explanations("Settings") + explanations("Options")
     unexplained = total = 0
     for setting in options.settings:
         theirs = recorded(options, "jax", options.jax, setting)

@@ -12,8 +12,8 @@ for their values (see `fused`), in half the time. ``--keep FOLDER --reuse`` keep
 JAX on disk.
 
 Values are equal within a tolerance of their dtype, relative to the largest element of the result.
-The exit status is 1 if no pattern in the section "Values" of docs/differences.md explains a
-difference.
+The exit status is 1 if no pattern in the sections "Values" and "Options" of docs/differences.md
+explains a difference.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
     """Lists the differences of a setting; returns the numbers of cases and unexplained ones."""
     theirs = recorded(options, "jax", options.jax, setting)
     ours = recorded(options, "olympus", sys.executable, setting)
-    patterns = explanations("Values")
+    patterns = explanations("Values") + explanations("Options")
     groups: dict[str, list[str]] = collections.defaultdict(list)
     for label, result in theirs.items():
         found = difference(ours.get(label, Outcome("missing")), result)

@@ -83,6 +83,12 @@ def test_integers_become_floats(function):
     )
 
 
+def test_no_axis_stands_for_all():
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_allclose(jnp.fft.fft(x, axis=None), np.fft.fftn(x), atol=1e-5)
+    np.testing.assert_allclose(jnp.fft.rfft(x, n=4, axis=None), np.fft.rfft(x, n=4), atol=1e-5)
+
+
 @pytest.mark.parametrize("function", ["fftshift", "ifftshift"])
 def test_shifts(function):
     x = np.arange(30).reshape(5, 6)

@@ -65,6 +65,27 @@ def test_weighted_covariance_has_the_dtype_that_is_asked_for():
     np.testing.assert_allclose(result, np.cov(m, ddof=0, aweights=weights), rtol=1e-2)
 
 
+@pytest.mark.parametrize("fill", [2.5, np.float16(0.5), -1])
+def test_indices_are_filled_up_with_numbers_of_any_kind(fill):
+    x = np.array([[0.0, 1.0]], np.float32)
+    dtype = {2.5: np.float32, 0.5: np.float16, -1: np.int32}[fill]
+    for result in (
+        *jnp.nonzero(x, size=2, fill_value=fill),
+        *jnp.argwhere(x, size=2, fill_value=fill).T,
+    ):
+        assert result.dtype == dtype
+        assert result[1] == fill
+
+
+def test_nothing_to_delete_or_to_fill():
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        jit(lambda x: jnp.delete(x, 7))(np.ones(3, np.float32))
+    nothing = np.ones((0, 3), np.float32)
+    assert jnp.fill_diagonal(nothing, nothing[:, 0], inplace=False).shape == (0, 3)
+    with pytest.raises(ValueError, match="two-dimensional, with columns"):
+        jnp.histogramdd(nothing.T[:, :0], bins=2)
+
+
 def test_cumulative_products_keep_the_dtype():
     x = np.array([3, 1, 2], np.uint8)
     assert jnp.cumulative_prod(x).dtype == np.uint8

@@ -170,6 +170,8 @@ def _check_real(function: str, a: Any, kind: FftType) -> None:
 
 
 def _along_one(function: str, kind: FftType, a: Any, n: Any, axis: Any, norm: Any) -> Any:
+    if axis is None:
+        return _along_several(function, kind, a, None if n is None else (n,), None, norm)
     check_arraylike(f"fft.{function}", a)
     norm = _checked_norm(norm)
     if not isinstance(axis, int | np.integer):

@@ -18,7 +18,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
-from ..core.promotion import check_arraylike, convert, ensure_array
+from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes
 from .creation import asarray
 from .shaping import atleast_1d, ravel
 
@@ -139,9 +139,15 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
             lax.div(positions, lax.size_array(stride, index_dtype)),
             lax.size_array(length, index_dtype),
         )
-        fill = convert(ensure_array(fill), index_dtype)
+        index, fill = promote_dtypes(index, _filling(fill, index_dtype))
         results.append(lax.select(found, index, lax.broadcast_in_dim(fill, (size,), ())))
     return results
+
+
+def _filling(fill: Any, index_dtype: Any) -> Array:
+    """Returns what fills up indices: of their dtype, or a floating or complex number."""
+    fill = ensure_array(fill)
+    return fill if dtypes.issubdtype(fill.dtype, np.inexact) else convert(fill, index_dtype)
 
 
 _nonzero = compiled(_nonzero_of_size, ("size",), inline=True, name="nonzero")
@@ -188,7 +194,7 @@ def argwhere(
 
     Returns:
       An integer array of shape ``(number of nonzero elements, a.ndim)``; the first size is ``size``
-      if given.
+      if given. It has floating elements if ``fill_value`` has.
 
     Example:
       >>> from olympus_numpy import array
@@ -198,6 +204,6 @@ def argwhere(
     """
     check_arraylike("argwhere", a)
     a = ensure_array(a)
-    positions = nonzero(atleast_1d(a), size=size, fill_value=fill_value)
+    positions = promote_dtypes(*nonzero(atleast_1d(a), size=size, fill_value=fill_value))
     stacked = lax.concatenate([lax.expand_dims(position, (1,)) for position in positions], 1)
     return lax.slice_in_dim(stacked, 0, 0, axis=1) if a.ndim == 0 else stacked

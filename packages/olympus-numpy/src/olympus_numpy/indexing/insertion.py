@@ -75,9 +75,10 @@ def delete(
         raise OutOfBoundsError(
             f"delete: obj.dtype={obj.dtype}; must be integer or bool. Indices must be integers."
         )
-    if obj.ndim == 0 and not isinstance(obj, Tracer) and not -size <= int(obj) < size:
+    place = obj.concrete_or_none() if isinstance(obj, Tracer) else obj
+    if obj.ndim == 0 and place is not None and not -size <= int(place) < size:
         raise OutOfBoundsError(
-            f"index {int(obj)} is out of bounds for axis {axis} with size {size}"
+            f"index {int(place)} is out of bounds for axis {axis} with size {size}"
         )
     if obj.ndim == 0 or assume_unique_indices:
         return _delete_traced(arr, wrapped(convert(ravel(obj), _int32), size), axis)

@@ -336,8 +336,10 @@ def histogramdd(
     else:
         check_arraylike("histogramdd", weights)
         sample, weights = promote_dtypes_inexact(ensure_array(sample), ensure_array(weights))
-    if sample.ndim != 2:
-        raise ValueError(f"histogramdd: sample must be two-dimensional, got shape {sample.shape}")
+    if sample.ndim != 2 or sample.shape[1] == 0:
+        raise ValueError(
+            f"histogramdd: sample must be two-dimensional, with columns, got shape {sample.shape}"
+        )
     points, dimensions = sample.shape
     if weights is not None and np.shape(weights) != (points,):
         raise ValueError("should have one weight for each sample.")

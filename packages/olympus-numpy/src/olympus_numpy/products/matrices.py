@@ -436,7 +436,7 @@ def fill_diagonal(
     length = min(a.shape)
     if val.ndim:
         val = ravel(val)
-        repeats = -(-length // val.shape[0])
+        repeats = -(-length // val.shape[0]) if length else 1
         val = lax.slice_in_dim(lax.tile(val, (repeats,)), 0, length, axis=0)
     positions = np.arange(length, dtype=_int32)
     return a.at[(positions,) * a.ndim].set(val, unique_indices=True, indices_are_sorted=True)
