@@ -86,6 +86,25 @@ def test_nothing_to_delete_or_to_fill():
         jnp.histogramdd(nothing.T[:, :0], bins=2)
 
 
+def test_counts_of_repetitions_have_any_shape():
+    x = np.arange(4.0, dtype=np.float32)
+    counts = np.array([[1, 2], [0, 1]])
+    np.testing.assert_array_equal(jnp.repeat(x, counts), [0, 1, 1, 3])
+    np.testing.assert_array_equal(jnp.repeat(x, counts, total_repeat_length=3), [0, 1, 1])
+    assert jnp.repeat(x[:0], counts[0, :0], total_repeat_length=3).shape == (0,)
+    for length in (None, 3):
+        with pytest.raises(ValueError, match="one number for each of the 4 elements"):
+            jnp.repeat(x, counts[0], total_repeat_length=length)
+
+
+def test_covariances_of_fits_to_few_points():
+    x = np.arange(2.0, dtype=np.float32)
+    with pytest.raises(ValueError, match="must exceed order to scale the covariance matrix"):
+        jnp.polyfit(x, x, 1, cov=True)
+    assert jnp.polyfit(x, x, 1, cov="unscaled")[1].shape == (2, 2)
+    assert jnp.polyfit(x, x, 1, full=True)[-1].weak_type
+
+
 def test_cumulative_products_keep_the_dtype():
     x = np.array([3, 1, 2], np.uint8)
     assert jnp.cumulative_prod(x).dtype == np.uint8

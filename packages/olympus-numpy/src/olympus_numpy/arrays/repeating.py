@@ -113,8 +113,9 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
         return _repeat_uniformly(a, repeats, axis)
     if length is not None:
         counts = ensure_array(repeats)
-        _check_counts(counts)
-        return _repeat_to_size(a, counts, axis, integer_or_dim(length))
+        _check_counts(counts, a, axis)
+        length = integer_or_dim(length)
+        return as_array(a) if a.shape[axis] == 0 else _repeat_to_size(a, counts, axis, length)
     repeats = concrete_or_error(
         np.asarray,
         repeats,
@@ -122,23 +123,23 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
         "fix this, either specify a static value for `repeats`, or pass a static value to "
         "`total_repeat_length`.",
     )
-    _check_counts(repeats)
+    _check_counts(repeats, a, axis)
     if (repeats < 0).any():
         raise ShapeError("repeats may not contain negative values.")
     if repeats.ndim == 0 or repeats.size == 1:
         return _repeat_uniformly(a, int(repeats.reshape(())), axis)
-    if repeats.ndim != 1 or repeats.shape[0] != a.shape[axis]:
+    positions = np.repeat(np.arange(a.shape[axis]), repeats.ravel())
+    return as_array(a)[(slice(None),) * axis + (positions,)]
+
+
+def _check_counts(repeats: Any, a: Any, axis: int) -> None:
+    if not dtypes.issubdtype(repeats.dtype, np.integer) and repeats.dtype != np.bool_:
+        raise TypeError(f"repeat: `repeats` must be integers, got dtype {repeats.dtype}")
+    if repeats.size not in (1, a.shape[axis]):
         raise ValueError(
             f"repeat: `repeats` must have one number for each of the {a.shape[axis]} elements "
             f"along axis {axis}, got shape {repeats.shape}"
         )
-    positions = np.repeat(np.arange(a.shape[axis]), repeats)
-    return as_array(a)[(slice(None),) * axis + (positions,)]
-
-
-def _check_counts(repeats: Any) -> None:
-    if not dtypes.issubdtype(repeats.dtype, np.integer) and repeats.dtype != np.bool_:
-        raise TypeError(f"repeat: `repeats` must be integers, got dtype {repeats.dtype}")
 
 
 def _uniform_repeats(a: Any, repeats: int, axis: int) -> Any:
@@ -158,11 +159,13 @@ def _repeats_to_size(a: Any, repeats: Any, axis: int, length: int) -> Any:
     end before the position.
     """
     size = a.shape[axis]
-    if length == 0 or size == 0:
+    if length == 0:
         shape = (*a.shape[:axis], length, *a.shape[axis + 1 :])
         return lax.full(shape, np.zeros((), a.dtype))
-    if repeats.ndim == 0 or repeats.shape == (1,):
+    if is_constant_dim(repeats.size) and repeats.size == 1:
         repeats = lax.broadcast_in_dim(lax.reshape(repeats, ()), (size,), ())
+    elif repeats.ndim > 1:
+        repeats = ravel(repeats)
     ends = lax.cumsum(convert(repeats, np.dtype(np.int32)), 0)
     # Mark where the repetitions of each element end, except for the last element. Marks beyond the
     # result's length are dropped.

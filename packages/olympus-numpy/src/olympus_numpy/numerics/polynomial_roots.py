@@ -87,7 +87,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 
 def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: Any) -> Any:
-    x, y = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
+    x, y = ensure_array(x), ensure_array(y)
+    if rcond is None:
+        rcond = x.size * float(dtypes.finfo(dtypes.to_inexact_dtype(x.dtype)).eps)
+    x, y = promote_dtypes_inexact(x, y)
     order = deg + 1
     lhs, rhs = matrices.vander(x, order), y
     if w is not None:
@@ -96,15 +99,10 @@ def _polyfit_of(x: Any, y: Any, deg: int, rcond: Any, full: bool, w: Any, cov: A
         rhs = rhs * (weights[:, None] if rhs.ndim == 2 else weights)
     scale = sqrt((lhs * lhs).sum(axis=0))
     lhs = lhs / scale[None, :]
-    if rcond is None:
-        rcond = x.size * float(dtypes.finfo(x.dtype).eps)
     c, residuals, rank, s = linalg.lstsq(lhs, rhs, rcond)
     c = (c.T / lax.broadcast_to_rank(scale, c.ndim)).T
     if full:
-        limit = ensure_array(rcond).astype(s.dtype)
-        if not dtypes.issubdtype(c.dtype, np.complexfloating):
-            limit = limit.astype(c.dtype)
-        return c, residuals, rank, s, limit
+        return c, residuals, rank, s, ensure_array(rcond)
     if not cov:
         return c
     base = linalg.inv(lhs.T @ lhs) / (scale[:, None] * scale[None, :])
@@ -144,7 +142,8 @@ def polyfit(
       rank, the singular values and ``rcond``; with ``cov`` the covariance matrix.
 
     Raises:
-      ValueError: if ``deg`` is negative.
+      ValueError: if ``deg`` is negative, or a covariance matrix is scaled by fewer data than
+        coefficients and one.
       TypeError: if ``x``, ``y`` or ``w`` is of a wrong number of dimensions, or of unequal length.
 
     Example:
@@ -172,6 +171,12 @@ def polyfit(
             raise TypeError("expected a 1-d array for weights")
         if np.shape(w)[0] != y_shape[0]:
             raise TypeError("expected w and y to have the same length")
+    scaled = cov and not full and not (isinstance(cov, str) and cov == "unscaled")
+    if scaled and x_shape[0] <= deg + 1:
+        raise ValueError(
+            "the number of data points must exceed order to scale the covariance matrix, got "
+            f"{x_shape[0]} points and {deg + 1} coefficients; cov='unscaled' needs no more"
+        )
     return _polyfit(x, y, deg, rcond, bool(full), w, cov)
 
 
