@@ -105,6 +105,20 @@ def test_covariances_of_fits_to_few_points():
     assert jnp.polyfit(x, x, 1, full=True)[-1].weak_type
 
 
+def test_negative_indices_are_nearest_to_the_first_element():
+    x, indices = np.arange(4.0, dtype=np.float32), np.array([9, -1, -9])
+    expected = np.take(x, indices, mode="clip")
+    np.testing.assert_array_equal(jnp.take(x, indices, mode="clip"), expected)
+    with pytest.raises(ValueError, match="'fill', 'clip' or 'wrap', got 'drop'"):
+        jnp.take(x, indices, mode="drop")
+
+
+def test_differences_of_sets_are_filled_up_with_converted_numbers():
+    x = np.array([1, 2, 3], np.int8)
+    found = jnp.setdiff1d(x, x[:1], size=3, fill_value=300)
+    np.testing.assert_array_equal(found, [2, 3, 44])
+
+
 def test_cumulative_products_keep_the_dtype():
     x = np.array([3, 1, 2], np.uint8)
     assert jnp.cumulative_prod(x).dtype == np.uint8

@@ -193,6 +193,11 @@ def test_batches(wide):
     close(linalg.lu_solve(linalg.lu_factor(a), b), [np.linalg.solve(one, b) for one in a])
     gram = a @ adjoint(a) + np.eye(4)
     close(linalg.cho_solve(linalg.cho_factor(gram), b), [np.linalg.solve(one, b) for one in gram])
+    # One vector for each matrix.
+    vectors = gram[..., 0]
+    expected = [np.linalg.solve(one, vector) for one, vector in zip(gram, vectors, strict=True)]
+    close(linalg.cho_solve(linalg.cho_factor(gram), vectors), expected)
+    close(linalg.lu_solve(linalg.lu_factor(gram), vectors), expected)
 
 
 def test_derivatives(wide):

@@ -78,9 +78,13 @@ def _taken(
     if mode == "wrap":
         indices = remainder(indices, size)
         mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS
-    else:
-        mode = lax.GatherScatterMode.from_any(mode)
+    elif mode == "clip":  # negative indices are nearest to the first element
+        mode = lax.GatherScatterMode.CLIP
+    elif mode is None or mode == "fill":
+        mode = lax.GatherScatterMode.FILL_OR_DROP
         indices = wrapped(indices, size)
+    else:
+        raise ValueError(f"take: the mode is 'fill', 'clip' or 'wrap', got {mode!r}")
     shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
     if size == 0 and 0 not in indices.shape:
         raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis, got axis {axis}.")
@@ -117,7 +121,7 @@ def take(
     indices: ArrayLike,
     axis: int | None = None,
     out: None = None,
-    mode: str | lax.GatherScatterMode | None = None,
+    mode: str | None = None,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
@@ -130,8 +134,8 @@ def take(
       axis: the axis; by default, the array is flattened.
       out: not supported.
       mode: the result for indices out of range: ``"fill"`` (the default) returns a fill value,
-        ``"clip"`` the nearest element, ``"wrap"`` the element at the index modulo the size of the
-        axis.
+        ``"clip"`` the nearest element, and the first one for negative indices, ``"wrap"`` the
+        element at the index modulo the size of the axis.
       unique_indices: a promise that no index occurs twice.
       indices_are_sorted: a promise that indices come in order.
       fill_value: the fill value; by default, NaN for floats, the lowest value for signed integers
@@ -140,6 +144,10 @@ def take(
     Returns:
       An array of the dtype of ``a``. In its shape, the shape of the indices takes the place of the
       axis.
+
+    Raises:
+      ValueError: if the mode is unknown.
+      NotImplementedError: if the mode is ``"raise"``.
 
     Example:
       >>> from olympus_numpy import array

@@ -28,7 +28,6 @@ from ..core.axes import canonical_axis
 from ..core.compilation import compiled
 from ..core.promotion import (
     check_arraylike,
-    constant,
     convert,
     ensure_array,
     promote_dtypes,
@@ -491,9 +490,10 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
         return values[keep]
     (positions,) = nonzero(keep, size=size, fill_value=values.shape[0])
     found = lax.lt(positions, lax.size_array(values.shape[0], positions.dtype))
-    fill = constant(0 if fill_value is None else fill_value, values)
+    fill = ensure_array(0 if fill_value is None else fill_value)
+    fill = convert(fill, values.dtype, values.weak_type)
     if not values.shape[0]:
-        return spread(ensure_array(fill), (size,))
+        return spread(fill, (size,))
     return where(found, values.at[positions].get(mode="clip"), fill)
 
 

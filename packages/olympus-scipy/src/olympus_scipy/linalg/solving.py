@@ -39,12 +39,17 @@ _matmul = functools.partial(jnp.matmul, precision=lax.Precision.HIGHEST)
 
 
 def _for_vectors_and_matrices(function: Any, before: str = "(n,n)") -> Any:
-    """Vectorizes a function of matrices and a right-hand side over the batch dimensions of both."""
+    """Vectorizes a function of matrices and a right-hand side over the batch dimensions of both.
+
+    Right-hand sides are vectors if they have one dimension, or the shape of rows of the matrices.
+    """
     vectors = jnp.vectorize(function, signature=f"{before},(n)->(n)")
     matrices = jnp.vectorize(function, signature=f"{before},(n,m)->(n,m)")
 
     def apply(*operands: Any) -> Any:
-        return (vectors if operands[-1].ndim == 1 else matrices)(*operands)
+        a, b = operands[0], operands[-1]
+        is_vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape[-1] == a.shape[-1])
+        return (vectors if is_vector else matrices)(*operands)
 
     return apply
 
@@ -92,7 +97,8 @@ def solve_triangular(
 
     Args:
       a: triangular matrices, of shape (..., n, n); the other triangle is not read.
-      b: the right-hand sides, of shape (n,) or (..., n, k).
+      b: the right-hand sides, of shape (n,) or (..., n, k); or (..., n) with one dimension fewer
+        than the matrices.
       trans: 0 or ``"N"``; 1 or ``"T"`` to transpose ``a``; 2 or ``"C"`` for its conjugate
         transpose.
       lower: whether ``a`` is lower triangular.
@@ -146,7 +152,8 @@ def cho_solve(
 
     Args:
       c_and_lower: the pair that `cho_factor` returned.
-      b: the right-hand sides, of shape (n,) or (..., n, k).
+      b: the right-hand sides, of shape (n,) or (..., n, k); or (..., n) with one dimension fewer
+        than the matrices.
       overwrite_b: ignored.
       check_finite: ignored.
 
@@ -190,7 +197,8 @@ def lu_solve(
 
     Args:
       lu_and_piv: the pair that `lu_factor` returned.
-      b: the right-hand sides, of shape (n,) or (..., n, k).
+      b: the right-hand sides, of shape (n,) or (..., n, k); or (..., n) with one dimension fewer
+        than the matrices.
       trans: 0; 1 to transpose ``a``; 2 for its conjugate transpose.
       overwrite_b: ignored.
       check_finite: ignored.

@@ -496,7 +496,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       A complex array of shape (n, n).
 
     Raises:
-      ValueError: ``n`` is not a valid size, or the scale is unknown.
+      ValueError: ``n`` is not a valid size, the scale is unknown, or the dtype is not complex.
 
     Example:
       >>> dft(2).real
@@ -506,9 +506,12 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     scales = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}
     if not is_among(scale, scales):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    dtype = dtypes.check_and_canonicalize_user_dtype(complex if dtype is None else dtype, "dft")
+    if not dtypes.issubdtype(dtype, np.complexfloating):
+        raise ValueError(f"dft: dtype must be a complex floating-point type; got {dtype}.")
     i, j = _indices(n, n)
     values = np.exp(-2j * np.pi * ((i * j) % max(n, 1)) / max(n, 1)) / scales[scale]
-    return jnp.asarray(values, complex if dtype is None else dtype)
+    return jnp.asarray(values, dtype)
 
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
@@ -532,7 +535,9 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     if n != int(n) or n < 1 or n & (n - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     i, j = _indices(int(n), int(n))
-    return jnp.asarray(1 - 2 * (np.bitwise_count(i & j) % 2).astype(int), dtype)
+    return jnp.asarray(
+        1 - 2 * (np.bitwise_count(i & j) % 2).astype(int), float if dtype is None else dtype
+    )
 
 
 def helmert(n: int, full: bool = False) -> Array:
