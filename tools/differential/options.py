@@ -92,14 +92,12 @@ VALUES: dict[str, tuple[str, ...]] = {
     "kind": ("'stable'", "'quicksort'", "'symmetric'", "'upper'", "'other'"),
     "left": ("0", "0.5"),
     "length": ("2", "6"),
-    "like": (),
     "loc": ("1", "0.5", "w"),
     "mean": ("0", "0.5", "x[0]"),
     "method": _METHODS,
     "minlength": ("6", "0"),
     "mode": _MODES,
     "nan_policy": ("'propagate'", "'omit'", "'raise'"),
-    "ndmax": (),
     "ndmin": ("0", "2", "4"),
     "norm": ("'ortho'", "'forward'", "'backward'", "'other'"),
     "nse": ("2", "9"),
@@ -126,7 +124,6 @@ VALUES: dict[str, tuple[str, ...]] = {
     "side": ("'left'", "'right'", "'both'"),
     "size": ("1", "3", "6", "0", "None"),
     "sorter": ("jnp.arange(3)", "i"),
-    "subok": (),
     "to_begin": ("0", "x"),
     "to_end": ("0", "x"),
     "trans": ("1", "2", "'T'", "'C'", "'N'"),
@@ -139,6 +136,11 @@ VALUES: dict[str, tuple[str, ...]] = {
     "window": ("'hann'", "'boxcar'", "w"),
     "x": ("x", "w"),
     "y": ("x", "m"),
+    # JAX does not have these.
+    **dict.fromkeys(("batch", "cache", "checkpoints", "chunk_size", "compile_budget"), ()),
+    **dict.fromkeys(
+        ("control_flow", "defining", "max_steps", "max_traces", "progress", "tiers"), ()
+    ),
 }
 # Parameters that are passed together.
 PAIRS: list[dict[str, tuple[str, ...]]] = [

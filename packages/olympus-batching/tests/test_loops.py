@@ -87,3 +87,7 @@ class TestConditionForEachExample:
 def test_map_without_batches():
     result = lax.map(lax.sin, FACTORS, batch_size=0)
     np.testing.assert_allclose(result, np.sin(FACTORS), rtol=1e-6)
+
+
+def test_map_over_nothing_in_batches():
+    assert lax.map(lax.sin, FACTORS[:0], batch_size=2).shape == (0,)

@@ -192,3 +192,12 @@ def test_narrow_integers_wrap_around_into_one_another():
             assert result.dtype == name
             difference = result.astype(np.int64) - x.astype(np.int64)
             np.testing.assert_array_equal(difference % 2 ** ml_dtypes.iinfo(name).bits, 0)
+
+
+def test_products_of_different_dtypes():
+    x = np.array([1.5, 2.5], np.float32)
+    found = lax.mul(x, np.int8(3), out_dtype=np.int32)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, [3, 6])
+    with pytest.raises(TypeError, match="same dtypes"):
+        lax.mul(x, np.int8(3))

@@ -15,6 +15,7 @@ from ..programs.primitives import instruction
 from ..types import dtypes
 from ..types.annotations import DTypeLike
 from ..types.avals import ShapedArray
+from .conversion import convert_element_type
 from .families import (
     Anything,
     ComplexFloating,
@@ -220,14 +221,16 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     Args:
       x: an array or scalar of numbers.
       y: an array or scalar of the same dtype and a compatible shape.
-      out_dtype: the dtype of the result; by default the operands' dtype.
+      out_dtype: the dtype of the result; by default the operands' dtype. Operands of different
+        dtypes are converted to it.
 
     Returns:
       An array of the operands' common shape, of ``out_dtype`` if given and otherwise of the
       operands' dtype.
 
     Raises:
-      TypeError: if the operands differ in dtype or their dtype is not accepted.
+      TypeError: if the operands differ in dtype without ``out_dtype``, or their dtype is not
+        accepted.
       ShapeError: if the operands' shapes are not compatible.
 
     Example:
@@ -235,6 +238,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
       >>> lax.mul(2, 3)
       Array(6, dtype=int32, weak_type=True)
     """
+    if out_dtype is not None and dtype_of(x) != dtype_of(y):
+        x, y = convert_element_type(x, out_dtype), convert_element_type(y, out_dtype)
     return mul_p.bind(x, y, out_dtype=out_dtype)
 
 

@@ -460,8 +460,9 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress:
     num_batches, num_left = divmod(size, batch_size)
     vectorized = _mapped_bodies.derive(f, _vectorized)
     num_scanned = num_batches * batch_size
+    scans = num_batches > 0 or size == 0
     parts = []
-    if num_batches:
+    if scans:
         batches = [
             reshape(
                 _rows(leaf, 0, num_scanned) if num_left else leaf,
@@ -481,7 +482,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress:
         left = leaves
     if num_left:
         parts.append(vectorized(pytrees.tree_unflatten(tree, left)))
-    if num_batches:
+    if scans:
         parts[0] = pytrees.tree_map(lambda y: reshape(y, (num_scanned, *y.shape[2:])), parts[0])
     if len(parts) == 1:
         return parts[0]
