@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.signal as expected_signal
 
-from olympus_autodiff import jvp, vjp
+import olympus_numpy as jnp
+from olympus_autodiff import grad, jvp, vjp
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.types.arrays import Array
@@ -275,3 +276,20 @@ def test_frequencies_and_times_are_arrays():
 def test_words_of_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_traced_windows():
+    x = np.sin(np.arange(32.0)).astype(np.float32)
+    window = (np.hanning(8) + 0.1).astype(np.float32)
+
+    def spectra(window):
+        _, _, transforms = signal.stft(x, window=window, nperseg=8)
+        _, restored = signal.istft(transforms, window=window)
+        return jnp.abs(transforms), restored, signal.welch(x, window=window)[1]
+
+    for found, expected in zip(jit(spectra)(window), spectra(window), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    # Transforms do not change with the size of the window, since its sum divides them.
+    gradient = grad(lambda window: (spectra(window)[0] ** 2).sum())(window)
+    np.testing.assert_allclose(gradient @ window, 0.0, atol=1e-5)
+    assert np.abs(gradient).max() > 0.1

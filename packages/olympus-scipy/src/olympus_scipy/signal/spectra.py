@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
+from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -27,7 +27,16 @@ __all__ = ["csd", "istft", "stft", "welch"]
 # ---- segments ----
 
 
-def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray, int]:
+def _window(window: Any, size: int) -> Any:
+    """Returns a window as a vector of NumPy, or a traced vector as it is."""
+    if not isinstance(window, Tracer):
+        return window_of(window, size)
+    if window.ndim != 1:
+        raise ValueError(f"window must be 1-D, got the shape {window.shape}")
+    return window
+
+
+def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[Any, int]:
     """Returns the window, and the number of samples of a segment."""
     if not length:
         raise ValueError("Spectra take signals of at least one sample, got an empty signal.")
@@ -42,8 +51,8 @@ def _segment_length(window: Any, nperseg: Any, length: int) -> tuple[np.ndarray,
                 f"{length}"
             )
             nperseg = length
-        return window_of(window, nperseg), nperseg
-    values = window_of(window, 0)
+        return _window(window, nperseg), nperseg
+    values = _window(window, 0)
     if values.shape[0] > length:
         raise ValueError(
             f"window is longer than input signal: {values.shape[0]} and {length} samples"
@@ -159,7 +168,8 @@ def _spectrogram(
         segments = segments * lax.broadcast_to_rank(weights, segments.ndim)
         transform = onp.fft.rfft if onesided else onp.fft.fft
         transforms.append(transform(segments, nfft))
-    scale = 1 / np.sum(values**2) if scaling == "density" else 1 / np.sum(values) ** 2
+    scale = 1 / (values**2).sum() if scaling == "density" else 1 / values.sum() ** 2
+    scale = float(scale) if isinstance(values, np.ndarray) else scale
     if mode == "psd":
         result = onp.conj(transforms[0]) * transforms[-1]
         if onesided:
@@ -168,9 +178,9 @@ def _spectrogram(
             if nfft % 2 == 0:
                 doubled[-1] = 1.0
             result = result * lax.broadcast_to_rank(doubled.astype(result.dtype), result.ndim)
-        result = result * float(scale)
+        result = result * scale
     else:
-        result = transforms[0] * math.sqrt(scale)
+        result = transforms[0] * scale**0.5
     frequencies = onp.fft.rfftfreq(nfft) if onesided else onp.fft.fftfreq(nfft)
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step)
     if boundary is not None:
@@ -297,32 +307,41 @@ def istft(
     if nfft is None:
         nfft = segment if input_onesided and segment == default + 1 else default
     nfft, noverlap = _transform_length(nfft, segment), _overlap(noverlap, segment)
-    values = window_of(window, segment)
+    values = _window(window, segment)
     if values.shape[0] != segment:
         raise ValueError(f"window must have length of {segment}, got {values.shape[0]}")
     (transforms,) = promote_dtypes_inexact(onp.moveaxis(Zxx, (freq_axis, time_axis), (-1, -2)))
     inverse = onp.fft.irfft if input_onesided else onp.fft.ifft
     parts = inverse(transforms, nfft)[..., :segment]
     real_dtype = dtypes.to_floating_dtype(parts.dtype)
-    weights = (np.sum(values) * values).astype(parts.dtype)
+    weights = (values.sum() * values).astype(parts.dtype)
     parts = parts * lax.broadcast_to_rank(weights, parts.ndim)
     step = segment - noverlap
     total = segment + (count - 1) * step
     positions = np.arange(count)[:, None] * step + np.arange(segment)[None, :]
     signal = onp.zeros((*parts.shape[:-2], total), parts.dtype).at[..., positions].add(parts)
-    norm = np.zeros(total)
-    np.add.at(norm, positions, np.broadcast_to(values**2, positions.shape))
+    norm = _overlapping_sum(values**2, positions, total)
     if boundary:
         signal = signal[..., segment // 2 : total - segment // 2]
         norm = norm[segment // 2 : total - segment // 2]
-    if np.any(norm < 1e-10):
+    if isinstance(norm, np.ndarray) and np.any(norm < 1e-10):
         warn_user("NOLA condition failed, STFT may not be invertible")
-    norm = np.where(norm > 1e-10, norm, 1.0).astype(signal.dtype)
+    where = np.where if isinstance(norm, np.ndarray) else onp.where
+    norm = where(norm > 1e-10, norm, 1.0).astype(signal.dtype)
     signal = signal / lax.broadcast_to_rank(norm, signal.ndim)
     if freq_axis < time_axis:
         time_axis -= 1
     times: Any = np.arange(signal.shape[-1]).astype(real_dtype) / onp.asarray(fs, real_dtype)
     return times, onp.moveaxis(signal, -1, time_axis)
+
+
+def _overlapping_sum(values: Any, positions: np.ndarray, total: int) -> Any:
+    """Returns the sums of copies of a vector at rows of positions; traced as the vector is."""
+    if not isinstance(values, np.ndarray):
+        return onp.zeros(total, values.dtype).at[positions].add(values)
+    sums = np.zeros(total)
+    np.add.at(sums, positions, np.broadcast_to(values, positions.shape))
+    return sums
 
 
 # ---- averages ----
