@@ -90,3 +90,14 @@ def test_weights_are_the_first_operand_and_queries_are_scaled():
     assert first.outvars[0].aval.size == second.invars[0].aval.size == 2 * 4 * 7 * 9
     multiplied = [each for each in program.jaxpr.eqns if each.primitive.name == "mul"]
     assert all(each.outvars[0].aval.size <= 2 * 7 * 4 * 5 for each in multiplied)
+
+
+def test_scales_that_are_traced_or_have_dimensions():
+    x = np.sin(np.arange(24.0, dtype=np.float32)).reshape(1, 4, 2, 3)
+    scale = np.arange(1.0, 5.0, dtype=np.float32)  # one for each key
+    weights = np.exp(np.einsum("btnh,bsnh->bnts", x, x) * scale)
+    weights /= weights.sum(-1, keepdims=True)
+    found = jit(lambda scale: dot_product_attention(x, x, x, scale=scale))(scale)
+    np.testing.assert_allclose(
+        found, np.einsum("bnts,bsnh->btnh", weights, x), rtol=1e-5, atol=1e-6
+    )

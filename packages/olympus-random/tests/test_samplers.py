@@ -332,3 +332,10 @@ def test_parameters_of_weibull_broadcast_with_the_shape():
 
 def test_signs_as_booleans_are_not_zero():
     assert np.asarray(random.rademacher(KEY, (4,), bool)).all()
+
+
+def test_logits_broadcast_to_the_shape_of_draws():
+    logits = np.log(np.arange(1.0, 5.0, dtype=np.float32))[None]
+    draws = random.categorical(random.key(3), logits, shape=(3, 2))
+    repeated = random.categorical(random.key(3), np.repeat(logits, 2, 0), shape=(3, 2))
+    np.testing.assert_array_equal(draws, repeated)

@@ -17,6 +17,7 @@ from olympus_ir import lax
 from olympus_ir.lax.values import dtype_of
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import convert
 
 from .normalization import logsumexp, softmax
@@ -35,7 +36,7 @@ def dot_product_attention(
     bias: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     *,
-    scale: float | None = None,
+    scale: ArrayLike | None = None,
     is_causal: bool = False,
     query_seq_lengths: ArrayLike | None = None,
     key_value_seq_lengths: ArrayLike | None = None,
@@ -55,7 +56,7 @@ def dot_product_attention(
       value: an array of the shape of ``key``.
       bias: array that is added to the logits; it broadcasts to (B, N, T, S).
       mask: booleans, False where a query does not attend to a key; it broadcasts to (B, N, T, S).
-      scale: factor of the logits; ``1 / sqrt(H)`` if None.
+      scale: factor of the logits, which broadcasts to their shape; ``1 / sqrt(H)`` if None.
       is_causal: whether a position attends only to itself and to earlier positions.
       query_seq_lengths: the number of query positions, int32 of shape (B,). The result is zero at
         later positions.
@@ -105,7 +106,7 @@ def dot_product_attention(
         query_lengths=query_lengths,
         key_lengths=key_lengths,
         is_causal=is_causal,
-        scale=1 / math.sqrt(channels) if scale is None else scale,
+        scale=1 / math.sqrt(max(channels, 1)) if scale is None else scale,
         window=_window(local_window_size),
         return_residual=return_residual,
     )
@@ -211,7 +212,7 @@ def _attend(
     query_lengths: Any,
     key_lengths: Any,
     is_causal: bool,
-    scale: float,
+    scale: Any,
     window: tuple[int, int] | None,
     return_residual: bool,
 ) -> Any:
@@ -237,15 +238,16 @@ def _attend(
     return encoded, lax.stop_gradient(onp.transpose(residual, (0, 2, 1)))
 
 
-def _logits(query: Any, key: Any, scale: float) -> Any:
+def _logits(query: Any, key: Any, scale: Any) -> Any:
     """Returns the scaled products of queries and keys, (B, N, T, S), in at least float32."""
     bfloats = query.dtype == dtypes.bfloat16
     dtype = onp.promote_types(query.dtype, np.float32)
+    scale = convert(scale, dtype) if isinstance(scale, Array) else np.asarray(scale, dtype)
     # Scaling the queries is cheaper than scaling the logits, but rounds once more in half
     # precision.
-    scales_queries = query.dtype == dtype
+    scales_queries = query.dtype == dtype and scale.ndim == 0
     if scales_queries:
-        query = onp.multiply(query, np.asarray(scale, dtype))
+        query = onp.multiply(query, scale)
     logits = lax.dot_general(
         query,
         key,
@@ -253,7 +255,7 @@ def _logits(query: Any, key: Any, scale: float) -> Any:
         precision=lax.DotAlgorithmPreset.BF16_BF16_F32 if bfloats else None,
         preferred_element_type=dtype,
     )
-    return logits if scales_queries else onp.multiply(logits, np.asarray(scale, dtype))
+    return logits if scales_queries else onp.multiply(logits, scale)
 
 
 def _attended(

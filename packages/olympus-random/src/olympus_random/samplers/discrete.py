@@ -144,7 +144,7 @@ def categorical(
       key: a key.
       logits: the logarithms of probabilities, which need not be normalized.
       axis: the axis of the categories.
-      shape: the shape of the result. Its last dimensions are those of ``logits`` without ``axis``;
+      shape: the shape of the result. ``logits`` without ``axis`` broadcast to its last dimensions;
         dimensions before these hold independent draws. By default there is one draw, without these
         dimensions.
       replace: whether draws for the same logits may be equal.
@@ -179,6 +179,10 @@ def categorical(
     else:
         shape = sample_shape(shape)
         _check_categorical_shape(shape, batch_shape)
+        batches = shape[len(shape) - len(batch_shape) :]
+        if batches != batch_shape:
+            full = (*batches[:axis], np.shape(logits)[axis], *batches[axis:])
+            logits = lax.broadcast_in_dim(logits, full, tuple(range(ndim)))
     prefix = shape[: len(shape) - len(batch_shape)]
     options = {"axis": axis, "prefix": prefix, "mode": gumbel_mode(mode), "dtype": dtype}
     if replace:
@@ -197,7 +201,7 @@ def _check_categorical_shape(shape: tuple[int, ...], batch_shape: tuple[int, ...
         fits = lax.broadcast_shapes(shape, batch_shape) == shape
     except ValueError:
         fits = False
-    if not fits or shape[len(shape) - len(batch_shape) :] != batch_shape:
+    if not fits:
         raise ValueError(
             "categorical requires shape argument to end with the shape of logits without their "
             f"axis, {batch_shape}; got {shape}"
