@@ -75,6 +75,10 @@ def test_arguments_that_are_no_arrays(mesh):
     )
     np.testing.assert_array_equal(mapped(given, X), X)
     assert shard_map(lambda x: None, mesh=mesh, in_specs=P("x"), out_specs=None)(X) is None
+    whole = shard_map(lambda x: x, mesh=mesh, in_specs=None, out_specs=P())
+    np.testing.assert_array_equal(whole(X), X)
+    with pytest.raises(ValueError, match="shard_map in_specs has a tuple of length 2"):
+        shard_map(lambda x: x, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"))(X)
 
 
 def test_examples_along_a_mesh_axis(square):

@@ -89,7 +89,7 @@ def test_what_it_shows():
     [
         ((1.0,), "unexpected tree structure.*result of sin"),
         (np.ones(3, np.float32), r"got float32\[3\], but expected float32\[\]"),
-        (1, "got int32.*, but expected float32"),
+        (1, "argument to VJP function: got int32.*, but expected float32"),
     ],
 )
 def test_wrong_cotangents(cotangent, message):
@@ -101,7 +101,7 @@ def test_wrong_cotangents(cotangent, message):
 def test_splatted_cotangents():
     _, pullback = vjp(lambda x: (x, x), 1.0)
     with pytest.raises(
-        TypeError, match=r"2 arguments, but it must be called with a single argument"
+        TypeError, match=r"returned by `olympus.vjp` must be called with a single argument"
     ):
         pullback(1.0, 2.0)
 

@@ -280,7 +280,7 @@ def test_shardings_of_functions_called_inside_others(mesh):
         (lambda rows, open_: {"out_shardings": open_.spec}, "not allowed when passed to out_shard"),
         (
             lambda rows, open_: {"in_shardings": (rows, rows)},
-            r"(?s)tree prefix of the positional .* different lengths of tuple .* pjit in_shardings",
+            "wrong length: got a tuple or list of length 2 for an args tuple of length 1",
         ),
         (
             lambda rows, open_: {"out_shardings": (rows,)},

@@ -82,18 +82,18 @@ class VJP:
         if extra:
             name = function_name(self._source)
             raise TypeError(
-                f"The function returned by `vjp` applied to {name} was called with "
-                f"{1 + len(extra)} arguments, but it must be called with a single argument that "
-                f"corresponds to the single value returned by {name}, even if that value is a "
-                "tuple or another container. Where the function returns a pair, call "
-                "`f_vjp((ct1, ct2))`, not `f_vjp(ct1, ct2)`."
+                f"The function returned by `olympus.vjp` applied to {name} was called with "
+                f"{1 + len(extra)} arguments, but functions returned by `olympus.vjp` must be "
+                "called with a single argument corresponding to the single value returned by "
+                f"{name}, even if that value is a tuple or another container. Where the function "
+                "returns a pair, call `f_vjp((ct1, ct2))`, not `f_vjp(ct1, ct2)`."
             )
         leaves, tree = pytrees.tree_flatten(out_ct)
         if tree != self.out_tree:
             raise ValueError(
-                "unexpected tree structure: the argument to a function returned by `vjp` must "
-                f"match the pytree structure of the result of {function_name(self._source)}, which "
-                f"is {self.out_tree}, but got {tree}."
+                "unexpected tree structure: the argument to a VJP function returned by "
+                "`olympus.vjp` must match the pytree structure of the result of "
+                f"{function_name(self._source)}, which is {self.out_tree}, but got {tree}."
             )
         outvars, cotangents = [], []
         for leaf, aval, var in zip(leaves, self._cotangent_avals, self._outvars, strict=True):
@@ -240,10 +240,10 @@ def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
         cotangent, same_layout = laid_out_as(cotangent, expected), True
     if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
         raise ValueError(
-            f"unexpected {naming.library} type (e.g. shape/dtype) for argument to a function "
-            "returned by "
-            f"`vjp`: got {given.str_short()}, but expected {expected.str_short()} because the "
-            "corresponding output of the differentiated function has that type"
+            f"unexpected {naming.library} type (e.g. shape/dtype) for argument to VJP function: "
+            f"got {given.str_short()}, but expected {expected.str_short()} because the "
+            f"corresponding output of the differentiated function had {naming.library} type "
+            f"{expected.str_short()}"
         )
     return cotangent
 

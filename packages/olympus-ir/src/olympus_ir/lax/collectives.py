@@ -482,15 +482,17 @@ def _reduce_scatter_type(
     if tiled:
         if size % axis_size:
             raise ValueError(
-                f"tiled psum_scatter needs a dimension that the axis divides: dimension "
-                f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
+                f"tiled reduce_scatter operand scatter dimension size {size} must be divisible by "
+                f"shard_count {axis_size}: dimension {scatter_dimension} of "
+                f"{operand.str_short(True)} is scattered"
             )
         shape[scatter_dimension] = size // axis_size
     else:
         if size != axis_size:
             raise ValueError(
-                f"psum_scatter needs a dimension whose size equals that of the axis: dimension "
-                f"{scatter_dimension} of {operand.str_short(True)} is scattered over {axis_size}"
+                f"reduce_scatter operand scatter dimension size {size} must match shard count "
+                f"{axis_size}: dimension {scatter_dimension} of {operand.str_short(True)} is "
+                "scattered; pass tiled=True to divide it"
             )
         del shape[scatter_dimension]
     return operand.update(shape=tuple(shape)), named_effects(axis_name)

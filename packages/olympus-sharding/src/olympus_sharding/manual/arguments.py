@@ -11,7 +11,7 @@ from olympus_batching.dimensions import examples
 from olympus_ir import lax
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.trees.pytree_prefix import spread_prefix, structure_mismatch
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import mesh_in_force
 from olympus_ir.types.placement import AbstractMesh, AxisType, BaseMesh, PartitionSpec
@@ -212,17 +212,18 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
                 f"shard_map {what}_specs must be a pytree of PartitionSpec instances, but it "
                 f"contains {leaf!r} of type {type(leaf).__name__}"
             )
-    if specs is None and (what == "in" or pytrees.tree_leaves(target)):
+    if specs is None and what == "out" and pytrees.tree_leaves(target):
         raise TypeError(
-            f"shard_map {what}_specs argument must be a pytree of PartitionSpec instances, but it "
-            "was None. Instead of None, did you mean to use `P()`?"
+            "shard_map out_specs argument must be a pytree of PartitionSpec instances, but it was "
+            "None. Instead of None, did you mean to use `P()`?"
         )
     try:
         flat = spread_prefix(specs, target, is_leaf)
     except ValueError as error:
+        found = structure_mismatch(f"shard_map {what}_specs", specs, target, is_leaf, error)
         raise ValueError(
             f"shard_map {what}_specs must be a prefix of the structure of the "
-            f"{'arguments' if what == 'in' else 'result'}: {error}"
+            f"{'arguments' if what == 'in' else 'result'}: {found}"
         ) from None
     if what == "in":
         return flat
@@ -268,7 +269,8 @@ def check_operands(
         if len(spec) > aval.ndim:
             raise ValueError(
                 f"shard_map applied to the function {name!r} was given an in_specs entry which is "
-                f"too long: {spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
+                "too long to be compatible with the corresponding input value from the function: "
+                f"{spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
                 "dimensions. An entry of in_specs has at most one element for each dimension of "
                 f"its argument: write {PartitionSpec(*spec[: aval.ndim])}, or pass an array with "
                 f"{len(spec)} dimensions."

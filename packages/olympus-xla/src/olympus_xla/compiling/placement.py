@@ -584,11 +584,26 @@ def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str
         return spread_prefix(prefix, target, is_leaf)
     except ValueError as error:
         name = f"pjit {what}"
+        number = _number_of_arguments(target)
+        if is_of_arguments and isinstance(prefix, tuple) and len(prefix) != number:
+            raise ValueError(
+                f"{name} specification must be a tree prefix of the positional arguments tuple. In "
+                f"particular, {name} must either be a Sharding, a PartitionSpec, or a tuple of "
+                f"length equal to the number of positional arguments. But {name} is the wrong "
+                f"length: got a tuple or list of length {len(prefix)} for an args tuple of length "
+                f"{number}."
+            ) from None
         values = "positional arguments tuple" if is_of_arguments else "result"
         found = structure_mismatch(name, prefix, target, is_leaf, error)
         raise ValueError(
             f"{name} specification must be a tree prefix of the {values}: {found}"
         ) from None
+
+
+def _number_of_arguments(target: Any) -> int:
+    """Returns the length of a tuple, or of the structure of one."""
+    level = target.one_level() if isinstance(target, pytrees.Structure) else ((), target)
+    return 0 if level is None else len(level[1])
 
 
 def check_shardings(what: str, shardings: Sequence[Any]) -> None:
