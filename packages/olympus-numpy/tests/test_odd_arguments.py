@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
+from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 
@@ -630,3 +632,16 @@ def test_flags_of_unique_may_be_arrays(flag):
 def test_signs_of_complex_numbers_are_refused():
     with pytest.raises(ValueError, match="signbit is not well defined for complex64"):
         jnp.signbit(np.ones(2, np.complex64))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (jnp.roots, r"in the jnp.roots\(\) function.*strip_zeros=False"),
+        (jnp.nonzero, "The size argument of jnp.nonzero must be statically specified"),
+        (jnp.unique, r"the first argument of jnp.unique\(\)"),
+    ],
+)
+def test_sizes_that_depend_on_values_are_refused_by_the_name_of_the_function(function, message):
+    with pytest.raises(ConcretizationTypeError, match=message):
+        make_olympuspr(function)(np.arange(3.0, dtype=np.float32))

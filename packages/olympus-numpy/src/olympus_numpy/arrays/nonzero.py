@@ -77,11 +77,11 @@ def nonzero(
         known = concrete_or_error(
             np.asarray,
             a,
-            "The size argument of olympus.numpy.nonzero must be statically specified to use "
-            f"olympus.numpy.nonzero within {naming.library} transformations.",
+            "The size argument of jnp.nonzero must be statically specified to use "
+            f"jnp.nonzero within {naming.library} transformations.",
         )
         return tuple(asarray(positions.astype(index_dtype)) for positions in np.nonzero(known))
-    size = concrete_or_error(operator.index, size, "The size argument of olympus.numpy.nonzero.")
+    size = concrete_or_error(operator.index, size, "The size argument of jnp.nonzero.")
     fills = tuple(0 if fill is None else fill for fill in fill_values)
     return tuple(_nonzero(a, fills, size))
 

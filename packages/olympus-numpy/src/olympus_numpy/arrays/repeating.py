@@ -100,7 +100,7 @@ def repeat(
             raise ValueError(
                 "`repeat` along a sharded dimension needs the sharding of the result, got "
                 f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
-                "`olympus.numpy.repeat` via `out_sharding` parameter."
+                "`jnp.repeat` via `out_sharding` parameter."
             )
         return _repeat(a, repeats, axis, total_repeat_length)
     return with_out_sharding(
@@ -119,7 +119,7 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     repeats = concrete_or_error(
         np.asarray,
         repeats,
-        "When jit-compiling olympus.numpy.repeat, the total number of repeats must be static. To "
+        "When jit-compiling jnp.repeat, the total number of repeats must be static. To "
         "fix this, either specify a static value for `repeats`, or pass a static value to "
         "`total_repeat_length`.",
     )

@@ -64,7 +64,7 @@ def delete(
     is_array = isinstance(obj, np.ndarray | Array)
     obj = ensure_array(obj)
     if obj.dtype == np.bool_:
-        mask = concrete_or_error(np.asarray, obj, "'obj' array argument of olympus.numpy.delete()")
+        mask = concrete_or_error(np.asarray, obj, "'obj' array argument of jnp.delete()")
         if mask.shape != (size,):
             raise ValueError(
                 "np.delete(arr, obj): for boolean indices, obj must be one-dimensional "
@@ -85,8 +85,7 @@ def delete(
     positions = concrete_or_error(
         np.asarray,
         obj,
-        "'obj' array argument of olympus.numpy.delete(). Consider passing "
-        "assume_unique_indices=True.",
+        "'obj' array argument of jnp.delete(). Consider passing assume_unique_indices=True.",
     )
     kept = np.delete(
         np.arange(size), positions.astype(np.int64) if not positions.size else positions

@@ -74,7 +74,7 @@ def _taken(
     axis = canonical_axis(axis, a.ndim)
     size = a.shape[axis]
     if mode == "raise":
-        raise NotImplementedError("The 'raise' mode to olympus.numpy.take is not supported.")
+        raise NotImplementedError("The 'raise' mode to jnp.take is not supported.")
     if mode == "wrap":
         indices = remainder(indices, size)
         mode = lax.GatherScatterMode.PROMISE_IN_BOUNDS

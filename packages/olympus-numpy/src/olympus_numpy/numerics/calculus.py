@@ -173,9 +173,7 @@ def gradient(
       Array([1. , 1.5, 2. ], dtype=float32)
     """
     if edge_order is not None:
-        raise NotImplementedError(
-            "The 'edge_order' argument to olympus.numpy.gradient is not supported."
-        )
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     check_arraylike("gradient", f, *varargs)
     f, *spacings = promote_dtypes_inexact(ensure_array(f), *(ensure_array(x) for x in varargs))
     f = ensure_array(f)
@@ -355,7 +353,7 @@ def unwrap(
     """
     check_arraylike("unwrap", p)
     if dtypes.issubdtype(ensure_array(p).dtype, np.complexfloating):
-        raise ValueError("olympus.numpy.unwrap does not support complex inputs.")
+        raise ValueError("jnp.unwrap does not support complex inputs.")
     if np.shape(p)[axis] == 0:
         return ensure_array(p)
     period = unless_default(period, 2 * np.pi)

@@ -174,10 +174,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
       >>> diag_indices(2)
       (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    n = concrete_or_error(operator.index, n, "'n' argument of olympus.numpy.diag_indices()")
-    ndim = concrete_or_error(
-        operator.index, ndim, "'ndim' argument of olympus.numpy.diag_indices()"
-    )
+    n = concrete_or_error(operator.index, n, "'n' argument of jnp.diag_indices()")
+    ndim = concrete_or_error(operator.index, ndim, "'ndim' argument of jnp.diag_indices()")
     for name, value in (("n", n), ("ndim", ndim)):
         if value < 0:
             raise ValueError(f"{name} argument to diag_indices must be nonnegative, got {value}")

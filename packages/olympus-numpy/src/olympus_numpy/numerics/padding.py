@@ -108,7 +108,7 @@ def _pairs_of_integers(value: Any, ndim: int, name: str) -> Widths:
     if isinstance(value, Mapping):
         return _pairs_of_mapping(value, ndim, name)
     if isinstance(value, Tracer):
-        value = concrete_or_error(np.asarray, value, f"{name} argument of olympus.numpy.pad")
+        value = concrete_or_error(np.asarray, value, f"{name} argument of jnp.pad")
     try:
         array = np.asarray(value)
     except ValueError:
@@ -147,7 +147,7 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
     if array.shape == (ndim, 1) and ndim > 1:
         return np.broadcast_to(array, (ndim, 2))
     raise ValueError(
-        f"olympus.numpy.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid "
+        f"jnp.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid "
         f"shapes are ({ndim}, 2), (1, 2), (2,), (1,), or ()."
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -80,8 +81,14 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         return lax.full((0,), 0, dtypes.to_complex_dtype(p.dtype))
     if not strip_zeros:
         return _with_zeros(p)
-    # The number of leading zeros must be concrete; a traced array raises an error here.
-    nonzero = np.flatnonzero(np.asarray(p != 0))
+    known = concrete_or_error(
+        np.asarray,
+        p,
+        "The error occurred in the jnp.roots() function: the number of roots depends on how many "
+        "leading coefficients are zero. To use it within jit, pass strip_zeros=False; leading "
+        "zeros then give roots that are NaN.",
+    )
+    nonzero = np.flatnonzero(known)
     first = int(nonzero[0]) if nonzero.size else p.size
     return _without_zeros(p[first:])
 

@@ -169,7 +169,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
       Array([2., 2.], dtype=float32)
     """
     check_arraylike("polyder", p)
-    m = concrete_or_error(operator.index, m, "'m' argument of olympus.numpy.polyder")
+    m = concrete_or_error(operator.index, m, "'m' argument of jnp.polyder")
     if m < 0:
         raise ValueError("Order of derivative must be positive")
     p = atleast_1d(p)
@@ -216,7 +216,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
       Array([1., 1., 0.], dtype=float32)
     """
     check_arraylike("polyint", p, 0 if k is None else k)
-    m = concrete_or_error(operator.index, m, "'m' argument of olympus.numpy.polyint")
+    m = concrete_or_error(operator.index, m, "'m' argument of jnp.polyint")
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     constants = atleast_1d(ensure_array(0 if k is None else k))

@@ -192,7 +192,7 @@ _spaced = compiled(_at_distance, ("size", "dtype"), inline=True, name="_arange")
 
 def _number_of(name: str, num: Any) -> int:
     if num.__class__ is not int:
-        num = concrete_or_error(operator.index, num, f"'num' argument of olympus.numpy.{name}")
+        num = concrete_or_error(operator.index, num, f"'num' argument of jnp.{name}")
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     return num
@@ -317,7 +317,7 @@ def linspace(
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "linspace")
     if axis.__class__ is not int:
-        axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.linspace")
+        axis = concrete_or_error(operator.index, axis, "'axis' argument of jnp.linspace")
     result = _linspace(
         start, stop, _number_of("linspace", num), bool(endpoint), bool(retstep), dtype, axis
     )
@@ -372,7 +372,7 @@ def logspace(
     """
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "logspace")
-    axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.logspace")
+    axis = concrete_or_error(operator.index, axis, "'axis' argument of jnp.logspace")
     return _logspace(start, stop, _number_of("logspace", num), bool(endpoint), base, dtype, axis)
 
 
@@ -424,7 +424,7 @@ def geomspace(
     """
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "geomspace")
-    axis = concrete_or_error(operator.index, axis, "'axis' argument of olympus.numpy.geomspace")
+    axis = concrete_or_error(operator.index, axis, "'axis' argument of jnp.geomspace")
     return _geomspace(start, stop, _number_of("geomspace", num), bool(endpoint), dtype, axis)
 
 

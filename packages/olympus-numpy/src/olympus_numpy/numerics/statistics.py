@@ -99,7 +99,7 @@ def bincount(
         known = concrete_or_error(
             np.asarray,
             x,
-            "The error occurred because of argument 'x' of olympus.numpy.bincount. To avoid this "
+            "The error occurred because of argument 'x' of jnp.bincount. To avoid this "
             "error, pass a static `length` argument.",
         )
         length = max(minlength, int(known.max()) + 1 if known.size else 0)
@@ -116,7 +116,7 @@ def bincount(
     asked = asked_sharding(out_sharding, "bincount")
     if asked is not None and any(asked.spec.partitions):
         raise ShardingTypeError(
-            "out_sharding passed to `olympus.numpy.bincount` can only be fully replicated or fully "
+            "out_sharding passed to `jnp.bincount` can only be fully replicated or fully "
             "unreduced along all mesh axes, since an element on any device may belong to any bin; "
             f"got {asked.spec}"
         )

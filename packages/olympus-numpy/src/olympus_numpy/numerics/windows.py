@@ -22,7 +22,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
 def _length(name: str, M: Any) -> int:
-    M = concrete_or_error(int, M, f"M argument of olympus.numpy.{name}")
+    M = concrete_or_error(int, M, f"M argument of jnp.{name}")
     return max(M, 0)
 
 

@@ -208,13 +208,13 @@ def _checked_size(ar: Any, size: Any) -> int | None:
         concrete_or_error(
             np.asarray,
             ar,
-            "The error arose for the first argument of olympus.numpy.unique(). To make "
-            "olympus.numpy.unique() compatible with JIT and other transforms, you can specify "
+            "The error arose for the first argument of jnp.unique(). To make "
+            "jnp.unique() compatible with JIT and other transforms, you can specify "
             "a concrete value for the size argument, which will determine the output size.",
         )
         return None
     size = concrete_or_error(
-        operator.index, size, "The error arose for the size argument of olympus.numpy.unique()."
+        operator.index, size, "The error arose for the size argument of jnp.unique()."
     )
     if size < 0:
         raise TypeError(f"unique: size must be nonnegative, got {size}")
