@@ -281,6 +281,8 @@ def test_specifications_of_arguments():
     specs = symbolic_args_specs(args, {"x": "a, _", "y": "_, b"})
     assert str(specs["x"]) == "ShapeDtypeStruct(shape=(a, 4), dtype=float32)"
     assert str(specs["y"][0]) == "ShapeDtypeStruct(shape=(5, b), dtype=int32)"
+    (spec,) = symbolic_args_specs((lax.full((3, 4), np.float32(1)),), "a, _")
+    assert spec.sharding is None
     with pytest.raises(ValueError, match="different lengths"):
         symbolic_args_specs((1.0, 2.0), ("",))
 

@@ -87,9 +87,10 @@ def symbolic_args_specs(
     for leaf, spec in zip(leaves, specs, strict=True):
         aval = argument_aval(leaf)
         shape = symbolic_shape(spec, like=aval.shape, scope=scope)
-        structs.append(
-            ShapeDtypeStruct(shape, aval.dtype, sharding=getattr(leaf, "sharding", None))
-        )
+        # An uncommitted array may be anywhere, and so may the argument that it stands for.
+        is_committed = getattr(leaf, "_committed", True)
+        sharding = getattr(leaf, "sharding", None) if is_committed else None
+        structs.append(ShapeDtypeStruct(shape, aval.dtype, sharding=sharding))
     return pytrees.tree_unflatten(tree, structs)
 
 
