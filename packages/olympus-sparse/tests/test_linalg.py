@@ -67,6 +67,7 @@ def test_steps_and_tolerance():
 @pytest.mark.parametrize(
     "A, X, message",
     [
+        (symmetric(10), start(10, 0), "must have search dim > 0, got 0"),
         (symmetric(10), start(10, 3), r"expected search dim \* 5 < matrix dim \(got 15, 10\)"),
         (symmetric(40), start(40, 3)[:, 0], "X must be 2D"),
         (symmetric(40)[:, :-1], start(40, 3), "A must be of shape"),

@@ -73,6 +73,8 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     if X.ndim != 2:
         raise ValueError(f"X must be 2D, got shape {X.shape}")
     n, k = X.shape
+    if k == 0:
+        raise ValueError("must have search dim > 0, got 0")
     if k * 5 >= n:
         raise ValueError(f"expected search dim * 5 < matrix dim (got {k * 5}, {n})")
     if not dtypes.issubdtype(X.dtype, np.floating):
