@@ -118,7 +118,7 @@ def checkpoint(
     numbers = (static_argnums,) if isinstance(static_argnums, int) else static_argnums
     if type(numbers) is not tuple or any(type(number) is not int for number in numbers):
         raise TypeError(
-            "the `static_argnums` argument to `checkpoint` / `remat` must be an int or a tuple of "
+            "the `static_argnums` argument to `olympus.checkpoint` must be an int or a tuple of "
             f"ints, but got value {static_argnums!r}"
         )
     names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
@@ -215,7 +215,7 @@ def _without_static(
     count = len(args)
     if not all(-count <= number < count for number in numbers):
         raise ValueError(
-            "the `static_argnums` argument to `checkpoint` / `remat` can only take integer values "
+            "the `static_argnums` argument to `olympus.checkpoint` can only take integer values "
             "greater than or equal to `-len(args)` and less than `len(args)`, but got "
             f"{tuple(numbers)}, while `len(args)` = {count}"
         )
