@@ -166,3 +166,9 @@ def test_batches_stay_on_their_devices():
     text = jit(linalg.cholesky).lower(draw((4, 3, 3))).as_text()
     assert 'num_batch_dims = "1"' in text
     assert "sdy.op_sharding_rule<([i, j, k])->([i, l, m], [i])" in text
+
+
+def test_pivoted_decompositions_of_matrices_without_rows():
+    q, r, pivots = jit(lambda x: linalg.qr(x, pivoting=True))(np.ones((0, 3), np.float32))
+    assert (q.shape, r.shape) == ((0, 0), (0, 3))
+    np.testing.assert_array_equal(pivots, [0, 1, 2])

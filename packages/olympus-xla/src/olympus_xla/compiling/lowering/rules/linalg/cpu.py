@@ -77,6 +77,10 @@ def _geqp3(x: Any, jpvt: Any, *, use_magma: bool | None) -> Any:
         ((*batch, shape[1]), INT32),
         ((*batch, min_dim(*shape)), dtype),
     ]
+    if shape[0] == 0:  # The routine divides by the number of rows.
+        order = lax.broadcasted_iota(INT32, (*batch, shape[1]), len(batch))
+        order = lax.add(order, lax.full_like(order, 1))
+        return [x, order, lax.full((*batch, 0), np.zeros((), dtype))]
     return lapack("geqp3", [x, jpvt], results, batch=len(batch), aliases={0: 0, 1: 1})
 
 
