@@ -23,7 +23,7 @@ import reference_tables
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("sort", ["``descending`` in addition", "``kind``, ``order`` for the sake"]),
+        ("sort", ["``descending`` in addition", "``kind``, ``order`` for compatibility"]),
         ("zeros", ["no ``order``", "numpy.zeros"]),
         ("sin", ["none of the options of ufuncs"]),
         ("tri", ["numpy.tri"]),
