@@ -128,6 +128,8 @@ def test_scatter_apply_runs_the_function_on_elements():
 def test_index_take():
     result = lax.index_take(X, [np.array([0, -1]), np.array([2, -5])], [0, 1])
     assert values(result) == [X[0, 2], X[-1, -5]]
+    wrapped = lax.index_take(X, [np.array([len(X) + 1], np.int8)], [0])
+    np.testing.assert_array_equal(wrapped[0], X[1])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ..types.avals import ShapedArray, canonicalize_shape
 from . import elementwise
 from .axes import canonical_axis
 from .broadcasting import expand_dims
+from .conversion import convert_element_type
 from .dimensions import size_array
 from .logic import lt, select_n
 from .shaping import concatenate
@@ -403,8 +404,8 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 
     Args:
       src: an array.
-      idxs: one vector of indices for each axis, all of the same length; negative indices count
-        from the end.
+      idxs: one vector of indices for each axis, all of the same length. They are taken modulo the
+        size of the axis: negative indices count from the end.
       axes: the axes that the vectors index.
 
     Returns:
@@ -432,8 +433,14 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 
 
 def _index_from_start(index: Any, size: Any) -> Array:
+    """Returns an index modulo a size, in at least 32 bits."""
     dtype = dtype_of(index)
+    if dtype.itemsize < 4:  # It may not hold the size.
+        dtype = np.dtype(np.int32)
+        index = convert_element_type(index, dtype)
+    length = size_array(size, dtype)
+    remainder = elementwise.rem(index, length)
     if not dtypes.issubdtype(dtype, np.signedinteger):
-        return index
-    from_end = elementwise.add(index, size_array(size, dtype))
-    return select_n(lt(index, np.zeros((), dtype)), index, from_end)
+        return remainder
+    is_negative = lt(remainder, np.zeros((), dtype))
+    return select_n(is_negative, remainder, elementwise.add(remainder, length))
