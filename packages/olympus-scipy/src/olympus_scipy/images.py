@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resampling of images, and of arrays of any number of dimensions: `resize`.
 
-Along each dimension the new samples are weighted sums of the old samples. A kernel gives the
+Along each dimension the new samples are weighted sums of the old samples. A kernel determines the
 weights; it is a function of the distance between an old and a new sample. So a resampling is one
 matrix product for each dimension. A resampling is linear in the image, and differentiable with
 respect to scale and translation.
@@ -32,8 +32,8 @@ __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 class ResizeMethod(enum.Enum):
     """Interpolation method of `resize` and `scale_and_translate`.
 
-    NEAREST takes the nearest old sample. LINEAR interpolates between two samples. CUBIC is the
-    cubic convolution of Keys with the parameter -1/2. CUBIC_PYTORCH equals CUBIC with antialiasing;
+    NEAREST uses the nearest old sample. LINEAR interpolates between two samples. CUBIC is the cubic
+    convolution of Keys with the parameter -1/2. CUBIC_PYTORCH equals CUBIC with antialiasing;
     without antialiasing it has the parameter -3/4 and repeats the border, as in PyTorch. LANCZOS3
     and LANCZOS5 are windowed sinc functions. AREA averages the old samples that a new sample
     covers.

@@ -57,7 +57,7 @@ def _outside(effects: Any, meshes: Sequence[Any]) -> list[Any]:
 
 
 class _Aliases(dict):
-    """A hashable map from inputs to the outputs that take their memory."""
+    """A hashable map from inputs to the outputs that reuse their memory."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))

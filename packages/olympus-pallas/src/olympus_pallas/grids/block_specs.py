@@ -62,7 +62,7 @@ class BlockSpec:
         memory_space: Any | None = None,
     ) -> None:
         if callable(block_shape) and not callable(index_map):
-            # Older programs give the index map first.
+            # Older programs pass the index map first.
             block_shape, index_map = index_map, block_shape
         self.block_shape = block_shape
         self.index_map = index_map

@@ -100,7 +100,7 @@ class Core:
     def allocate(self, array: np.ndarray, name: Any, owner: Any = _own) -> Site:
         """Allocates a buffer, under a name by which other cores find it.
 
-        By default, this core owns the buffer. If several cores give a common owner, the first core
+        By default, this core owns the buffer. If several cores pass a common owner, the first core
         creates the buffer, and the other cores share it.
         """
         count = self._allocated[name] = self._allocated.get(name, 0) + 1

@@ -3,8 +3,8 @@
 
 The operands of the primitives are flattened, with the structure ``args_tree``:
 
-- ``masked_load(ref, transforms, mask, other)``: reads; gives ``other`` where the mask is false.
-- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, gives old values.
+- ``masked_load(ref, transforms, mask, other)``: reads; returns ``other`` where the mask is false.
+- ``masked_swap(ref, transforms, value, mask)``: writes where the mask is true, returns old values.
 - ``atomic_rmw(ref, transforms, value, mask)``: reads, combines and writes in one step.
 - ``atomic_cas(ref, transforms, compared, value)``: writes if the old value equals ``compared``.
 """

@@ -26,7 +26,7 @@ class ParameterizedLayout:
 
 
 class Layout(enum.Enum):
-    """Layouts of arrays in registers; a call of a member gives it parameters.
+    """Layouts of arrays in registers; a call of a member sets its parameters.
 
     On simulated threads an array is never split among threads, so its layout has no effect.
 
@@ -60,7 +60,7 @@ class Layout(enum.Enum):
 
 
 class TMEMLayout(enum.Enum):
-    """Layouts of arrays in tensor memory; a call of a member gives it parameters."""
+    """Layouts of arrays in tensor memory; a call of a member sets its parameters."""
 
     SCALES_LAYOUT = 1
     SPARSE_METADATA_LAYOUT = 2

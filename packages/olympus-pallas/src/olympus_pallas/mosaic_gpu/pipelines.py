@@ -34,7 +34,7 @@ __all__ = ["PipelinePipeline", "emit_pipeline", "emit_pipeline_warp_specialized"
 
 
 class PipelinePipeline(enum.IntEnum):
-    """Places in a sequence of pipelines: the first one, those that follow, and the last one."""
+    """Positions in a sequence of pipelines: the first one, those that follow, and the last one."""
 
     START = 0
     STEADY = 1
@@ -448,8 +448,8 @@ def emit_pipeline_warp_specialized(
       max_concurrent_steps: number of steps whose blocks are in flight at once.
       wg_axis: the axis of the block's threads.
       num_compute_wgs: number of threads that compute.
-      pipeline_state: place in a sequence of pipelines, a `PipelinePipeline` or its integer value.
-        On simulated threads each pipeline of a sequence ends before the next one begins.
+      pipeline_state: position in a sequence of pipelines, a `PipelinePipeline` or its integer
+        value. On simulated threads each pipeline of a sequence ends before the next one begins.
       manual_consumed_barriers: whether the body itself arrives at the barrier of each input when it
         has read the input.
       compute_context: function that runs on the computing threads, around the loop. Its argument is

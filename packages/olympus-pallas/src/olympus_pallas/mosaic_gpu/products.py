@@ -111,7 +111,7 @@ def tcgen05_mma(
         is used instead.
       a_scale: scales of blocks of ``a``, in TMEM, of shape ``(m, k // 32)`` or ``(m, k // 16)``.
       b_scale: scales of blocks of ``b``, in TMEM, of shape ``(n, k // 32)`` or ``(n, k // 16)``.
-      a_sparse_metadata: places of the elements of a sparse ``a``, in TMEM, of the shape of ``a``
+      a_sparse_metadata: positions of the elements of a sparse ``a``, in TMEM, of the shape of ``a``
         and dtype ``uint2``. Two of every four elements of a row are stored.
       accumulate: whether to add the product to the accumulator; else the product replaces it.
       collective_axis: the axis along which two blocks compute the product together; not supported.

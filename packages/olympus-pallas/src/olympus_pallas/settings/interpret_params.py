@@ -38,7 +38,8 @@ class InterpretParams:
       grid_point_recorder: function called before each program, with a token, the index in the grid
         and the index of the core. The function must return the token.
       allow_hbm_allocation_in_run_scoped: ignored, since scoped buffers may always be in any memory.
-      buffer_bounds: the size of buffers; must be ``"logical"``, the size that their shapes give.
+      buffer_bounds: the size of buffers; must be ``"logical"``, the size that follows from their
+        shapes.
 
     Raises:
       ValueError: a setting is not supported by the interpreter.

@@ -110,7 +110,7 @@ class BufferedRefBase:
 
     @property
     def has_indirect(self) -> bool:
-        """Returns whether the index map gives an index for each element of some dimension."""
+        """Returns whether the index map returns an index for each element of some dimension."""
         return any(isinstance(dim, Indirect) for dim in self.block_shape or ())
 
     def get_dma_slice(self, src_ty: Any, grid_indices: Sequence[Any]) -> tuple[Any, ...]:

@@ -84,7 +84,7 @@ def create_tensorcore_mesh(
 
     Args:
       axis_name: the name of the axis of cores.
-      devices: devices; the first one gives the number of cores. By default, all devices.
+      devices: devices; the first one determines the number of cores. By default, all devices.
       num_cores: the number of cores, given if there is no TPU.
 
     Returns:

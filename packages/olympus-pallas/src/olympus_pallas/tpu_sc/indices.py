@@ -56,7 +56,7 @@ class Indices:
         return cls(leaves[0], *settings)
 
     def pretty_print(self, print_value: Callable[[Any], str] = str) -> str:
-        """Returns the text of the indices; ``print_value`` gives the text of the values."""
+        """Returns the text of the indices; ``print_value`` returns the text of the values."""
         shown = print_value(self.values)
         return shown if self.ignored_value is None else f"{shown} except {self.ignored_value}"
 

@@ -122,7 +122,8 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     Args:
       A: square matrices, of shape (..., n, n).
       upper_triangular: whether the matrices are upper triangular, which is faster.
-      max_squarings: the greatest number of squarings; matrices that need more give NaN.
+      max_squarings: the greatest number of squarings; the result is NaN for matrices that need
+        more.
 
     Returns:
       An array of the shape and the inexact dtype of ``A``.

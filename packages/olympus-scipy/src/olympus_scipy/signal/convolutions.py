@@ -124,7 +124,7 @@ def correlate(
       precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
-      An array of inexact dtype, of the shape that `convolve` gives.
+      An array of inexact dtype, of the shape that `convolve` returns.
 
     Raises:
       ValueError: the mode or the method is unknown, or the shapes do not fit.
@@ -173,7 +173,7 @@ def convolve2d(
       precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
-      A matrix of inexact dtype, of the shape that `convolve` gives.
+      A matrix of inexact dtype, of the shape that `convolve` returns.
 
     Raises:
       ValueError: the mode is unknown, or an operand is not a matrix.
@@ -207,7 +207,7 @@ def correlate2d(
       precision: the precision of the products, as for `lax.dot_general`.
 
     Returns:
-      A matrix of inexact dtype, of the shape that `convolve` gives.
+      A matrix of inexact dtype, of the shape that `convolve` returns.
 
     Raises:
       ValueError: the mode is unknown, or an operand is not a matrix.
@@ -263,7 +263,7 @@ def fftconvolve(
       axes: the axes to convolve over; all if None. The sizes of other axes must be equal.
 
     Returns:
-      An array of inexact dtype, of the shape that `convolve` gives.
+      An array of inexact dtype, of the shape that `convolve` returns.
 
     Raises:
       ValueError: the mode is unknown, or the shapes do not fit.

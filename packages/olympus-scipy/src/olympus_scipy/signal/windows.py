@@ -232,7 +232,7 @@ def window_of(window: Any, size: int) -> np.ndarray:
 
     Args:
       window: the name of a window, a tuple of a name and parameters, or a vector. A name that ends
-        in ``_symmetric`` gives the symmetric form; other names give the periodic form.
+        in ``_symmetric`` selects the symmetric form; other names select the periodic form.
       size: the number of samples.
 
     Returns:

@@ -121,7 +121,7 @@ def loggamma(x: ArrayLike) -> Array:
     """Evaluates the principal branch of the logarithm of the gamma function; DLMF 5.2.
 
     Args:
-      x: an array or scalar of numbers; negative real numbers give NaN.
+      x: an array or scalar of numbers; the result is NaN for negative real numbers.
 
     Returns:
       An array of inexact dtype, of the shape of the operand.

@@ -24,7 +24,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -44,7 +45,8 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -63,7 +65,8 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -84,7 +87,8 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -103,7 +107,8 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -123,7 +128,8 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the survival function of the Cauchy distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

@@ -19,7 +19,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -43,7 +44,8 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -62,7 +64,8 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the distribution function of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -83,7 +86,8 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -104,7 +108,8 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -125,7 +130,8 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the inverse of the survival function of the logistic distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

@@ -21,7 +21,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the density of the normal distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 
@@ -41,7 +42,8 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the density of the normal distribution.
 
     Args:
-      x: an array or scalar of numbers; complex numbers give the analytic continuation.
+      x: an array or scalar of numbers; for complex numbers, the result is the analytic
+        continuation.
       loc: the location of the distribution.
       scale: the scale of the distribution, positive.
 

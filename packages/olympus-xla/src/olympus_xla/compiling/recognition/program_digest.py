@@ -142,7 +142,7 @@ def _is_watched() -> bool:
 
 
 def _has_foreign_rules() -> bool:
-    """Returns whether other code has given or taken a rule that lowering reads."""
+    """Returns whether other code has replaced a rule that lowering reads."""
     return any(
         table.replaced
         for table in all_tables.values()
