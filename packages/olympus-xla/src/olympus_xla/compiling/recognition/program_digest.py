@@ -277,7 +277,12 @@ class _CanonicalForm:
             array = _array(value)
             text = f"{kind.__name__} {_dtype_text(array.dtype)} {array.shape}"
             self.parts.append(f"{text} {array.tobytes().hex()}")
-        elif isinstance(value, enum.Enum) and _is_own(kind):
+        else:
+            self._add_named(value, kind)
+
+    def _add_named(self, value: Any, kind: type) -> None:
+        """Adds a value of a class that has a name of its own, in OLYMPUS or in NumPy."""
+        if isinstance(value, enum.Enum) and _is_own(kind):
             self.parts.append(f"{kind.__qualname__}.{value.name}")
         elif isinstance(value, tuple) and hasattr(kind, "_fields") and _is_own(kind):
             self._add_items(kind.__qualname__, value)
