@@ -263,5 +263,8 @@ def mended_by(advice: Sequence[str]) -> str:
 
 def _carry_name(body: Subprogram) -> str:
     """Returns the name of the parameter that receives the carry."""
-    origin = body.closed.debug_info.origin
+    info = body.closed.debug_info
+    if info.traced_for == "fori_loop":
+        return "loop_carry"  # the user's function has several parameters for it
+    origin = info.origin
     return origin.positional_name(0) if isinstance(origin, FunctionOrigin) else "carry"
