@@ -234,7 +234,7 @@ def zeros_like(
       An array of the shape and dtype of ``a``, unless others are given.
 
     Example:
-      >>> zeros_like(array([1, 2]))
+      >>> zeros_like(np.array([1, 2]))
       Array([0, 0], dtype=int32)
     """
     return _constant_like("zeros_like", a, 0, dtype, shape, device, out_sharding)
@@ -261,7 +261,7 @@ def ones_like(
       An array of the shape and dtype of ``a``, unless others are given.
 
     Example:
-      >>> ones_like(array([0.5, 2.0]))
+      >>> ones_like(np.array([0.5, 2.0]))
       Array([1., 1.], dtype=float32)
     """
     return _constant_like("ones_like", a, 1, dtype, shape, device, out_sharding)
@@ -287,7 +287,7 @@ def empty_like(
       zero.
 
     Example:
-      >>> empty_like(array([1, 2])).dtype
+      >>> empty_like(np.array([1, 2])).dtype
       dtype('int32')
     """
     return _constant_like("empty_like", prototype, 0, dtype, shape, device, None)
@@ -316,7 +316,7 @@ def full_like(
       An array of the shape and dtype of ``a``, unless others are given.
 
     Example:
-      >>> full_like(array([1, 2]), 7)
+      >>> full_like(np.array([1, 2]), 7)
       Array([7, 7], dtype=int32)
     """
     check_arraylike("full_like", fill_value)
