@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.name_stacks import Mark
 from olympus_ir.lax.callbacks import pure_callback
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.tracing import trace_call
@@ -21,6 +22,7 @@ from olympus_ir.settings import config_cache_flags, config_flags, config_states
 from olympus_sharding import NamedSharding, PartitionSpec, with_sharding_constraint
 from olympus_testing import cases
 from olympus_xla import _jaxlib, clear_caches, device_put, jit
+from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.calls import program_executables
 from olympus_xla.compiling import cache_key, compilation_cache
 from olympus_xla.compiling.compiler import compiled_programs
@@ -30,6 +32,13 @@ from olympus_xla.compiling.program_lowering import lower
 from olympus_xla.compiling.recognition import program_digest, sources
 
 X = np.linspace(0.5, 2.0, 12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(autouse=True)
+def first_uses(monkeypatch):
+    """Forgets that other tests of this process used layouts or marks, which digests exclude."""
+    monkeypatch.setattr(layouts_in_use, "in_use", False)
+    monkeypatch.setattr(Mark, "are_used", False)
 
 
 @pytest.fixture
