@@ -35,7 +35,7 @@ def test_no_tracing() -> None:
         assert doubled(x) == 2
         with pytest.raises(RuntimeError, match="re-tracing function <lambda> at .* for `jit`"):
             doubled(wide)
-        with pytest.raises(RuntimeError, match="for `make_olympuspr`, but 'no_tracing' is set"):
+        with pytest.raises(RuntimeError, match="for `jit`, but 'no_tracing' is set"):
             olympus.make_olympuspr(lambda x: x)(x)
     np.testing.assert_array_equal(doubled(wide), [2, 2])
 
