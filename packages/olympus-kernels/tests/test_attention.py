@@ -132,6 +132,7 @@ CASES = {
 }
 
 
+@pytest.mark.thorough("causal", "one head of keys", "no heads of keys")
 @pytest.mark.parametrize("name", CASES)
 def test_splash_attention(name):
     case = {"heads": 2, "kv_heads": 2, "sinks": False, "soft_cap": None, **CASES[name]}

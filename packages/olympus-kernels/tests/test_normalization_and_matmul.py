@@ -99,6 +99,7 @@ def attended(q, k, v, segments, scale, causal):
 SIZES = attention.BlockSizes(16, 32, 32, 16, 16, 32)
 
 
+@pytest.mark.thorough("True-False", "False-True")
 @pytest.mark.parametrize("has_segments", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 def test_attention(rng, causal, has_segments):

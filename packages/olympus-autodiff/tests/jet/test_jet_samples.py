@@ -59,6 +59,14 @@ def is_smooth(value):
     return np.issubdtype(get_aval(value).dtype, np.inexact)
 
 
+@pytest.mark.thorough(
+    "random_gamma_grad-large-float64",
+    "igamma_grad_a-large-float64",
+    "igamma-small-float64",
+    "igamma-large-float64",
+    "igammac-small-float64",
+    "igammac-large-float64",
+)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_series_is_that_of_nested_derivatives(case):
     with case.context():
