@@ -38,8 +38,8 @@ OUT_OF_BOUNDS = (
 )
 LACKING = "AttributeError module"
 PRIVATE = (
-    "ModuleNotFoundError OLYMPUS has no module 'jax._src.nothing': of JAX's private modules it has "
-    "only the names that libraries are known to use"
+    "ModuleNotFoundError OLYMPUS has no module 'jax._src.nothing': of JAX's private modules, "
+    "OLYMPUS provides only the names that libraries are known to use"
 )
 
 

@@ -81,8 +81,7 @@ class AliasFinder(MetaPathFinder):
         if make is None:
             raise ModuleNotFoundError(
                 f"OLYMPUS has no module {fullname!r}: of JAX's private modules, OLYMPUS provides "
-                "only the "
-                "names that libraries are known to use",
+                "only the names that libraries are known to use",
                 name=fullname,
             )
         return ModuleSpec(fullname, PrivateLoader(make), is_package=True)
