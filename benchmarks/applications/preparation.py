@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares the calls of applications with each library."""
+"""Prepares the timed call of a benchmark application, written with one of the libraries."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs random programs under random transformations in several ways and compares the results.
+"""Runs random programs under random transformations, and compares the results of several modes.
 
 Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.2::
 
     python tools/differential/fuzz_programs.py --jax ../jax/bin/python --seconds 300 --seed 1
 
-Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the ways of
-`WAYS`, and with loops in place of batches. Smooth programs in double precision are also run with
-finite differences in place of derivatives. One program in four is run in JAX. A finding is one of
-these:
+Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the
+execution modes `WAYS`, and with loops in place of batches. Smooth programs in double precision are
+also run with finite differences in place of derivatives. One program in four is run in JAX. A
+finding is one of these:
 
 - the process dies, or a program takes longer than 20 seconds of processor time;
 - only one of OLYMPUS and JAX raises an error, or the errors differ in type;
@@ -37,7 +37,7 @@ from judge_programs import DEVICES, Finding, Referee
 
 from olympus_testing.compositions import Program, random_program, shrunk, source
 
-#: Ways to run programs in OLYMPUS besides the reference; ways that compile little are most
+#: The execution modes of OLYMPUS besides the reference. Modes that compile little are most
 #: frequent.
 WAYS = (*("close",) * 6, *("tiers",) * 6, *("jit",) * 2, "eager", "disable_jit", "cached")
 #: The maximal numbers of operations of programs; few programs are long.

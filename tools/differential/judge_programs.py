@@ -18,7 +18,7 @@ from processes import CHEAP_COMPILATION, Worker
 
 from olympus_testing.compositions import Program, source
 
-#: Maximal processor time of one program, in seconds, in all ways together.
+#: Maximal processor time of one program in all execution modes together, in seconds.
 PATIENCE = 20
 DEVICES = 4
 #: Steps of finite differences.
@@ -96,7 +96,7 @@ class Finding:
     """A wrong outcome of a program.
 
     Attributes:
-      way: how OLYMPUS ran the program.
+      way: the execution mode in which OLYMPUS ran the program.
       against: the outcome to compare with: "jax", "reference", "loop" or "numeric".
       fault: the kind of difference.
     """
@@ -141,7 +141,7 @@ class Referee:
 
         Args:
           program: the program.
-          way: how OLYMPUS runs it, in addition to the reference.
+          way: the execution mode in which OLYMPUS runs it, in addition to the reference.
           peer: "values" if the other library computes the results, "types" if it traces the
             program, and empty if it does nothing.
         """
@@ -221,7 +221,9 @@ class Referee:
         spread = np.zeros(len(plain["results"]))
         for outcome in nudged:
             if outcome["status"] != "ok":
-                return True  # an operation does not exist for this dtype, so nothing is known
+                # The changed program fails, for example because an operation rejects a dtype. Then
+                # the size of rounding errors is unknown, so any difference counts as explained.
+                return True
             spread = np.maximum(spread, errors(outcome, plain))
         return all(
             error <= limit + 30 * each
@@ -229,6 +231,12 @@ class Referee:
         )
 
     def findings(self, program: Program, way: str) -> list[Finding]:
-        """Runs a program and returns the findings; findings of the reference need no other way."""
+        """Runs a program and returns its findings.
+
+        Args:
+          program: the program.
+          way: the mode of the finding to reproduce. All programs also run on the reference. So if
+            the mode is "reference", the program runs in the mode "eager" besides.
+        """
         way = "eager" if way == "reference" else way
         return self.judged(program, *self.started(program, way))

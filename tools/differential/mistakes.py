@@ -108,7 +108,7 @@ def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
-    """Returns the ways in which OLYMPUS's outcome is worse than JAX's."""
+    """Returns descriptions of the faults of OLYMPUS's outcome, compared with JAX's outcome."""
     if ours.get("mended"):
         return [f"the corrected code fails: {ours['mended'][:200]}"]
     if ours["status"] == "ok":

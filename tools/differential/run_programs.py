@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the texts of programs in one library, in several ways.
+"""Runs the texts of programs in one library, in several execution modes.
 
 ``python run_programs.py olympus`` answers requests, one on each line: lists of the arguments of
 `Library.run`. This file imports only NumPy, so an interpreter with JAX can run it, too.
@@ -108,7 +108,10 @@ def described(value: Any) -> Outcome:
 
 
 class Library:
-    """A library that runs programs in several ways."""
+    """A library that runs programs in several execution modes.
+
+    The argument ``way`` of the methods is the name of a mode, such as ``"jit"`` or ``"reference"``.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -141,7 +144,11 @@ class Library:
         }
 
     def _reference(self, fun: Any) -> Any:
-        """Returns a function that is traced and evaluated on NumPy, including nested calls."""
+        """Returns a function that evaluates ``fun`` with NumPy.
+
+        Each call traces ``fun`` for its arguments and evaluates the traced program, including the
+        programs that it calls.
+        """
         from olympus_ir.programs.tracing import EvaluationTrace, set_current_trace
         from olympus_ir.reference import reference_evaluator
 
@@ -197,7 +204,9 @@ class Library:
         if way == "cached":
             jitted = root.jit(run)
             jitted(*arguments)
-            jitted.clear_cache()  # the next programs use the caches of other functions
+            # This clears the function's own cache. The next call still finds other caches, such as
+            # those of the functions that it calls.
+            jitted.clear_cache()
             return jitted(*arguments)
         return run(*arguments)
 

@@ -144,7 +144,7 @@ def _rungrad(library: Library, fun: Callable, operands: list[Any], positions: li
     return _gradient(library, fun, positions)(*operands)
 
 
-# The modes by name: ways to call the function of an expression.
+# The modes by name. A mode is a function that calls the function of an expression.
 MODES: dict[str, Callable[[Library, Callable, list[Any], list[int]], Any]] = {
     "eager": _eager,
     "jit": _jit,
@@ -318,7 +318,16 @@ def differences(ours: dict[str, Outcome], theirs: dict[str, Outcome]) -> dict[st
 
 
 def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: str) -> dict:
-    """Records the outcomes of a setting in a process of the interpreter."""
+    """Runs all cases in a new process, and returns their outcomes by label.
+
+    With the option ``--reuse``, the outcomes of JAX are read from a file if they are recorded.
+
+    Args:
+      options: the command-line options.
+      name: the library, ``"olympus"`` or ``"jax"``.
+      interpreter: the path of a Python interpreter that has the library.
+      setting: the name of the setting in `SETTINGS`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(options.keep or folder) / f"{name}-{setting}"
         if not (options.reuse and name == "jax" and path.exists()):

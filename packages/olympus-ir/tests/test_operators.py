@@ -117,7 +117,7 @@ def test_indexing_by_a_traced_scalar():
         (4, IndexError, "index 4 is out of bounds for axis 0 with size 4"),
         ((0, 0), IndexError, "array is 1-dimensional, but 2 were indexed"),
         ((..., ...), IndexError, "single ellipsis"),
-        (1.5, TypeError, "indices are integers, slices, None and the ellipsis, got 1.5"),
+        (1.5, TypeError, "indices must be integers, slices, None or the ellipsis, got 1.5"),
         (I, TypeError, "olympus-numpy adds NumPy's indexing by arrays"),
     ],
 )

@@ -75,7 +75,7 @@ def test_normalization(rng, centered, backward):
         direction = rng.normal(size=values[place].shape)
         slope = difference(changed, values[place], direction)
         np.testing.assert_allclose(np.sum(gradient * direction), slope, atol=1e-3)
-    with pytest.raises(ValueError, match="backward_pass_impl is 'triton' or 'xla'"):
+    with pytest.raises(ValueError, match="backward_pass_impl must be 'triton' or 'xla'"):
         grad(lambda x: function(x, *single[1:], backward_pass_impl="a", interpret=True).sum())(
             single[0]
         )
@@ -153,7 +153,7 @@ def test_attention_says_what_it_needs():
 
     with pytest.raises(ValueError, match="Backward block sizes must all be set"):
         slope(block_sizes=attention.BlockSizes(16, 16))
-    with pytest.raises(ValueError, match="backward_pass_impl is 'triton' or 'xla'"):
+    with pytest.raises(ValueError, match="backward_pass_impl must be 'triton' or 'xla'"):
         slope(backward_pass_impl="b")
     half = np.ones((1, 64, 1, 64), np.float16)
     text = lowered(grad(lambda x: attention.mha(x, x, x, None, causal=True).sum()), half)

@@ -137,7 +137,7 @@ def test_places_outside_of_kernels_and_grids():
 
 
 def test_scratch_buffers():
-    with pytest.raises(TypeError, match="scratch_shapes holds buffers such as tpu.VMEM"):
+    with pytest.raises(TypeError, match="scratch_shapes must hold buffers like tpu.VMEM"):
         call(lambda *refs: None, scratch_shapes=[(8, 128)])
     assert VMEM((8, 128), F32).shape == (8, 128)
 

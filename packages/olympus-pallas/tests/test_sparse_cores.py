@@ -95,7 +95,7 @@ def test_indices_of_rows():
     def kernel(values):
         return lambda x_ref, o_ref: tpu.sync_copy(x_ref.at[tpu_sc.Indices(values)], o_ref)
 
-    with pytest.raises(TypeError, match="are integers, got float32"):
+    with pytest.raises(TypeError, match="must be integers, got float32"):
         run(kernel(jnp.ones(2)), int32(2), np.arange(3))
     with pytest.raises(ValueError, match="have one dimension, got int32"):
         run(kernel(jnp.ones((1, 2), np.int32)), int32(2), np.arange(3))

@@ -125,8 +125,8 @@ def vmap_by_specs(
 ) -> Callable[..., Any]:
     """Maps a function over axes that include specifications of libraries.
 
-    Leaves values with plain axes to `vmap`. Inside `vmap`, one element replaces each container
-    among the arguments, and a container replaces each element among the results.
+    Leaves values whose axes are integers or None to `vmap`. Inside `vmap`, one element replaces
+    each container among the arguments, and a container replaces each element among the results.
 
     Args:
       vmap: `vmap`.
@@ -175,11 +175,12 @@ def vmap_by_specs(
 
 
 class _Outputs:
-    """The results of a function of one example, separated into containers and plain values.
+    """The leaves of a function's results, separated into containers and other values.
 
     Attributes:
-      containers: the containers of all examples.
-      plain_axes: the axes of the plain values. `vmap` reads them after it has called the function.
+      containers: the containers of the results, each with all examples.
+      plain_axes: the ``out_axes`` of the other values. `vmap` reads them after it has called the
+        function.
     """
 
     def __init__(self) -> None:
@@ -189,7 +190,14 @@ class _Outputs:
         self._are_containers: list[bool] = []
 
     def separate(self, trace: BatchTrace, size: Any, result: Any, out_axes: Any) -> list[Any]:
-        """Stores the containers of a result in `containers`, and returns the plain values."""
+        """Stores the containers of a result in `containers`, and returns the other leaves.
+
+        Args:
+          trace: the trace of the `vmap`.
+          size: the number of examples, or a library's value that specifies it.
+          result: the result of the function for one example.
+          out_axes: the axes or specifications of the result, a tree prefix.
+        """
         leaves, self._tree = pytrees.tree_flatten(result, is_leaf=_is_leaf)
         plain = []
         for leaf, axis in zip(leaves, _axes_of("out_axes", out_axes, self._tree), strict=True):
@@ -203,7 +211,7 @@ class _Outputs:
         return plain
 
     def join(self, plain_values: Sequence[Any]) -> Any:
-        """Returns the result of all examples, given its plain values."""
+        """Returns the result for all examples: the stored containers and the given other leaves."""
         plain, containers = iter(plain_values), iter(self.containers)
         leaves = [next(containers if flag else plain) for flag in self._are_containers]
         return pytrees.tree_unflatten(self._tree, leaves)

@@ -173,9 +173,10 @@ def _stack_nearby(
     found: dict[int, Instruction],
     computations: dict[int, Computation],
 ) -> tuple[Line, ...]:
-    """Returns lines for an instruction without lines, from its fused instructions or its operands.
+    """Returns source lines for an instruction that has none.
 
-    This is a heuristic. Copies that the compiler adds, for example, have no lines.
+    The lines are those of one of its fused instructions or operands. This is a heuristic. For
+    example, copies that the compiler adds have no source lines.
     """
     if instruction.opcode == "fusion":
         for inside in reversed(computations[instruction.called[0]].instructions):

@@ -190,9 +190,15 @@ def _window(size: int | Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def _split_heads(x: Any, groups: int, group_size: int) -> Any:
-    """Reshapes an operand from (B, N, T, S) to (B, K, N // K, T, S).
+    """Splits the N query heads of a bias or mask into K groups, one for each key/value head.
 
-    An operand with one head gets the shape (B, 1, N // K, T, S).
+    Args:
+      x: an array of shape (B, N, T, S), or of shape (B, 1, T, S) if all heads share it.
+      groups: the number K of groups.
+      group_size: the number N // K of query heads in each group.
+
+    Returns:
+      An array of shape (B, K, N // K, T, S), or (B, 1, N // K, T, S) if all heads share it.
     """
     batches, heads, rows, columns = x.shape
     if heads == 1:

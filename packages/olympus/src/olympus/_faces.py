@@ -42,12 +42,16 @@ _wrappers: dict[FunctionType, FunctionType] = {}
 
 
 def face(module: str, name: str, value: Any) -> Any:
-    """Returns the object that a public module shows for an object of an inner package.
+    """Returns the object that a public module exports for an object of an inner package.
+
+    For a function, this is a wrapper that hides the library's frames in errors. Other objects are
+    returned themselves. The ``__module__`` of a class or of a callable object becomes the name of
+    the public module.
 
     Args:
-      module: the public module.
+      module: the name of the public module.
       name: the object's name in the public module.
-      value: the object.
+      value: the object of the inner package.
 
     Example:
       >>> from olympus_batching import vmap

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`olympus.memory`: the report of olympus-insight, and the kinds of memory."""
+"""`olympus.memory`: a function that reports the memory of a call, and a namespace of memories."""
 
 from __future__ import annotations
 

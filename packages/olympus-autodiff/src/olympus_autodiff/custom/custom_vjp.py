@@ -280,7 +280,8 @@ class FlatForward:
                 raise ValueError(
                     f"custom_vjp fwd function {self.__name__} returned a mutable array reference "
                     f"of type {aval.str_short()}, but mutable array references cannot be returned "
-                    "there: return its value, `ref[...]`, or return it among the residuals."
+                    "as primal results. Return the value of the reference, `ref[...]`, or return "
+                    "the reference among the residuals."
                 )
         if (difference := self._out_tree.difference(tree, results, decorated)) is not None:
             raise TypeError(f"{wanted}but instead the fwd rule {difference.found}")

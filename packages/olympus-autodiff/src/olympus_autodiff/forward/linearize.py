@@ -86,7 +86,8 @@ class Linearization(NamedTuple):
 
     Attributes:
       trace: the trace, which has ended. Its ``tangent_trace`` holds the linear program.
-      inputs: the leaves of the arguments: tracers, or plain values if they have no tangents.
+      inputs: the leaves of the arguments: tracers, or the values themselves if they have no
+        tangents.
       in_tree: the structure of the arguments.
       result: the function's result, a pytree whose leaves are tracers or constants.
       aux: the auxiliary result of the function, or None.

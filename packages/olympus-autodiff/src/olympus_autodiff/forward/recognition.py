@@ -6,8 +6,9 @@ Under the flag ``olympus_strong_zeros``, a differentiated function therefore run
 `RecognitionTrace`. Each result of ``eigh``, ``svd`` and ``eig``, and each expression of such
 results, becomes a `RecognizedTracer`, which describes the expression by a `Form`.
 `recognition_rules` derive the form of a primitive's result from the forms of its operands. If an
-expression is a smooth function of the matrix, a rule computes this function directly. Operations
-without a matching rule get the plain values, which are computed when they are needed.
+expression is a smooth function of the matrix, a rule computes this function directly. An
+operation without a matching rule is applied to the values of the expressions. A value is computed
+when it is first needed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Inlined(NamedTuple):
     """Results that a rule found by running a primitive's program operation by operation.
 
     Attributes:
-      results: the results, plain or recognized values.
+      results: the results. Each is a `RecognizedTracer` or another value.
     """
 
     results: Sequence[Any]
@@ -81,7 +82,7 @@ class RecognizedTracer(Tracer):
         return self._aval
 
     def plain(self) -> Any:
-        """Returns the value, computed on first use in the trace that differentiates."""
+        """Returns the value of the expression, which the parent trace computes on first use."""
         if self._known is None:
             self._known = self._compute()
         return self._known
@@ -165,7 +166,7 @@ class RecognitionTrace(Trace):
         return None
 
     def plain(self, value: Any) -> Any:
-        """Returns the plain value of a recognized expression; returns other values unchanged."""
+        """Returns the value of a `RecognizedTracer` of this trace, and other values unchanged."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.plain()
         return value
@@ -186,7 +187,10 @@ class RecognitionTrace(Trace):
 
 
 def recognizing(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that runs under a `RecognitionTrace`, and returns plain values."""
+    """Returns a function that runs ``fun`` under a `RecognitionTrace`.
+
+    Values replace the tracers of this trace in the results.
+    """
 
     def recognized(*args: Any) -> Any:
         trace = RecognitionTrace(current.trace)

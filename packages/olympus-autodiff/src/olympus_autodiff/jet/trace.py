@@ -53,7 +53,8 @@ class JetTrace(DerivativeTrace):
     """Trace that applies primitives to power series by the rules of `jet_rules`.
 
     Args:
-      tag: identifies the transformation for libraries; the trace ignores it.
+      tag: an object that identifies the transformation, as in JAX's `JetTrace`. This trace does not
+        use it.
       parent_trace: the enclosing trace.
       order: the number of terms of each series.
     """

@@ -34,13 +34,13 @@ __all__ = ["linear_solves", "scan", "scan_transpose"]
 
 
 class _CondPlan(NamedTuple):
-    """The branches of a derived `cond`.
+    """The branches of a `cond` that computes the jvp or the transpose of another `cond`.
 
     Attributes:
-      branches: the programs, which take the constants first.
+      branches: the programs of the branches. Their first inputs are the constants.
       consts: the values of the constants.
-      nonzero_out: for each result, whether it has a tangent; in a transpose, for each operand,
-        whether it has a cotangent.
+      nonzero_out: in a jvp, whether each result has a tangent; in a transpose, whether each operand
+        has a cotangent.
     """
 
     branches: tuple[ClosedOlympuspr, ...]

@@ -80,10 +80,11 @@ for _primitive in (lax.reduce_and_p, lax.reduce_or_p, lax.reduce_xor_p):
 
 
 def through(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the jvp rule of an operation, given an equivalent composition of simpler operations.
+    """Returns the jvp rule of an operation that equals a composition of simpler operations.
 
     Args:
-      function: takes operands and parameters and returns a list of results.
+      function: a function of operands and parameters that returns a list of results. It computes
+        the operation by simpler operations, which are differentiated.
     """
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
@@ -93,7 +94,11 @@ def through(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def through_single(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the jvp rule that `through` makes, given a ``function`` with a single result."""
+    """Returns the jvp rule of an operation with one result; see `through`.
+
+    Args:
+      function: a function of operands and parameters that returns one result.
+    """
     rule = through(lambda *operands, **params: [function(*operands, **params)])
 
     def rule_of_single(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:

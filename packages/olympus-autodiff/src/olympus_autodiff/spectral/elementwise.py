@@ -129,7 +129,13 @@ def _select(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]
 
 
 def _mapped(trace: RecognitionTrace, arg: Any, change: Callable[[Any], Any]) -> Form | None:
-    """Returns the form of ``change(arg)`` for a scaled factor ``arg`` and a linear ``change``."""
+    """Returns the form of ``change(arg)``; None if it has no form.
+
+    Args:
+      trace: the trace of the operand.
+      arg: an expression with the elements ``factor[i, k] * g(w[k])``; see `Form`.
+      change: a linear elementwise function.
+    """
     form = trace.form_of(arg)
     if form is None or form.is_of_values:
         return None
@@ -140,7 +146,14 @@ def _mapped(trace: RecognitionTrace, arg: Any, change: Callable[[Any], Any]) -> 
 def _scaled(
     trace: RecognitionTrace, arg: Any, scale: Any, change: Callable[[Any], Any]
 ) -> Form | None:
-    """Returns the form of ``arg * change(scale)``, where ``arg`` is a scaled factor."""
+    """Returns the form of the product ``arg * change(scale)``; None if it has no form.
+
+    Args:
+      trace: the trace of the operands.
+      arg: an expression with the elements ``factor[i, k] * g(w[k])``; see `Form`.
+      scale: a number, or a function of the same eigenvalues w.
+      change: a function to apply to ``scale`` elementwise, such as the reciprocal.
+    """
     form = trace.form_of(arg)
     if form is None or form.is_of_values:
         return None

@@ -379,6 +379,9 @@ def _all_to_all_of_several(
 
     The indices along the axes identify the slices of a dimension. The last axis varies fastest.
     Once the dimension is split by axes, each axis can exchange its own part separately.
+
+    In the comments, "before" and "after" are the axes before and after the mapped axis in
+    ``axis_name``. A slice moves from the index "source" of the mapped axis to the index "target".
     """
     position = axis_name.index(axis.name)
     before, after = axis_name[:position], axis_name[position + 1 :]
@@ -386,7 +389,7 @@ def _all_to_all_of_several(
     operand = _split(operand, split_axis + 1, counts[0])
     operand = _split(operand, split_axis + 2, axis.size)
     operand = _split(operand, split_axis + 3, counts[1])
-    # -> [target, before, after, source, ... part ...]
+    # The dimensions become [target, before, after, source, *slice].
     targets = [split_axis + 2, split_axis + 1, split_axis + 3, 0]
     rest = [dim for dim in range(operand.ndim) if dim not in targets]
     operand = _merge(lax.transpose(operand, (*targets, *rest)), 1)
@@ -399,7 +402,7 @@ def _all_to_all_of_several(
         tiled=True,
     )
     operand = _split(operand, 1, counts[0])
-    # -> [target, ... before, source, after, part ...]
+    # They become [target, *slice[:concat_axis], before, source, after, *slice[concat_axis:]].
     rest = list(range(4, operand.ndim))
     rest[concat_axis:concat_axis] = [1, 3, 2]
     operand = lax.transpose(operand, (0, *rest))

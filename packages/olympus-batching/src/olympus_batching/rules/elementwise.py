@@ -36,7 +36,7 @@ def _bitcast_convert_type(axis_size: int, args: Any, batch_dims: Any, *, new_dty
     return lax.bitcast_convert_type_p.bind(operand, new_dtype=new_dtype), dim
 
 
-# The last dimensions of the plain array belong to one element of the extended type.
+# The last dimensions of the physical array belong to one element of the extended dtype.
 
 
 @batching_rules.define(lax.to_edtype_p)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batching of operations that rearrange elements, with one more dimension."""
+"""Batching of operations that rearrange elements: the same operation on one more dimension."""
 
 from __future__ import annotations
 

@@ -75,7 +75,12 @@ _value_checks: dict[ErrorCategory, ErrorRule] = {}
 
 
 def install_value_check(kind: ErrorCategory, rule: ErrorRule) -> None:
-    """Installs the rule that checks results if a kind of errors is enabled."""
+    """Installs a rule for operations with checked results; see `with_value_check`.
+
+    Args:
+      kind: the kind of errors that the rule checks for. If it is not enabled, the rule is not used.
+      rule: the rule, which applies an equation and checks its results.
+    """
     _value_checks[kind] = rule
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of `carrying_rules`: operations that propagate elements that are not finite.
 
-The test of these rules runs each operation on operands with one bad element.
+The test of these rules runs each operation on operands with one erroneous element.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Checked(NamedTuple):
 
 
 def failures(checked: Iterable[Checked]) -> list[Any]:
-    """Returns flags; at least one is set if any of the values has a bad element.
+    """Returns flags; at least one is set if any of the values has an erroneous element.
 
     Small values of the same type are checked together, because each reduction of a compiled program
     takes a few microseconds.

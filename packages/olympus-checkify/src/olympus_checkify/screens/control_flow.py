@@ -32,7 +32,7 @@ def _way(is_noticed: bool) -> Way:
 
 
 class _Branches(Step):
-    """A step that runs one of several programs."""
+    """A step of a screen that screens a conditional: it runs one of several programs."""
 
     makes = True
 
@@ -73,13 +73,13 @@ def _where_same(shown: Sequence[bool], outer: Sequence[Fact], inner: Sequence[Fa
     """Returns the flags ``shown``, cleared where only one of two facts has infinities.
 
     The two facts are about one value, outside and inside a nested program. If only one of them
-    allows infinities, an infinity is a bad element on one side only.
+    allows infinities, an infinity is an erroneous element on one side only.
     """
     return [yes and a.infinite == b.infinite for yes, a, b in zip(shown, outer, inner, strict=True)]
 
 
 class _Loop(Step):
-    """A step that runs a program repeatedly, with a carry."""
+    """A step of a screen that screens a loop: a program that runs repeatedly, with a carry."""
 
     makes = True
     carry: Sequence[Fact]
@@ -99,12 +99,12 @@ class _Loop(Step):
     ) -> tuple[list[bool], list[bool]]:
         """Covers the body; see `Screen.cover`.
 
-        The bad elements of a carry are detected only if they are detected after the loop and in the
-        next iteration.
+        The erroneous elements of a carry are detected only if they are detected after the loop and
+        in the next iteration.
 
         Returns:
-          For each operand of the body, and for each value of the carry, whether its bad elements
-          are detected.
+          For each operand of the body, and for each value of the carry, whether its erroneous
+          elements are detected.
         """
         noticed = list(carry)
         while True:
@@ -191,7 +191,7 @@ class _While(_Loop):
         self.condition.cover([False])
         _, carried = self._cover(self.body, shown, (), self.num_consts)
         first = _where_same(carried, self.first, self.carry)
-        # The body may never run. Bad elements of its constants then do not propagate.
+        # The body may never run. Erroneous elements of its constants then do not propagate.
         consts = len(self.equation.invars) - len(first)
         return [*[Way.NONE] * consts, *map(_way, first)]
 
@@ -224,7 +224,7 @@ class _While(_Loop):
 
 
 class _Recomputed(Step):
-    """A step that runs the program of a `checkpoint`, whose values may be recomputed."""
+    """A step of a screen that screens a `checkpoint`, whose values may be recomputed."""
 
     makes = True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Detected`: the values whose bad elements a screen detects."""
+"""`Detected`: the values whose erroneous elements a screen detects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _LARGEST = 1 << 16
 
 
 class Detected:
-    """The values whose bad elements are detected by the later steps of a program.
+    """The values whose erroneous elements are detected by the later steps of a program.
 
     Args:
-      values: the results of the program whose bad elements are detected after it.
+      values: the results of the program whose erroneous elements are detected after it.
 
     Attributes:
-      values: the values whose bad elements are all detected.
-      guards: for other values, a step that detects all bad elements if it guards an operand.
+      values: the values whose erroneous elements are all detected.
+      guards: for other values, a step, and the position of the value among its operands. If the
+        step guards this operand, all erroneous elements of the value are detected.
     """
 
     def __init__(self, values: set[Atom]) -> None:
@@ -42,8 +43,8 @@ class Detected:
 
         Args:
           step: the step.
-          ways: for each operand, the way in which its bad elements propagate. The list may be
-            shorter than the operands; bad elements of the other operands do not propagate.
+          ways: for each operand, how its erroneous elements propagate. The list may be shorter than
+            the operands; the erroneous elements of the other operands do not propagate.
         """
         for position, (atom, way) in enumerate(zip(step.equation.invars, ways, strict=False)):
             if way is Way.NONE:
@@ -57,8 +58,8 @@ class Detected:
     def pass_on(self, step: Step) -> bool:
         """Adds the operands of a step whose result is detected in part.
 
-        Bad elements that an elementwise step propagates are detected in the same part. The other
-        part of an operand may be detected elsewhere, as in ``where(x > 0, x, -x)``.
+        Erroneous elements that an elementwise step propagates are detected in the same part. The
+        other part of an operand may be detected elsewhere, as in ``where(x > 0, x, -x)``.
 
         Returns:
           Whether the operands were added. Otherwise the result of the step must be detected.

@@ -34,14 +34,15 @@ class NotScreenedError(Exception):
 class Fact(NamedTuple):
     """A fact about a value.
 
-    An element is bad if it is not finite although the operands of the program are finite.
-    Infinities are not bad if ``infinite`` is set.
+    An element is erroneous if it is not finite although the operands of the program are finite.
+    Infinities are not erroneous if ``infinite`` is set.
 
     Attributes:
-      doubtful: whether an element may be bad.
-      overflows: whether a bad element may be infinite. Otherwise all bad elements are NaNs.
+      doubtful: whether an element may be erroneous.
+      overflows: whether an erroneous element may be infinite. Otherwise all erroneous elements are
+        NaNs.
       infinite: whether elements may be infinite without an error, as in a mask.
-      bounds: the bounds of the elements that are not bad, if the value is real.
+      bounds: the bounds of the elements that are not erroneous, if the value is real.
     """
 
     doubtful: bool = False
@@ -51,7 +52,7 @@ class Fact(NamedTuple):
 
     @property
     def has_only_nans(self) -> bool:
-        """Returns whether all bad elements are NaNs."""
+        """Returns whether all erroneous elements are NaNs."""
         return self.infinite or not self.overflows
 
 
@@ -101,7 +102,7 @@ def fact_of_constant(value: Any, aval: AbstractValue) -> Fact:
 
 
 def bad_elements(value: Any, fact: Fact) -> Any:
-    """Returns a mask of the bad elements of a value."""
+    """Returns a mask of the erroneous elements of a value."""
     if fact.has_only_nans:
         return lax.ne(value, value)
     if dtypes.issubdtype(dtypes.dtype(value), np.complexfloating):

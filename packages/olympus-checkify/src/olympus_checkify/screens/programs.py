@@ -28,7 +28,7 @@ class Screen:
     """A program with a few checks, which together detect every failure of an operation.
 
     `cover` selects the values to check. It walks the program backwards: a value needs no check if
-    its bad elements propagate to a later value that is checked.
+    its erroneous elements propagate to a later value that is checked.
 
     Args:
       closed: the program.
@@ -74,10 +74,10 @@ class Screen:
         """Selects the values to check.
 
         Args:
-          results: for each result, whether its bad elements are detected after the program.
+          results: for each result, whether its erroneous elements are detected after the program.
 
         Returns:
-          For each operand, whether its bad elements are detected in the program or after it.
+          For each operand, whether its erroneous elements are detected in the program or after it.
         """
         program = self.program.jaxpr
         shown = {atom for atom, yes in zip(program.outvars, results, strict=True) if yes}
@@ -94,13 +94,13 @@ class Screen:
         return [self._is_noticed(var, None, 0, detected) for var in program.invars]
 
     def _is_noticed(self, var: Var, step: Step | None, position: int, detected: Detected) -> bool:
-        """Returns whether a value's bad elements are detected, after adding a check if necessary.
+        """Returns whether a value's erroneous elements are detected; adds a check if necessary.
 
         Args:
           var: the value.
           step: the step that computes the value; None for an operand of the program.
           position: the position of the value in the results of the step.
-          detected: the values whose bad elements later steps detect.
+          detected: the values whose erroneous elements later steps detect.
         """
         if var in detected.values:
             return True

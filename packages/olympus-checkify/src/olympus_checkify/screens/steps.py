@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of screens: operations, with the propagation of bad elements through each of them."""
+"""Steps of screens: operations, and the propagation of erroneous elements through each of them.
+
+Erroneous elements are NaNs and unexpected infinities; see `Fact`.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ __all__ = ["Operation", "Step", "Way", "step_rules", "union"]
 
 
 class Way(enum.Enum):
-    """The way in which bad elements of an operand propagate to the results of a step."""
+    """Propagation of the erroneous elements of an operand to the results of a step."""
 
-    #: Bad elements do not propagate.
+    #: Erroneous elements do not propagate.
     NONE = 0
-    #: The operation itself propagates bad elements.
+    #: The operation itself propagates erroneous elements.
     ITSELF = 1
-    #: Bad elements propagate only if the step guards the operand.
+    #: Erroneous elements propagate only if the step guards the operand.
     GUARDED = 2
 
 
@@ -46,9 +49,9 @@ class Step(ABC):
     Attributes:
       equation: the equation.
       facts: the facts of the results.
-      makes: whether results may have bad elements even if no operand has any. Such results are
-        checked if their bad elements do not propagate to a checked value.
-      guarded: the positions of the operands whose bad elements the step puts into its result.
+      makes: whether results may have erroneous elements even if no operand has any. Such results
+        are checked if their erroneous elements do not propagate to a checked value.
+      guarded: the positions of the operands whose erroneous elements the step puts into its result.
       checked: the positions of the results that the step checks.
     """
 
@@ -62,14 +65,14 @@ class Step(ABC):
 
     @abstractmethod
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
-        """Returns for each operand the way in which its bad elements propagate.
+        """Returns for each operand how its erroneous elements propagate to detected results.
 
         Args:
-          shown: for each result, whether its bad elements are detected.
+          shown: for each result, whether the later steps detect its erroneous elements.
         """
 
     def part(self, operand: int) -> Part | None:
-        """Returns the part of an operand whose bad elements propagate; None for all elements."""
+        """Returns the part of an operand whose erroneous elements propagate; None for the whole."""
         return None
 
     @property
@@ -99,7 +102,7 @@ step_rules: RuleTable[StepRule] = RuleTable("step", package="olympus_checkify", 
 
 _MAKE_VALUES = frozenset({lax.div_p, lax.scatter_add_p, lax.scatter_mul_p})
 # If an operand of these operations is infinite, the result is usually infinite. Results of other
-# operations that can make bad elements are seldom infinite.
+# operations that can make erroneous elements are seldom infinite.
 _KEEP_INFINITIES = frozenset({lax.add_p, lax.sub_p, lax.mul_p})
 
 
@@ -197,11 +200,14 @@ class Operation(Step):
         return flags, results
 
     def _guard(self, operands: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Returns operands with NaNs in place of bad elements, and masks of other bad elements.
+        """Puts erroneous elements into the result that the operation itself does not propagate.
+
+        Returns:
+          The operands, with NaNs in place of some erroneous elements, and masks of the others.
 
         If the operation propagates NaNs, the NaNs are put into its operand. The NaNs are not put
         into the result, because a compiler may then compute the result again for each use. If the
-        operation does not propagate NaNs, a mask of the bad elements is returned.
+        operation does not propagate NaNs, a mask of the erroneous elements is returned.
         """
         operands, hidden = list(operands), []
         entries = self._entries if self.guarded else ()
@@ -223,7 +229,7 @@ class Operation(Step):
 
 
 def _shows(operand: Fact, result: Fact, infinities: bool) -> bool:
-    """Returns whether each bad element of an operand makes a bad element in the result.
+    """Returns whether each erroneous element of an operand makes one in the result.
 
     Args:
       operand: the fact about the operand.

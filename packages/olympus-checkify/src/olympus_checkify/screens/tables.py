@@ -2,8 +2,8 @@
 """The table of the operations that propagate elements that are not finite.
 
 A rule ``(equation, bounds_checked) -> entries`` returns an entry for each operand: None, or a
-`Carried` with the results to which each bad element of the operand propagates. A primitive without
-a rule propagates nothing.
+`Carried` with the results to which each erroneous element of the operand propagates. A primitive
+without a rule propagates nothing.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Part: TypeAlias = tuple[slice, ...] | Case
 
 
 class Carried(NamedTuple):
-    """Propagation of the bad elements of an operand through an operation.
+    """Propagation of the erroneous elements of an operand through an operation.
 
     Attributes:
-      results: the positions of results. For each bad element of the operand, at least one of these
-        results has a bad element.
+      results: the positions of results. For each erroneous element of the operand, at least one of
+        these results has an erroneous element.
       infinities: whether infinities propagate. NaNs always propagate.
       part: the part of the operand whose elements propagate; None for all elements.
     """

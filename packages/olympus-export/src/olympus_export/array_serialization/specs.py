@@ -153,7 +153,7 @@ def verify_tensorstore_spec(
       ValueError: a part of the spec does not fit.
     """
     if "kvstore" not in spec or "driver" not in spec:
-        raise ValueError(f"a TensorStore spec has `driver` and `kvstore`, got {spec}")
+        raise ValueError(f"a TensorStore spec must have `driver` and `kvstore`, got {spec}")
     if ocdbt != (spec["kvstore"].get("driver") == "ocdbt"):
         raise ValueError(
             f"the spec must {'' if ocdbt else 'not '}be of a database of the driver 'ocdbt', got "

@@ -165,7 +165,7 @@ def _checked(struct: ShapeDtypeStruct, result: Any) -> np.ndarray:
     array = np.asarray(result)
     if array.shape != tuple(struct.shape):
         raise ValueError(
-            f"the function of call_tf returned a tensor of shape {array.shape}, and its type says "
-            f"{tuple(struct.shape)}"
+            f"the function of call_tf returned a tensor of shape {array.shape}, but its declared "
+            f"output has the shape {tuple(struct.shape)}"
         )
     return array.astype(struct.dtype, copy=False)

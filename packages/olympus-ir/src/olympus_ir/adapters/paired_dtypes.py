@@ -101,7 +101,7 @@ class EArray(ExtendedArray, metaclass=_OfExtendedArrays):
 
     Args:
       aval: the type.
-      data: the plain array that holds the elements.
+      data: the physical array that stores the elements.
 
     Example:
       >>> dtype = primal_tangent_dtype("int8", "float32")

@@ -264,7 +264,7 @@ def trace_to_olympuspr_dynamic(
       in_avals: the operands' types.
       keep_inputs: for each operand, whether to pass it to the function; by default all are passed.
         The program takes all operands in any case.
-      lower: has no effect, because programs always use plain arrays.
+      lower: has no effect; JAX uses it for values of high types.
       auto_dce: whether to eliminate dead code.
 
     Returns:

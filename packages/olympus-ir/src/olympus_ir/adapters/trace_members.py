@@ -108,12 +108,12 @@ def _def_bind_with_trace(
 
 
 def _is_high(self: Primitive, *avals: Any, **params: Any) -> bool:
-    """Returns False, because these primitives need no expansion to plain arrays."""
+    """Returns False, because these primitives have no operands of high types."""
     return False
 
 
 def _to_lojax(self: Primitive, *args: Any, **params: Any) -> Any:
-    """Applies the primitive to plain arrays."""
+    """Applies the primitive to the arrays to which values of high types were expanded."""
     return self.bind(*args, **params)
 
 

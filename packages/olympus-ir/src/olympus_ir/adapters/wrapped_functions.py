@@ -389,7 +389,8 @@ def flatten_fun_nokwargs(
 ) -> tuple[WrappedFun, Callable[[], Any]]:
     """Converts a function of positional arguments to a function of flat leaves.
 
-    The arguments are those of `flatten_fun`, but the structure is that of ``args`` alone.
+    The arguments are those of `flatten_fun`, except that ``gen_static_args`` is the structure of
+    ``args`` alone.
     """
     return _flatten_without_keywords(
         fun, *gen_static_args, use_eq_store=use_eq_store, unk_names=unk_names

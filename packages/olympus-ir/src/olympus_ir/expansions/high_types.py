@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replacement of values of high types, which consist of several arrays, by plain arrays.
+"""Replacement of values of high types, which consist of several arrays, by these arrays.
 
 A high type defines how to convert a value to arrays (``lower_val``) and back (``raise_val``), and
 the types of the arrays (``lo_ty``). Programs are traced and differentiated with high types. Before

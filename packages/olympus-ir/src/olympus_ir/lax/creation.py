@@ -170,9 +170,9 @@ def _is_of_types(sharding: Any) -> bool:
 
 
 def _full_extended(shape: Sequence[int], fill_value: ArrayLike, dtype: Any) -> Array:
-    """Returns an array of an extended dtype, filled with an element or a plain number.
+    """Returns an array of an extended dtype, filled with an element or a number.
 
-    A plain number fills the plain array that holds the elements.
+    A number fills the physical array that stores the elements.
     """
     if isinstance(fill_value, Array) and fill_value.dtype == dtype:
         return broadcast(fill_value, shape)

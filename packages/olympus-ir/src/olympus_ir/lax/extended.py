@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions between arrays of extended dtypes and the plain arrays that hold their elements."""
+"""Conversions between arrays of extended dtypes and the physical arrays that store them."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ def _from_edtype_shape(operand: ShapedArray, *, edtype: Any) -> ShapedArray:
 
 
 def to_edtype(operand: Any, edtype: Any) -> Array:
-    """Converts a plain array to an array of an extended dtype.
+    """Converts a physical array to the array of an extended dtype that it stores.
 
     Args:
-      operand: the array that holds the elements; its last dimensions are the dimensions of one
-        element.
+      operand: the physical array; its last dimensions are the dimensions of one element.
       edtype: the extended dtype.
 
     Returns:
@@ -51,13 +50,13 @@ def to_edtype(operand: Any, edtype: Any) -> Array:
 
 
 def from_edtype(operand: Any) -> Array:
-    """Converts an array of an extended dtype to the plain array that holds its elements.
+    """Converts an array of an extended dtype to the physical array that stores its elements.
 
     Args:
       operand: an array of an extended dtype.
 
     Returns:
-      The plain array, whose last dimensions are the dimensions of one element.
+      The physical array, whose last dimensions are the dimensions of one element.
 
     Example:
       >>> import olympus

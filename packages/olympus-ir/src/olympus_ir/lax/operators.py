@@ -108,8 +108,8 @@ def _getitem(self: Any, index: Any) -> Any:
             result = lax.dynamic_index_in_dim(result, item, axis, keepdims=False)
         else:
             raise TypeError(
-                f"indices are integers, slices, None and the ellipsis, got {item!r}; olympus-numpy "
-                "adds NumPy's indexing by arrays"
+                f"indices must be integers, slices, None or the ellipsis, got {item!r}; "
+                "olympus-numpy adds NumPy's indexing by arrays"
             )
     return result
 

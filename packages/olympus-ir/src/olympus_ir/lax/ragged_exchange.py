@@ -190,7 +190,8 @@ def exchange_by_gathering(
     last = reduce_max(select(covered, slices, full(covered.shape, -1, np.int32)), (0,))
     is_written = ge(last, np.int32(0))
     none = full((rows,), 0, np.int32)
-    # Slice k writes to output row m the sender's row m - output offset + input offset.
+    # If slice k covers row m of the output, row m is a copy of a row of the slice's sender: the row
+    # with the index m - output_offsets[k] + input_offsets[k].
     sender = np.repeat(np.arange(size, dtype=np.int32), covered.shape[0] // size)
     shift = sub(add(sender * np.int32(rows_sent), input_offsets), output_offsets)
     row = add(_take(shift, select(is_written, last, none)), broadcasted_iota(np.int32, (rows,), 0))

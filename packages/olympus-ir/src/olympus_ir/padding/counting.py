@@ -49,8 +49,9 @@ class MappedMaskError(NotImplementedError):
     """Error for a mask that selects different numbers of elements in the examples of `vmap`.
 
     Attributes:
-      by_example: wraps the function that `vmap` maps, so that each example counts its own elements
-        and computes with padded arrays; None if no such wrapper is available.
+      by_example: a wrapper of the function that `vmap` maps. The wrapped function counts the true
+        elements of each example's mask, and computes with padded arrays. None if there is no such
+        wrapper.
     """
 
     def __init__(self, by_example: Callable[..., Any] | None) -> None:
@@ -81,12 +82,16 @@ _state = _State()
 def counted_sizes(
     scope: SymbolicScope, by_example: Callable[..., Any] | None = None
 ) -> Iterator[None]:
-    """Context manager for tracing functions whose array sizes are counts of a mask's elements.
+    """Context manager for tracing functions that select elements of arrays by masks.
+
+    While the context is active, the size of a selection is a new symbolic dimension. It stands for
+    the number of true elements of the mask.
 
     Args:
-      scope: the scope of the dimensions that stand for the counts.
-      by_example: wraps a function that `vmap` maps over masks in this context. The wrapped function
-        counts the elements of each example, and computes with padded arrays.
+      scope: the scope to which the new dimensions are added.
+      by_example: a wrapper of functions that `vmap` maps over masks while the context is active.
+        The wrapped function counts the true elements of each example's mask, and computes with
+        padded arrays. None if such functions are not supported.
     """
     before = _state.scope, _state.counted, _state.by_example, current.counts_sizes
     _state.scope, _state.counted, _state.by_example = scope, [], by_example

@@ -25,7 +25,10 @@ Expansion = Callable[..., Any]
 
 
 class ExpansionTable(RuleTable[Expansion]):
-    """Table of expansions. A primitive without a shape rule gets one from its expansion."""
+    """Table of expansions: definitions of primitives as functions of other primitives.
+
+    The definition of an expansion also defines the primitive's shape rule, unless there is one.
+    """
 
     def define(
         self, primitive: Primitive, rule: Expansion | None = None, *, derived: str = ""

@@ -119,7 +119,9 @@ class RuleTable(Generic[Rule]):
         if not reason.strip():
             raise ValueError(f"the exemption of {primitive.name} from {self.name} needs a reason")
         if primitive in self.rules:
-            raise ValueError(f"{primitive.name} has a {self.name} rule, so it cannot be exempt")
+            raise ValueError(
+                f"{primitive.name} has a {self.name} rule, so it cannot be exempt from having one"
+            )
         self.exemptions[primitive] = reason
 
     def derive(

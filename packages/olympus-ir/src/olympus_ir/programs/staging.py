@@ -63,7 +63,7 @@ tracer_types: dict[type, type[StagingTracer]] = {}
 
 
 class Running(Protocol):
-    """Computes values of tracers while the function that is traced runs on known operands."""
+    """Interface of an object that computes the values of tracers, given the operands of a call."""
 
     def value_of(self, tracer: Any) -> Any:
         """Returns the value of a tracer, or None."""
@@ -510,8 +510,9 @@ def trace_to_olympuspr(
     Args:
       fun: a function that takes one tracer for each operand and returns a sequence of results.
       in_avals: the operands' types.
-      debug_info: for error messages.
-      running: computes the values of tracers if the operands are known.
+      debug_info: the names of the function and its arguments, for error messages.
+      running: an object that computes the values of tracers, if the operands of the call are known;
+        otherwise None.
 
     Returns:
       The program and the values of its constants. A constant may be a tracer of an outer trace.

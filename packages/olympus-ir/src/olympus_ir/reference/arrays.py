@@ -174,10 +174,10 @@ register_array_class(ReferenceArray)
 
 
 def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
-    """Returns the elements of an extended dtype as raw bytes, given their plain array.
+    """Returns the elements of an extended dtype as raw bytes, given their physical array.
 
     Args:
-      physical: the plain array; its last dimensions are the dimensions of one element.
+      physical: the physical array; its last dimensions are the dimensions of one element.
       dtype: the extended dtype.
     """
     element = dtype.physical_element_aval()
@@ -187,7 +187,7 @@ def elements_of(physical: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def physical_of(elements: np.ndarray, dtype: Any) -> np.ndarray:
-    """Returns the plain array that holds elements of an extended dtype; see `elements_of`."""
+    """Returns the physical array that stores elements of an extended dtype; see `elements_of`."""
     element = dtype.physical_element_aval()
     flat = np.ascontiguousarray(elements).reshape(*elements.shape, 1).view(element.dtype)
     return flat.reshape(*elements.shape, *element.shape)

@@ -41,7 +41,10 @@ __all__ = [
 
 
 class _StaticTransform:
-    """Base of transforms without operands, whose only parameter is part of the structure."""
+    """Base of transforms that have no operands, but one static parameter.
+
+    The parameter is part of the transform's pytree structure. There are no leaves.
+    """
 
     __slots__ = ("_setting",)
     _field = ""

@@ -125,7 +125,17 @@ def _custom_vjp_call(equation: Equation, used_results: list[bool]) -> tuple[Equa
 def _reduced_custom_call(
     equation: Equation, used_results: list[bool], changed: dict[str, Any]
 ) -> tuple[Equation, list[bool]]:
-    """Returns a call of the used results. The derivative rule still takes all operands."""
+    """Removes the unused results of a call that has a custom derivative rule.
+
+    Args:
+      equation: the call.
+      used_results: for each result, whether it is used.
+      changed: the parameters that replace those of the call.
+
+    Returns:
+      The new equation; and for each operand, whether it is used. All operands are used, because the
+      derivative rule takes them all.
+    """
     used = [True] * len(equation.invars)
     if all(used_results):
         return equation, used

@@ -21,8 +21,10 @@ else:
 
 ROOT = "olympus"
 
-# The handlers that the flags have added, with their loggers and the loggers' previous levels.
+# The logger of the flag `logging_level` and the handler that the flag has added; otherwise empty.
 _handler_of_level: list[tuple[Any, Any]] = []
+# The loggers of the flag `debug_log_modules`, the handlers that the flag has added to them, and the
+# previous levels of the loggers.
 _handlers_of_modules: list[tuple[Any, Any, int]] = []
 
 

@@ -185,15 +185,19 @@ def debug_info_of_tree(
 
 
 class CalledFunction(NamedTuple):
-    """The user's function that another function calls, which messages name instead.
+    """The user's function inside a wrapper that the library traces.
 
-    The other function has it as its attribute ``called_function``.
+    For example, `fori_loop` wraps the user's function in the body of a `scan` or a `while`. The
+    wrapper has this record as its attribute ``called_function``. Error messages then name the
+    user's function and its arguments, not the wrapper and its arguments.
 
     Attributes:
       origin: the user's function.
-      traced_for: the operation to which the user gave it; None for the one that is traced.
-      parts: from the structures of the other function's arguments to their parts: pairs of the
-        position of the user's argument, or None, and the structure of the part.
+      traced_for: the operation to which the user gave the function, such as ``"fori_loop"``. None
+        means the operation that traces the wrapper.
+      parts: a function that takes the structures of the wrapper's arguments and returns the parts
+        of these arguments in order. Each part is a pair: the position of the user's argument that
+        it becomes (None if it becomes none), and the structure of the part.
     """
 
     origin: FunctionOrigin

@@ -108,7 +108,8 @@ def tree_map_with_path(
         try:
             columns.append(treedef.flatten_up_to(other))
         except ValueError as error:
-            # The choice of leaves may depend on paths, so compare with a tree of plain leaves.
+            # The choice of leaves may depend on paths. So compare with a tree in which the object
+            # `_leaf` stands for each leaf.
             prefix = treedef.unflatten([_leaf] * len(leaves))
             name = "tree_map_with_path tree"
             raise structure_mismatch(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of extended dtypes, each stored in a plain (physical) array."""
+"""Arrays of extended dtypes, each stored in a physical array: an array of an ordinary dtype."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = [
 
 
 def physical_aval(aval: ShapedArray) -> ShapedArray:
-    """Returns the type of the plain array that stores an array of an extended dtype."""
+    """Returns the type of the physical array that stores an array of an extended dtype."""
     element = aval.dtype.physical_element_aval()
     shape = (*aval.shape, *element.shape)
     return ShapedArray(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
 
 
 def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
-    """Returns the type of the extended-dtype array that a plain array stores."""
+    """Returns the type of the array of an extended dtype that a physical array stores."""
     element = dtype.physical_element_aval()
     leading = physical.ndim - element.ndim
     if leading < 0 or physical.shape[leading:] != element.shape or physical.dtype != element.dtype:
@@ -50,8 +50,8 @@ class ExtendedArray(ConcreteArray):
     """A concrete array of an extended dtype, such as an array of typed random keys.
 
     Args:
-      physical: the plain array that stores the elements. Its last dimensions are the dimensions of
-        one element.
+      physical: the physical array, which stores the elements. Its last dimensions are the
+        dimensions of one element.
       aval: the type of the array.
     """
 
@@ -149,19 +149,24 @@ class ExtendedArray(ConcreteArray):
 
 
 def plain_array(value: Any) -> Any:
-    """Returns the plain array of an array of an extended dtype, and other values unchanged."""
+    """Returns the physical array of an array of an extended dtype, and other values unchanged."""
     return value.physical if value.__class__ is ExtendedArray else value
 
 
 def plain_aval(aval: Any) -> Any:
-    """Returns the type of the plain array that stores a value of a type."""
+    """Returns the type of the physical array for an extended dtype, and other types unchanged."""
     if isinstance(aval, ShapedArray) and is_extended(aval.dtype):
         return physical_aval(aval)
     return aval
 
 
 def array_of_type(plain: Any, aval: Any) -> Any:
-    """Returns an array of a type, possibly of an extended dtype, given its plain array."""
+    """Returns the array of a type that an array stores.
+
+    Args:
+      plain: the physical array if the type has an extended dtype; otherwise the array itself.
+      aval: the type of the result.
+    """
     return ExtendedArray(plain, aval) if is_extended(aval.dtype) else plain
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extended dtypes, whose elements are each stored in a plain array.
+"""Extended dtypes, whose elements are each stored in an array of an ordinary dtype.
 
-An array of an extended dtype, such as an array of typed random keys, is stored in an array of plain
-numbers with more dimensions. The dtype defines the type of the plain array for one element (the
-physical element). The package that defines the dtype also defines its operations.
+An array of an extended dtype, such as an array of typed random keys, is stored in its physical
+array. This is an array of an ordinary dtype, such as uint32, whose last dimensions belong to one
+element. The extended dtype defines the shape and dtype of the physical array of one element. The
+package that defines the dtype also defines its operations.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class ExtendedDType(abc.ABC):
         return math.prod(physical.shape) * np.dtype(physical.dtype).itemsize
 
     def physical_element_aval(self) -> Any:
-        """The abstract value of the plain array that stores one element."""
+        """The abstract value of the physical array that stores one element."""
         rules: Any = getattr(self, "_rules", None)
         if rules is None:
             raise TypeError(

@@ -91,7 +91,7 @@ def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
         sharding = NamedSharding(mesh_in_force(), sharding)
     if type(sharding) is not NamedSharding:
         raise TypeError(
-            f"the sharding of a type is a NamedSharding, got {sharding!r} of type "
+            f"the sharding of a type must be a NamedSharding, got {sharding!r} of type "
             f"{type(sharding).__name__}"
         )
     if type(sharding.mesh) is not AbstractMesh:
@@ -229,7 +229,7 @@ def of_sharding(sharding: Any, ndim: int) -> NamedSharding | None:
 def _placed(aval: Any, mesh: Any, spec: PartitionSpec) -> Any:
     layout = None
     if mesh.explicit_axes:
-        if len(spec) > aval.ndim:  # the spec may be for an extended dtype's plain array
+        if len(spec) > aval.ndim:  # the spec may be for an extended dtype's physical array
             spec = spec.update(partitions=spec.partitions[: aval.ndim])
         layout = _normal_form(mesh.abstract_mesh, spec, aval.ndim)
     return aval if aval.layout is layout else aval.update(sharding=layout)

@@ -409,7 +409,7 @@ def _backward(options: _Options, kept: Sequence[Any], cotangent: Any) -> Any:
         return *vjp(reference, q, k, v)[1](cotangent), None
     if options.backward_pass_impl != "triton":
         raise ValueError(
-            f"backward_pass_impl is 'triton' or 'xla', got {options.backward_pass_impl!r}"
+            f"backward_pass_impl must be 'triton' or 'xla', got {options.backward_pass_impl!r}"
         )
     if not options.block_sizes.has_backward_blocks:
         raise ValueError(

@@ -197,7 +197,7 @@ def backward(centered: bool, options: Options, residuals: Any, cotangent: Any) -
         return vjp(operations, x, weight, bias)[1](cotangent)
     if options.backward_pass_impl != "triton":
         raise ValueError(
-            f"backward_pass_impl is 'triton' or 'xla', got {options.backward_pass_impl!r}"
+            f"backward_pass_impl must be 'triton' or 'xla', got {options.backward_pass_impl!r}"
         )
     dx, dw, db = Normalization(x, centered, options).backward(x, weight, mean, scale, cotangent)
     return dx, dw.astype(weight.dtype), db.astype(bias.dtype)

@@ -361,7 +361,7 @@ class _Call:
                 raise ValueError(
                     f"{mapping} referring to input{names[source]} with abstract value "
                     f"{given.str_short()} and to output{out_names[target]} with a different "
-                    f"abstract value {wanted.str_short()}."
+                    f"abstract value {wanted.str_short()}. Both must have the same shape and dtype."
                 )
 
     def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:
@@ -429,6 +429,6 @@ def _in_space(spec: Any, space: Any) -> Any:
 def _scratch_aval(leaf: Any) -> AbstractRef:
     if not hasattr(leaf, "get_ref_aval"):
         raise TypeError(
-            f"scratch_shapes holds buffers such as tpu.VMEM((8, 128), dtype), got {leaf!r}"
+            f"scratch_shapes must hold buffers like tpu.VMEM((8, 128), dtype), got {leaf!r}"
         )
     return leaf.get_ref_aval()

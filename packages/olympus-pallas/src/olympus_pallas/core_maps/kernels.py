@@ -141,7 +141,7 @@ def kernel(
     bodies = tuple(body) if isinstance(body, list | tuple) else (body,)
     if len(meshes) != len(bodies):
         raise ValueError(
-            f"a kernel has one function for each mesh, got {len(bodies)} functions and "
+            f"a kernel must have one function for each mesh, got {len(bodies)} functions and "
             f"{len(meshes)} meshes"
         )
     for position, core_mesh in enumerate(meshes):

@@ -345,13 +345,17 @@ class _Block:
             self.seen = operand
             return
         if is_key:
-            raise ValueError(f"{mapping.origin} has keys, which are not cut into blocks")
+            raise ValueError(
+                f"{mapping.origin} is an array of random keys, which cannot be split into blocks; "
+                "pass it whole (a BlockSpec without block_shape)"
+            )
         shape = mapping.block_aval.shape
         dtype = np.dtype(mapping.array_aval.dtype)
         array = np.full(shape, core.fill_value(dtype), dtype)
         if mapping.block_aval.memory_space in _WHOLE:
             raise ValueError(
-                f"{mapping.origin} lies in memory that is not cut into blocks; omit the block shape"
+                f"{mapping.origin} lies in memory whose arrays cannot be split into blocks; omit "
+                "the block shape"
             )
         self.seen = core.allocate(array, ("block", number))
 

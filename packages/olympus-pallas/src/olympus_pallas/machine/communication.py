@@ -56,7 +56,7 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
         indices = device_id if isinstance(device_id, tuple | list) else (device_id,)
         if len(indices) != len(sizes):
             raise ValueError(
-                f"a device is named by its place along the axes {tuple(sizes)} of the mesh, got "
+                f"a device must be named by its place along mesh axes {tuple(sizes)}, got "
                 f"{len(indices)} numbers"
             )
         position = dict(zip(sizes, map(int, indices), strict=True))
@@ -131,7 +131,8 @@ def _kept_rows(source: Site, target: Site) -> tuple[Site, Site]:
 
 def _rows(site: Site, rows: np.ndarray) -> Site:
     transforms = site.transforms
-    if isinstance(site, RowsOf):  # the last transform has the indices of all rows
+    # The last transform of a `RowsOf` has the indices of all its rows. The given rows are selected.
+    if isinstance(site, RowsOf):
         *transforms, last = transforms
         numbers, *rest = last.indices
         index = NDIndexer((numbers[rows], *rest), last.shape, rows.shape)

@@ -76,7 +76,7 @@ class Site:
 
 @dataclasses.dataclass(frozen=True)
 class RowsOf(Site):
-    """A part of a buffer of which a copy leaves out some rows.
+    """A part of a buffer, for a copy that leaves out some rows of the part.
 
     Attributes:
       kept: boolean array, false for the rows that are left out.

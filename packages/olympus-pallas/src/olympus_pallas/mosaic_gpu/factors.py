@@ -32,7 +32,7 @@ def _tiles(
         raise ValueError(f"{name} copies elements of {dtype}, got {target.str_short()}")
     if source.dtype != target.dtype:
         raise ValueError(
-            f"{name} is between references of the same dtype, got {source.dtype} and {target.dtype}"
+            f"the references of {name} must have one dtype, got {source.dtype} and {target.dtype}"
         )
     shape = target.shape
     fits = len(shape) == 2 and shape[0] % _ROWS == 0 and shape[1] % columns == 0
@@ -106,7 +106,8 @@ def dense_shape(shape: tuple[int, ...], metadata: Any | None) -> tuple[int, ...]
     given = aval_of_view(metadata).shape
     if given != shape:
         raise ValueError(
-            f"a_sparse_metadata has the shape of the stored elements of a, {shape}, got {given}"
+            "a_sparse_metadata must have the shape of the stored elements of a, "
+            f"{shape}, got {given}"
         )
     return (shape[0], 2 * shape[1])
 

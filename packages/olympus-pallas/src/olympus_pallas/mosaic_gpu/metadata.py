@@ -47,7 +47,7 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
         raise ValueError(f"Expected metadata dtype to be uint2, got: {aval.dtype}")
     if rows % _ROWS or (2 * quarters) % _COLUMNS:
         raise ValueError(
-            f"metadata needs a multiple of 128 rows and of 32 columns, got a shape of {aval.shape}"
+            f"metadata must have a multiple of 128 rows and of 32 columns, got shape {aval.shape}"
         )
     bits = dtypes.itemsize_bits(dtypes.dtype(operand_dtype))
     tiles = (rows // _ROWS, 2 * quarters // _COLUMNS)
@@ -59,5 +59,5 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
         ordered = lax.transpose(ordered, (0, 4, 1, 6, 3, 5, 2, 7))
         return lax.reshape(ordered, (*tiles, _ROWS, _COLUMNS))
     raise NotImplementedError(
-        f"sparse factors have elements of 8 or 16 bits, got operand_dtype={operand_dtype}"
+        f"sparse factors must have elements of 8 or 16 bits, got operand_dtype={operand_dtype}"
     )

@@ -65,7 +65,7 @@ def _same_shape(name: str, source: Any, target: Any) -> None:
     one, other = aval_of_view(source), aval_of_view(target)
     if one.shape != other.shape or one.dtype != other.dtype:
         raise ValueError(
-            f"{name} is between references of the same shape and dtype, got {one.str_short()} and "
+            f"the references of {name} must have one shape and dtype, got {one.str_short()} and "
             f"{other.str_short()}"
         )
 
@@ -237,9 +237,9 @@ def set_max_registers(n: int, *, action: Literal["increase", "decrease"]) -> Non
       ValueError: ``n`` is not a multiple of 8, or the action is unknown.
     """
     if n % 8:
-        raise ValueError(f"the number of registers is a multiple of 8, got {n}")
+        raise ValueError(f"the number of registers must be a multiple of 8, got {n}")
     if action not in ("increase", "decrease"):
-        raise ValueError(f"action is 'increase' or 'decrease', got {action!r}")
+        raise ValueError(f"action must be 'increase' or 'decrease', got {action!r}")
     bind_operation(fence_p, (), kind=f"set_max_registers_{action}")
 
 

@@ -393,14 +393,14 @@ class ShapeDtypeStruct:
 
 
 class LoweringSemantics(enum.Enum):
-    """Unit that a kernel's code describes: a lane, or a warpgroup."""
+    """Threads whose work a kernel's code describes: one lane, or all lanes of a warpgroup."""
 
     Lane = 1
     Warpgroup = 2
 
 
 class TraceScope(enum.Enum):
-    """Unit that has its own line in profiles."""
+    """Groups of threads, each of which has its own line in profiles: warps, or warpgroups."""
 
     WARP = "warp"
     WARPGROUP = "warpgroup"
@@ -417,9 +417,9 @@ class CompilerParams(calls.CompilerParams):
       unsafe_no_auto_barriers: whether the compiler adds no barriers to the kernel.
       reduction_scratch_bytes: the number of bytes of memory that reductions may use.
       profile_space: the number of events for which a profile has room.
-      profile_dir: folder for profiles.
-      profile_trace_scope: unit that has its own line in profiles.
-      lowering_semantics: unit that the kernel's code describes.
+      profile_dir: the path of the folder to which profiles are written.
+      profile_trace_scope: whether each warp or each warpgroup has its own line in profiles.
+      lowering_semantics: whether the kernel's code describes the work of a lane or of a warpgroup.
 
     Example:
       >>> CompilerParams(max_concurrent_steps=2).max_concurrent_steps

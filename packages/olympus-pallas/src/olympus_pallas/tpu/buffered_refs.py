@@ -52,7 +52,7 @@ def _size(dim: Any) -> int:
         return dim.block_size
     if isinstance(dim, int | np.integer):
         return int(dim)
-    raise ValueError(f"the blocks of a pipeline have known sizes, got the dimension {dim!r}")
+    raise ValueError(f"the blocks of a pipeline must have known sizes, got the dimension {dim!r}")
 
 
 class BufferedRefBase:

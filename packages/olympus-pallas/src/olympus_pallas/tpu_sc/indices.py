@@ -71,9 +71,9 @@ class Indices:
         values = self.values[...] if get_aval(self.values).is_ref else self.values
         aval: Any = get_aval(values)
         if aval.dtype.kind not in "iu":
-            raise TypeError(f"values of Indices are integers, got {aval.str_short()}")
+            raise TypeError(f"values of Indices must be integers, got {aval.str_short()}")
         if len(aval.shape) != 1:
-            raise ValueError(f"values of Indices have one dimension, got {aval.str_short()}")
+            raise ValueError(f"values of Indices must have one dimension, got {aval.str_short()}")
         if self.ignored_value is None:
             index = NDIndexer.from_indices_shape((values,), ref.shape, validate=True)
             return TransformedRef(given, (*transforms, index))

@@ -245,7 +245,7 @@ def pack(
     one, other = get_aval(a), get_aval(b)
     if one.shape != other.shape or one.dtype != other.dtype or len(one.shape) != 1:  # type: ignore[attr-defined]
         raise ValueError(
-            f"two arrays of one type and one dimension are packed, got {one.str_short()} and "
+            f"arrays to pack must have one type and one dimension, got {one.str_short()} and "
             f"{other.str_short()}"
         )
     narrow = _other_dtype(a.dtype, preferred_element_type, _NARROW, 0.5)

@@ -194,8 +194,8 @@ checks_reuse = config_states.debug_key_reuse
 class KeyFunction:
     """Function whose first operand is a typed key, compiled when it is first called.
 
-    An eager call passes the data of the key, so the compiled program takes plain arrays. Under a
-    trace, the call becomes one ``jit`` equation.
+    An eager call passes the data of the key, so the compiled program takes no array of an extended
+    dtype. Under a trace, the call becomes one ``jit`` equation.
 
     Args:
       fun: ``fun(key, *operands, **options)``. Options are static keyword arguments.

@@ -130,7 +130,7 @@ def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     width, mantissa = finfo.bits, finfo.nmant
     random_width = width
     if mantissa < 8:
-        random_width = 8  # 8 bits suffice; a random word holds several numbers
+        random_width = 8  # enough for the mantissa; several samples share a 32-bit random word
     words = random_bits_p.bind(key, bit_width=random_width, shape=shape)
     word_dtype = np.dtype(f"uint{width}")
     words = lax.convert_element_type(words, word_dtype)

@@ -40,7 +40,7 @@ class SparseTracer(Tracer):
 
     @property
     def spenv(self) -> Any:
-        """The trace of the tracer."""
+        """The trace to which the tracer belongs."""
         return self._trace
 
     @property

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations on arrays: reductions, shapes, indices, updates and sorting."""
+"""Families of operations on arrays: reductions, shapes, indices, updates and sorting.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ __all__ = [
 
 
 def reduced(draft: Draft) -> Value:
-    """Adds a reduction over some dimensions."""
+    """Appends a reduction over some dimensions."""
     x = draft.pick(rank=lambda rank: rank > 0)
     rank = len(x.kind.shape)
     axes = sorted(draft.chooser.sample(range(rank), draft.chooser.randint(1, rank)))
@@ -69,7 +73,7 @@ def reduced(draft: Draft) -> Value:
 
 
 def cumulative(draft: Draft) -> Value:
-    """Adds a cumulative reduction, or a reduction over windows."""
+    """Appends a cumulative reduction, or a reduction over windows."""
     x = draft.sized("inexact", lambda rank: rank > 0)
     axis = draft.chooser.randrange(len(x.kind.shape))
     reverse = draft.chance(0.4)
@@ -100,7 +104,7 @@ def cumulative(draft: Draft) -> Value:
 
 
 def moved(draft: Draft) -> Value:
-    """Adds an array with its elements rearranged."""
+    """Appends an array with its elements rearranged."""
     x = draft.pick(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis, other = draft.chooser.randrange(rank), draft.chooser.randrange(rank)
@@ -124,7 +128,7 @@ def moved(draft: Draft) -> Value:
 
 
 def resized(draft: Draft) -> Value:
-    """Adds a copy of an array in another shape; elements may be repeated or dropped."""
+    """Appends a copy of an array in another shape; elements may be repeated or dropped."""
     x = draft.pick(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis = draft.chooser.randrange(rank)
@@ -149,7 +153,7 @@ def resized(draft: Draft) -> Value:
 
 
 def padded(draft: Draft) -> Value:
-    """Adds an array with padding around and between its elements."""
+    """Appends an array with padding around and between its elements."""
     x = draft.pick(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis = draft.chooser.randrange(rank)
@@ -169,7 +173,7 @@ def padded(draft: Draft) -> Value:
 
 
 def joined(draft: Draft) -> Value:
-    """Adds a concatenation of two arrays."""
+    """Appends a concatenation of two arrays."""
     x = draft.pick()
     y = draft.fit(draft.pick(), x.kind)
     if not x.kind.shape or draft.chance(0.4):
@@ -183,7 +187,7 @@ def joined(draft: Draft) -> Value:
 
 
 def indexed(draft: Draft) -> Value:
-    """Adds an indexing operation with a static index: slices, integers and new dimensions."""
+    """Appends an indexing operation with a static index: slices, integers and new dimensions."""
     x = draft.sized(rank=lambda rank: rank > 0)
     text, shape = index(draft, x.kind.shape)
     return draft.add(f"$0[{text}]", [x], shape, x.kind.dtype)
@@ -217,7 +221,7 @@ def index(draft: Draft, shape: tuple[int, ...]) -> tuple[str, list[int]]:
 
 
 def taken(draft: Draft) -> Value:
-    """Adds an indexing operation with computed integers, some of which are out of bounds."""
+    """Appends an indexing operation with computed integers, some of which are out of bounds."""
     x = draft.sized(rank=lambda rank: rank > 0)
     shape, rank = x.kind.shape, len(x.kind.shape)
     axis = draft.chooser.randrange(rank)
@@ -248,7 +252,7 @@ def taken(draft: Draft) -> Value:
 
 
 def updated(draft: Draft) -> Value:
-    """Adds an array with some elements changed."""
+    """Appends an array with some elements changed."""
     x = draft.sized(rank=lambda rank: rank > 0)
     shape = x.kind.shape
     names = ["set", "add"]
@@ -285,7 +289,7 @@ def updated(draft: Draft) -> Value:
 
 
 def sorted_values(draft: Draft) -> Value:
-    """Adds a sorted array, or the indices that sort an array."""
+    """Appends a sorted array, or the indices that sort an array."""
     x = draft.sized("real", lambda rank: rank > 0)
     shape, dtype = x.kind.shape, x.kind.dtype
     axis = draft.chooser.randrange(len(shape))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of calls with arguments of special kinds: donated, static, without derivatives."""
+"""Families of calls whose arguments are donated, static, or without derivatives.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _DONATIONS = (
 
 
 def donated(draft: Draft) -> Value:
-    """Adds a call that may reuse the memory of its argument, which nothing reads later."""
+    """Appends a call that may reuse the memory of its argument, which nothing reads later."""
     x = draft.pick("float")
     return draft.add(draft.chooser.choice(_DONATIONS), [x], x.kind.shape, x.kind.dtype)
 
@@ -38,13 +42,13 @@ _STATIC = (
 
 
 def static(draft: Draft) -> Value:
-    """Adds a compiled call with arguments that are no arrays."""
+    """Appends a compiled call, some of whose arguments are static: no arrays."""
     x = draft.sized("float", lambda rank: rank > 0)
     return draft.add(draft.chooser.choice(_STATIC), [x], x.kind.shape, x.kind.dtype)
 
 
 def without_derivatives(draft: Draft) -> Value:
-    """Adds a function with a custom rule, of whose arguments one has no derivative."""
+    """Appends a call of a function with a custom rule and one nondifferentiable argument."""
     value = draft.pick("float")
     x = draft.fit(value, Kind(value.kind.shape, draft.dtypes.real))
     inner, slope = draft.chooser.choice(RULES)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations that call functions: loops, conditionals, custom rules and collectives."""
+"""Families of operations that call functions: loops, conditionals, custom rules and collectives.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ _DEEPEST = 2
 
 
 def scanned(draft: Draft) -> Value:
-    """Adds a scan over the rows of an array, or a scan with a length and no array."""
+    """Appends a scan over the rows of an array, or a scan over no array with a given length."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     rows = draft.pick(rank=lambda rank: rank > 0)
@@ -50,7 +54,7 @@ def scanned(draft: Draft) -> Value:
 
 
 def fori(draft: Draft) -> Value:
-    """Adds a loop with a static or a computed number of iterations."""
+    """Appends a `fori_loop` with a static number of iterations."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     start = draft.pick()
@@ -61,7 +65,10 @@ def fori(draft: Draft) -> Value:
 
 
 def while_loop(draft: Draft) -> Value:
-    """Adds a loop whose number of iterations depends on a value; it has no reverse derivative."""
+    """Appends a loop whose number of iterations depends on a value.
+
+    The loop has no reverse-mode derivative.
+    """
     if draft.depth >= _DEEPEST:
         return unary(draft)
     start = draft.pick()
@@ -76,7 +83,7 @@ def while_loop(draft: Draft) -> Value:
 
 
 def chosen(draft: Draft) -> Value:
-    """Adds a conditional with two or more branches."""
+    """Appends a conditional with two or more branches."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     x = draft.pick()
@@ -93,7 +100,7 @@ def chosen(draft: Draft) -> Value:
 
 
 def mapped(draft: Draft) -> Value:
-    """Adds a function of each row: `vmap`, `lax.map` or `associative_scan`."""
+    """Appends a function applied to each row by `vmap` or `lax.map`, or an `associative_scan`."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     x = draft.sized(rank=lambda rank: rank > 0)
@@ -111,7 +118,7 @@ def mapped(draft: Draft) -> Value:
 
 
 def called(draft: Draft) -> Value:
-    """Adds a call of a compiled, rematerialized or named function."""
+    """Appends a call of a compiled, rematerialized or named function."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     x, y = draft.pick(), draft.pick()
@@ -140,7 +147,7 @@ RULES = (
 
 
 def custom_jvp(draft: Draft) -> Value:
-    """Adds a function with a custom forward rule, which equals its derivative."""
+    """Appends a call of a function with a custom jvp rule. The rule is the true derivative."""
     x = draft.pick("float")
     value, slope = draft.chooser.choice(RULES)
     here, there = value.format("p[0]"), slope.format("p[0]")
@@ -152,7 +159,7 @@ def custom_jvp(draft: Draft) -> Value:
 
 
 def custom_vjp(draft: Draft) -> Value:
-    """Adds a function with a custom reverse rule, and without a forward derivative."""
+    """Appends a call of a function with a custom vjp rule, which has no jvp."""
     x = draft.pick("float")
     value, slope = draft.chooser.choice(RULES)
     text = (
@@ -163,7 +170,7 @@ def custom_vjp(draft: Draft) -> Value:
 
 
 def inner_derivative(draft: Draft) -> Value:
-    """Adds the derivative of a function."""
+    """Appends the derivative of a function."""
     if draft.depth >= _DEEPEST:
         return unary(draft)
     x = draft.pick("float")
@@ -190,7 +197,7 @@ _REFERENCES = (
 
 
 def referenced(draft: Draft) -> Value:
-    """Adds reads and writes of a mutable reference."""
+    """Appends reads and writes of a mutable reference."""
     x = draft.sized("float", lambda rank: rank == 1)
     y = draft.fit(draft.pick("float"), x.kind)
     return draft.add(draft.chooser.choice(_REFERENCES), [x, y], x.kind.shape, x.kind.dtype)
@@ -211,7 +218,7 @@ _COLLECTIVES = (
 
 
 def collective(draft: Draft) -> Value:
-    """Adds a collective over a mapped axis, or over devices."""
+    """Appends a collective over a mapped axis, or over devices."""
     x = draft.fit(draft.pick("float"), Kind((2, draft.chooser.randint(1, 3)), draft.dtypes.real))
     fun = draft.chooser.choice(_COLLECTIVES)
     if draft.devices < 2 or draft.depth or draft.chance(0.6):

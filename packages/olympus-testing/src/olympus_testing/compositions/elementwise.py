@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of elementwise operations."""
+"""Families of elementwise operations.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +120,7 @@ _BOOLEAN = ("~$0", "jnp.logical_not($0)", "$0 ^ True", "$0 & True")
 
 
 def unary(draft: Draft) -> Value:
-    """Adds an elementwise unary operation."""
+    """Appends an elementwise unary operation."""
     x = draft.pick()
     if x.kind.is_float:
         rough = not draft.smooth and draft.chance(0.25)
@@ -166,7 +170,7 @@ _COMPARISONS = (
 
 
 def binary(draft: Draft) -> Value:
-    """Adds an elementwise binary operation, whose operands may broadcast."""
+    """Appends an elementwise binary operation, whose operands may broadcast."""
     x = draft.pick()
     y = draft.like(x.kind)
     pair = [x, y] if draft.chance(0.5) else [y, x]
@@ -191,13 +195,13 @@ def binary(draft: Draft) -> Value:
 
 
 def cast(draft: Draft) -> Value:
-    """Adds a conversion to another dtype."""
+    """Appends a conversion to another dtype."""
     x = draft.pick()
     return draft.fit(x, Kind(x.kind.shape, draft.chooser.choice(draft.dtypes.every)))
 
 
 def selected(draft: Draft) -> Value:
-    """Adds an elementwise selection between arrays."""
+    """Appends an elementwise selection between arrays."""
     x = draft.pick()
     y = draft.fit(draft.pick(), x.kind)
     condition = draft.like(x.kind, "boolean")
@@ -225,7 +229,7 @@ _EIGHTHS = (
 
 
 def eighths(draft: Draft) -> Value:
-    """Adds an operation on small integers in floats of eight bits."""
+    """Appends an operation on small integers that are stored as 8-bit floats."""
     if draft.smooth:
         return unary(draft)
     x = draft.fit(draft.pick(), Kind((draft.chooser.randint(1, 4),), draft.dtypes.real))

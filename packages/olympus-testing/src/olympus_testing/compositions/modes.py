@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of gathers and scatters, with modes and promises for their indices."""
+"""Families of gathers and scatters, with modes and promises for their indices.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +17,14 @@ _ADDITIONS = ("add", "multiply", "min", "max", "subtract")
 
 
 def _rows(draft: Draft) -> tuple[Value, Value]:
-    """Returns an array of floats and a few integers, some of which are no rows of the array."""
+    """Returns an array of floats and a few row indices, some of which may be out of bounds."""
     x = draft.sized("float", lambda rank: rank > 0)
     count = draft.chooser.randint(1, 3)
     return x, draft.fit(draft.pick("integer"), Kind((count,), draft.dtypes.integer))
 
 
 def gathered(draft: Draft) -> Value:
-    """Adds the rows at indices that may be out of bounds."""
+    """Appends a gather of rows of an array. Some indices may be out of bounds."""
     x, places = _rows(draft)
     mode = draft.chooser.choice(_MODES)
     fill = draft.chooser.choice(("", ", fill_value=0.5")) if mode != "clip" else ""
@@ -33,7 +37,7 @@ def gathered(draft: Draft) -> Value:
 
 
 def scattered(draft: Draft) -> Value:
-    """Adds an update of rows at indices that may be out of bounds, or repeated."""
+    """Appends an update of rows of an array. Indices may be out of bounds, or repeated."""
     x, places = _rows(draft)
     y = draft.fit(draft.pick(), Kind((*places.kind.shape, *x.kind.shape[1:]), x.kind.dtype))
     name = "add" if draft.smooth else draft.chooser.choice(_ADDITIONS)
@@ -43,7 +47,7 @@ def scattered(draft: Draft) -> Value:
 
 
 def promised(draft: Draft) -> Value:
-    """Adds a gather or an update whose promises about its indices hold."""
+    """Appends a gather or an update with true promises: indices in bounds, sorted or unique."""
     x, _ = _rows(draft)
     rows = x.kind.shape[0]
     count = draft.chooser.randint(1, rows)
@@ -73,7 +77,7 @@ def _windows(draft: Draft) -> tuple[Value, Value, int, int, str]:
 
 
 def windows_gathered(draft: Draft) -> Value:
-    """Adds a gather of windows, parts of which may be out of bounds."""
+    """Appends a gather of windows. Parts of the windows may be out of bounds."""
     x, places, count, height, mode = _windows(draft)
     numbers = "lax.GatherDimensionNumbers((1, 2), (), (0,))"
     text = f"lax.gather($0, $1, {numbers}, ({height}, 2), mode='{mode}', fill_value=0.25)"
@@ -81,7 +85,7 @@ def windows_gathered(draft: Draft) -> Value:
 
 
 def windows_scattered(draft: Draft) -> Value:
-    """Adds an update of windows, parts of which may be out of bounds."""
+    """Appends an update of windows. Parts of the windows may be out of bounds."""
     x, places, count, height, mode = _windows(draft)
     y = draft.fit(draft.pick(), Kind((count, height, 2), x.kind.dtype))
     numbers = "lax.ScatterDimensionNumbers((1, 2), (), (0,))"

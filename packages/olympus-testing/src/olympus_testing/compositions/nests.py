@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of loops, choices, batches, references and devices inside of one another."""
+"""Families of loops, conditionals, `vmap`, references and meshes inside of one another.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ __all__ = ["loops_of_choices", "nested_batches", "nested_references", "over_four
 
 
 def loops_of_choices(draft: Draft) -> Value:
-    """Adds a loop whose body chooses between two functions at each iteration."""
+    """Appends a loop with a conditional in its body, or a conditional with a loop in a branch."""
     if draft.depth:
         return unary(draft)
     x = draft.pick("float")
@@ -38,7 +42,7 @@ def loops_of_choices(draft: Draft) -> Value:
 
 
 def nested_batches(draft: Draft) -> Value:
-    """Adds a batch of loops over batches, or a loop of batches of loops."""
+    """Appends `vmap` of loops of `vmap`, or loops of `vmap` of loops."""
     if draft.depth:
         return unary(draft)
     x = draft.fit(draft.pick("float"), Kind((2, 3, 2), draft.dtypes.real))
@@ -99,7 +103,7 @@ _REFERENCES = (
 
 
 def nested_references(draft: Draft) -> Value:
-    """Adds reads and writes of references inside of batches, choices, loops and derivatives."""
+    """Appends reads and writes of references inside `vmap`, conditionals, loops and derivatives."""
     x = draft.fit(draft.pick("float"), Kind((3, 2), draft.dtypes.real))
     y = draft.fit(draft.pick("float"), x.kind)
     return draft.add(draft.chooser.choice(_REFERENCES), [x, y], x.kind.shape, x.kind.dtype)
@@ -123,7 +127,7 @@ _PARTS = (
 
 
 def over_four_devices(draft: Draft) -> Value:
-    """Adds a function of the parts of an array on a mesh of two by two devices."""
+    """Appends a `shard_map` of an array on a mesh of two by two devices."""
     if draft.devices < 4 or draft.depth:
         return unary(draft)
     x = draft.fit(draft.pick("float"), Kind((4, 4), draft.dtypes.real))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations that multiply: products, convolutions, transforms and linear algebra."""
+"""Families of operations that multiply: products, convolutions, transforms and linear algebra.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ __all__ = ["convolved", "matrices", "multiplied", "random_bits", "transformed"]
 
 
 def multiplied(draft: Draft) -> Value:
-    """Adds a product of matrices or tensors."""
+    """Appends a product of matrices or tensors."""
     x = draft.pick("inexact", lambda rank: rank > 0)
     shape: tuple[int, ...] = x.kind.shape
     last, dtype = shape[-1], x.kind.dtype
@@ -41,7 +45,7 @@ def multiplied(draft: Draft) -> Value:
 
 
 def convolved(draft: Draft) -> Value:
-    """Adds a convolution."""
+    """Appends a convolution."""
     x = draft.sized("float", lambda rank: rank > 0)
     dtype = x.kind.dtype
     if draft.chance(0.4):
@@ -68,7 +72,7 @@ def convolved(draft: Draft) -> Value:
 
 
 def transformed(draft: Draft) -> Value:
-    """Adds a Fourier transform."""
+    """Appends a Fourier transform."""
     x = draft.sized("inexact", lambda rank: rank > 0)
     shape = x.kind.shape
     if x.kind.dtype == "bfloat16":
@@ -82,7 +86,7 @@ def transformed(draft: Draft) -> Value:
 
 
 def matrices(draft: Draft) -> Value:
-    """Adds a factor or a solution of a matrix that is far from singular."""
+    """Appends a factor or the inverse of a matrix that is far from singular, or a solution."""
     size = draft.chooser.randint(1, 3)
     dtype = draft.dtypes.real if draft.chance(0.8) else draft.dtypes.complex
     a = draft.fit(draft.pick("inexact"), Kind((size, size), dtype))
@@ -108,7 +112,7 @@ def matrices(draft: Draft) -> Value:
 
 
 def random_bits(draft: Draft) -> Value:
-    """Adds random numbers from a key that depends on the program alone, or on a value."""
+    """Appends random numbers. Their key is constant, or depends on a value of the program."""
     seed = draft.chooser.randrange(100)
     shape = draft.pick().kind.shape
     dtype = draft.dtypes.real

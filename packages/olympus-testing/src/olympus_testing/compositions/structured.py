@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families of operations with structure: segments, solvers, spectra, trees, keys, calls."""
+"""Families of operations with structure: segments, solvers, spectra, trees, keys, calls.
+
+The public functions append statements to a draft of the generated program, and return the value of
+the last statement.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ __all__ = [
 
 
 def segments(draft: Draft) -> Value:
-    """Adds sums or products of segments, whose indices may be out of bounds."""
+    """Appends a segment sum or a segment product. Some segment ids may be out of bounds."""
     x = draft.sized("float", lambda rank: rank > 0)
     rows = Kind(x.kind.shape[:1], draft.dtypes.integer)
     indices = draft.fit(draft.pick("integer"), rows)
@@ -33,7 +37,7 @@ def segments(draft: Draft) -> Value:
 
 
 def ragged(draft: Draft) -> Value:
-    """Adds a product of groups of rows, or of three operands."""
+    """Appends a ragged product, or an einsum of three operands."""
     dtype = draft.dtypes.real
     x = draft.fit(draft.pick(), Kind((4, 2), dtype))
     if draft.chance(0.5):
@@ -47,7 +51,10 @@ def ragged(draft: Draft) -> Value:
 
 
 def spectra(draft: Draft) -> Value:
-    """Adds eigenvalues, singular values or a function of a matrix; its spectrum is simple."""
+    """Appends the eigenvalues, the singular values or a function of a matrix.
+
+    The eigenvalues and singular values are distinct, so they have derivatives.
+    """
     size, dtype = draft.chooser.randint(1, 4), draft.dtypes.real
     a = draft.fit(draft.pick("inexact"), Kind((size, size), dtype))
     a = draft.add(
@@ -86,7 +93,10 @@ _VECTORS = (
 
 
 def eigenvectors(draft: Draft) -> Value:
-    """Adds a function of eigenvectors or singular vectors; the spectrum is simple."""
+    """Appends a function of the eigenvectors or singular vectors of a matrix.
+
+    The eigenvalues and singular values are distinct, so the vectors have derivatives.
+    """
     size, dtype = draft.chooser.randint(1, 3), draft.dtypes.real
     a = draft.fit(draft.pick("inexact"), Kind((size, size), dtype))
     spread = f"jnp.tanh($0) + jnp.diag(4 * jnp.arange(1, {size + 1})).astype($0.dtype)"
@@ -97,7 +107,7 @@ def eigenvectors(draft: Draft) -> Value:
 
 
 def solved(draft: Draft) -> Value:
-    """Adds the solution of an equation whose derivatives follow from the equation."""
+    """Appends the solution of an equation, by `custom_root` or `custom_linear_solve`."""
     x = draft.pick("float")
     y = draft.fit(draft.pick("float"), x.kind)
     root = (
@@ -115,7 +125,7 @@ def solved(draft: Draft) -> Value:
 
 
 def associated(draft: Draft) -> Value:
-    """Adds an associative scan of pairs: a linear recurrence."""
+    """Appends a linear recurrence, as an associative scan of pairs."""
     x = draft.sized("float", lambda rank: rank > 0)
     y = draft.fit(draft.pick(), x.kind)
     axis = draft.chooser.randrange(len(x.kind.shape))
@@ -147,7 +157,7 @@ _KEYED = (
 
 
 def carried_keys(draft: Draft) -> Value:
-    """Adds a loop or a choice that carries random keys."""
+    """Appends a loop or a conditional that carries random keys."""
     value = draft.pick("float")
     x = draft.fit(value, Kind(value.kind.shape, draft.dtypes.real))
     return draft.add(draft.chooser.choice(_KEYED), [x], x.kind.shape, x.kind.dtype)
@@ -172,7 +182,7 @@ _TREES = (
 
 
 def trees(draft: Draft) -> Value:
-    """Adds a call, a loop or a batch over trees with None and empty containers."""
+    """Appends a call, a loop or a `vmap` over trees with None and empty containers."""
     x = draft.sized("float", lambda rank: rank > 0)
     axis = draft.chooser.randint(-1, 0)
     text = draft.chooser.choice(_TREES).format(axis=axis)
@@ -201,13 +211,13 @@ _CALLS = (
 
 
 def options_of_calls(draft: Draft) -> Value:
-    """Adds a call with an option: static arguments, scopes, barriers, policies."""
+    """Appends a call with an option: static arguments, scopes, barriers, policies."""
     x = draft.pick("float")
     return draft.add(draft.chooser.choice(_CALLS), [x], x.kind.shape, x.kind.dtype)
 
 
 def batched_loop(draft: Draft) -> Value:
-    """Adds a loop or a choice whose predicate differs between the rows of a batch."""
+    """Appends a loop or a conditional under `vmap`, whose predicate differs between rows."""
     if draft.smooth:
         return unary(draft)
     x = draft.sized("float", lambda rank: rank > 0)
@@ -229,7 +239,7 @@ def batched_loop(draft: Draft) -> Value:
 
 
 def narrowed(draft: Draft) -> Value:
-    """Adds an operation in a narrow dtype, whose result is wide again."""
+    """Appends an operation in a dtype of few bits; the result is converted to a wider dtype."""
     if draft.smooth or draft.chance(0.5):
         x = draft.pick("integer")
         dtype = draft.chooser.choice(("int4", "int8", "uint4", "float8_e4m3fn", "float16"))

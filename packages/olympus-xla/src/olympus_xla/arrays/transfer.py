@@ -61,8 +61,8 @@ __all__ = [
 
 T = TypeVar("T")
 
-# Maps a type of values other than plain arrays, such as arrays of typed keys, to a function
-# `(value, place)` that puts such a value on devices. See `put_leaf` for `place`.
+# Maps a type of values that `put_leaf` cannot put on devices itself, such as arrays of typed keys,
+# to a function `(value, place)` that does so. See `put_leaf` for `place`.
 put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 

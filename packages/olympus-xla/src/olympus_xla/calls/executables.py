@@ -110,7 +110,10 @@ def _result_of_type(array: Any, aval: Any) -> Any:
 
 
 def _tree_of_plain_arrays(out_tree: Any, avals: Sequence[Any]) -> Any:
-    """Returns the tree structure with which C++ builds a result from plain arrays."""
+    """Returns the tree structure with which C++ builds a result from the executable's arrays.
+
+    An array of an extended dtype is a node of this structure; its leaf is the physical array.
+    """
     result = pytrees.tree_unflatten(out_tree, [array_of_type(object(), aval) for aval in avals])
     return call_registry.flatten(result)[1]
 

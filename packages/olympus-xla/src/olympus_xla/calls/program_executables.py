@@ -191,6 +191,7 @@ def lowered_module(
     )
 
 
-# Distinguishes the keys of modules from the keys of executables.
+# The first elements of the keys under which `TracedProgram.executables` stores the modules of
+# `lowered_for` and of `staged_module`. They distinguish these keys from the keys of executables.
 _LOWERED = "lowered"
 _STAGED = "staged"

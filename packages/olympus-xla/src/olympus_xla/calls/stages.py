@@ -175,7 +175,7 @@ class Traced(Stage):
 
     @property
     def lojax(self) -> Traced:
-        """The stage itself; its program uses plain arrays only."""
+        """The stage itself, whose program uses arrays only."""
         return self
 
     @property

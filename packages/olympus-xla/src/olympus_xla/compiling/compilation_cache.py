@@ -174,8 +174,8 @@ def load_or_compile(
       compile_module: a function that compiles the module with the options.
 
     Returns:
-      The executable; its bytes, None after a compilation; and the name of the file that holds it,
-      None if none does.
+      The executable; its bytes if it was loaded, or None if it was compiled; and the name of the
+      file that holds it, or None if it is not stored.
     """
     key = cache_key.executable_key(module, devices, options, is_asked_for=cache.is_asked_for)
     if key is None:

@@ -279,13 +279,14 @@ def minor_to_major_layouts(
     """Returns the layouts of operands or results in XLA's notation, from minor to major.
 
     Args:
-      given: for each value a `Layout`, the dimensions from major to minor, or None for row-major
-        order.
+      given: the layout of each value. A layout is a `Layout`, a sequence of the dimensions from
+        major to minor, or None for row-major order.
       avals: the types of the values.
       what: ``"input"`` or ``"output"``, for errors.
 
     Raises:
-      ValueError: a layout does not have each dimension once, or the numbers differ.
+      ValueError: a layout does not have each dimension once, or the number of layouts is not the
+        number of values.
     """
     if len(given) != len(avals):
         values = "arguments" if what == "input" else "results"

@@ -159,7 +159,8 @@ def receive_all(
 ) -> None:
     """Waits for all processes, then starts the service and tells them to continue.
 
-    A connection whose greeting is malformed, slow or not proven is dropped and logged.
+    A connection is dropped and logged if its greeting is malformed or late, or if it does not prove
+    knowledge of the secret.
 
     Args:
       listener: a socket that listens on the coordinator's port. It is closed before ``start`` takes

@@ -269,7 +269,18 @@ def _compiled(
     specs: Sequence[str | None],
     buckets: Mapping[str, Bucket],
 ) -> Callable[..., Any]:
-    """Returns the compiled function of lengths and padded leaves for some buckets."""
+    """Returns ``fun``, compiled for the given buckets.
+
+    The compiled function takes the lengths by name and the padded leaves of the arguments. It
+    returns the result of ``fun``, with a `_PaddedResult` in place of each array.
+
+    Args:
+      fun: the user's function.
+      in_tree: the structure of the arguments ``(args, kwargs)``.
+      specs: for each leaf, its dimensions as text, in which names stand for lengths; None for a
+        leaf of fixed size.
+      buckets: for each length by name, its bucket.
+    """
     name = function_name(fun)
 
     def run(lengths: dict[str, Any], leaves: Sequence[Any]) -> Any:

@@ -134,9 +134,10 @@ def _check_sizes(avals: Sequence[Any]) -> None:
     for aval in avals:
         if any(isinstance(size, SymbolicDim) for size in getattr(aval, "shape", ())):
             raise NotImplementedError(
-                f"a function that vmap maps over masks takes or refers to {aval.str_short()}, an "
-                "array whose size is counted outside of it. Reduce the array before vmap, or "
-                "select by the outer mask inside of the mapped function"
+                f"inside vmap over masks, the mapped function uses {aval.str_short()}, whose size "
+                "is the number of elements that a mask outside of the function selects; this is "
+                "not supported. Reduce the array before vmap, or select by the outer mask inside "
+                "of the mapped function"
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operands and results of `scan` and `while`, by role.
+"""The operands and results of `scan` and `while`, grouped by their roles in the loop.
 
 An equation has one list of operands. Two of its parameters state the number of operands of each
 role. `ScanLayout` and `WhileLayout` read these parameters, and split a list of operands, flags or
@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 class ScanOperands(NamedTuple, Generic[T]):
-    """The operands of a `scan`, or a list with one value for each operand, by role.
+    """The operands of a `scan`, grouped by their roles.
+
+    Instead of the operands, the groups may hold one other value for each operand, such as its type.
 
     Attributes:
       consts: the operands that every iteration receives unchanged.
@@ -41,7 +43,9 @@ class ScanOperands(NamedTuple, Generic[T]):
 
 
 class ScanResults(NamedTuple, Generic[T]):
-    """The results of a `scan` or its body, or a list with one value for each result, by role.
+    """The results of a `scan` or of its body, grouped by their roles.
+
+    Instead of the results, the groups may hold one other value for each result, such as its type.
 
     Attributes:
       carry: the last values of the carry; for the body, the next values of the carry.
@@ -53,7 +57,7 @@ class ScanResults(NamedTuple, Generic[T]):
 
 
 class ScanLayout(NamedTuple):
-    """The numbers of operands of a `scan` by role; the remaining operands are ``xs``.
+    """The numbers of operands of a `scan` in each role; the remaining operands are ``xs``.
 
     Example:
       >>> ScanLayout(num_consts=1, num_carry=2).operands("abcde")
@@ -83,12 +87,14 @@ class ScanLayout(NamedTuple):
         )
 
     def results(self, values: Sequence[T]) -> ScanResults[T]:
-        """Splits the results, or a list with one value for each result, by role."""
+        """Groups the results, or other values of which each result has one, by role."""
         return ScanResults(values[: self.num_carry], values[self.num_carry :])
 
 
 class WhileOperands(NamedTuple, Generic[T]):
-    """The operands of a `while`, or a list with one value for each operand, by role.
+    """The operands of a `while`, grouped by their roles.
+
+    Instead of the operands, the groups may hold one other value for each operand, such as its type.
 
     Attributes:
       cond_consts: the operands that only the condition uses.
@@ -121,7 +127,7 @@ class WhileOperands(NamedTuple, Generic[T]):
 
 
 class WhileLayout(NamedTuple):
-    """The numbers of operands of a `while` by role; the remaining operands are the carry."""
+    """The numbers of operands of a `while` in each role; the remaining operands are the carry."""
 
     cond_nconsts: int
     body_nconsts: int

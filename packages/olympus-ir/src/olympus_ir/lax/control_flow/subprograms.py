@@ -119,9 +119,10 @@ def check_returned_references(olympuspr: Olympuspr) -> None:
         info = olympuspr.debug_info
         raise ValueError(
             f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
-            "reference that is not the one at the same position of its input carry, but mutable "
-            "array references cannot be returned. Return each reference unchanged, or select among "
-            "them by index."
+            "reference that differs from the one at the same position of its input carry, but "
+            "other mutable array references cannot be returned. Return each reference of the carry "
+            "unchanged, at its own position. To use several references, carry an index that "
+            "selects one of them."
         )
 
 

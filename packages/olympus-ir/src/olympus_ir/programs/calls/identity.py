@@ -79,7 +79,8 @@ _REFUSED_NAMES = frozenset(
     ).split()
 )
 _LOADS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-# Entries of a class that do not matter, or follow from other entries.
+# Attributes of a class that its digest leaves out. They do not change what the class does, or they
+# follow from other attributes.
 _OF_CLASSES = frozenset(
     (
         "__dict__ __weakref__ __doc__ __module__ _abc_impl __abstractmethods__ "
@@ -482,9 +483,10 @@ def _contents(cell: Any) -> Any:
 
 
 def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Yields each name that code reads, whether it is global, and the attributes read from it.
+    """Yields a triple for each name that code reads.
 
-    For example, ``a.b.c`` reads the name ``a`` and the attributes ``b`` and ``c``.
+    The triple has the name, whether it is global, and the names of the attributes that are read
+    from it. For example, ``a.b.c`` reads the name ``a`` and the attributes ``b`` and ``c``.
 
     Raises:
       UnknownIdentityError: the code has operations that may read or change other values.

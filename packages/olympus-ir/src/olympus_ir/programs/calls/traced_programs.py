@@ -84,7 +84,7 @@ class TracedProgram:
         """Runs the program.
 
         Args:
-          run_arrays: runs a program of arrays.
+          run_arrays: runs a program whose operands and results are arrays.
           options: the options of the compilation.
           operands: the flat operands, without the hoisted values.
 
@@ -95,7 +95,11 @@ class TracedProgram:
         return run_arrays(self, options, operands)
 
     def array_program(self) -> TracedProgram:
-        """Returns the program of arrays that is compiled in place of this program."""
+        """Returns the program that is compiled in place of this program.
+
+        All its operands and results are arrays. A program with references or values of high types,
+        for example, has another program in its place.
+        """
         return self
 
     def array_operands(self, operands: Sequence[Any]) -> Sequence[Any]:
@@ -111,7 +115,8 @@ class TracedProgram:
         return results
 
 
-# Kinds of traced programs other than programs of arrays, in the order in which they are tried.
+# Kinds of traced programs whose operands or results are not all arrays, in the order in which they
+# are tried.
 _kinds: list[tuple[Callable[[ClosedOlympuspr], bool], type[TracedProgram]]] = []
 
 

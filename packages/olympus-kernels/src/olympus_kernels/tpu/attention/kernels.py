@@ -417,7 +417,8 @@ def backward_keys(
 
     Args:
       operands: as in `forward`.
-      mask: the blocks of the mask; the outer blocks are those of keys.
+      mask: the blocks of the mask, with key blocks in the outer loop and query blocks in the inner
+        loop.
       settings: as in `forward`, but with the block sizes of this kernel.
       logarithm: as in `backward_queries`.
       cotangent: as in `backward_queries`.

@@ -35,7 +35,7 @@ def _allowed(
     shape: tuple[int, int], rule: Callable[[np.ndarray, np.ndarray], np.ndarray], index: Any
 ) -> np.ndarray:
     if not (isinstance(index, tuple) and len(index) == 2):
-        raise NotImplementedError(f"masks are indexed by two slices, got {index!r}")
+        raise NotImplementedError(f"masks must be indexed by two slices, got {index!r}")
     queries, keys = (np.arange(size)[part] for size, part in zip(shape, index, strict=True))
     return np.broadcast_to(rule(queries[:, None], keys[None, :]), (queries.size, keys.size))
 
@@ -218,7 +218,9 @@ class _RuledMask(Mask, abc.ABC):
 
     def __init__(self, shape: tuple[int, int], shard_count: int) -> None:
         if len(shape) != 2:
-            raise ValueError(f"a mask has queries and keys, got the shape {shape}")
+            raise ValueError(
+                f"a mask must have two dimensions, queries and keys, got the shape {shape}"
+            )
         if shape[0] % shard_count:
             raise ValueError(f"{shape[0]} queries cannot be split over {shard_count} shards")
         self._shape = (int(shape[0]), int(shape[1]))
@@ -328,7 +330,7 @@ class FullMask(_RuledMask):
 
     def __init__(self, _shape: tuple[int, int]) -> None:
         if not isinstance(_shape, tuple):
-            raise ValueError(f"the shape of a mask is a tuple, got {_shape!r}")
+            raise ValueError(f"the shape of a mask must be a tuple, got {_shape!r}")
         super().__init__(_shape, 1)
 
     def _rule(self, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -354,9 +356,11 @@ class NumpyMask(Mask):
 
     def __init__(self, array: Any) -> None:
         if array.ndim != 2:
-            raise ValueError(f"a mask has queries and keys, got an array of shape {array.shape}")
+            raise ValueError(
+                f"a mask must have two dimensions, queries and keys, got the shape {array.shape}"
+            )
         if array.dtype != np.bool_:
-            raise ValueError(f"a mask is an array of booleans, got one of {array.dtype}")
+            raise ValueError(f"a mask must be an array of booleans, got one of {array.dtype}")
         self.array = array
 
     @property
@@ -389,7 +393,9 @@ class MultiHeadMask(Mask):
         if not masks:
             raise ValueError("a mask of several heads needs a mask for each, got none")
         if any(mask.shape != masks[0].shape for mask in masks):
-            raise ValueError(f"all heads' masks need one shape, got {[m.shape for m in masks]}")
+            raise ValueError(
+                f"the masks of all heads must have one shape, got {[m.shape for m in masks]}"
+            )
         if any(isinstance(mask, MultiHeadMask) for mask in masks):
             raise ValueError("a mask of one head was wanted, got one of several heads")
         self.masks = masks

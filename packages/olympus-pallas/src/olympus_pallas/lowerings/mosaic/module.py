@@ -55,7 +55,7 @@ def lower_call(
     """Lowers a `pallas_call` to the custom call of a Mosaic module."""
     if compiler_params is not None and not isinstance(compiler_params, tpu.CompilerParams):
         raise TypeError(
-            f"compiler_params of a kernel for a TPU are tpu.CompilerParams, got {compiler_params!r}"
+            f"compiler_params of a TPU kernel must be tpu.CompilerParams, got {compiler_params!r}"
         )
     chosen = compiler_params or tpu.CompilerParams()
     source = jaxpr.debug_info.func_src_info
@@ -354,7 +354,7 @@ def _window(number: int, block: BlockMapping) -> Any:
         window["pipeline_mode"] = mlir.parsed("#tpu.pipeline_mode<synchronous>")
     elif mode is not None and mode.buffer_count != 2:
         raise KernelLoweringError(
-            f"the pipeline has one buffer or two for each operand, got {mode} for {block.origin}"
+            f"an operand of a pipeline must have one or two buffers, got {mode} for {block.origin}"
         )
     if any(isinstance(dim, Element) for dim in block.block_shape):
         low = [dim.padding[0] for dim in block.block_shape if isinstance(dim, Element)]

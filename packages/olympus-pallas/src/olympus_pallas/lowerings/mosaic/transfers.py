@@ -141,7 +141,7 @@ def device_number(builder: MosaicBuilder, device_id: Any, kind: DeviceIdType) ->
     if not isinstance(device_id, Mapping):
         if len(device_id) != len(sizes):
             raise ValueError(
-                f"a device is named by its place along the axes {tuple(sizes)} of the mesh, got "
+                f"a device must be named by its place along mesh axes {tuple(sizes)}, got "
                 f"{len(device_id)} numbers"
             )
         device_id = dict(zip(sizes, device_id, strict=True))

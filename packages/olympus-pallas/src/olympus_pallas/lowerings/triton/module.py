@@ -63,7 +63,7 @@ def lower_call(
         )
     if compiler_params is not None and not isinstance(compiler_params, triton.CompilerParams):
         raise TypeError(
-            f"compiler_params of a kernel for a GPU are triton.CompilerParams, got "
+            f"compiler_params of a GPU kernel must be triton.CompilerParams, got "
             f"{compiler_params!r}"
         )
     function_name = name or jaxpr.debug_info.func_name

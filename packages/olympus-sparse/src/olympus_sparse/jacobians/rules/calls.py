@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of calls: those of the called program."""
+"""Sparsity patterns and Jacobian terms of calls: those of the called program."""
 
 from __future__ import annotations
 

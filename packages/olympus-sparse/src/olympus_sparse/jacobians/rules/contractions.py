@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparsity patterns and terms of contractions; zeros of a constant operand are left out."""
+"""Sparsity patterns and Jacobian terms of contractions, without zeros of constant operands."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ def _dot_general_terms(
     batch, rows, count = ids.shape
     full = (batch, rows, factors.shape[1])
 
-    def in_result(value: Any) -> Any:  # value: [batch, own free, other free]
+    # The dimensions of ``value``: batch, free dimensions of x, free dimensions of ``other``.
+    def in_result(value: Any) -> Any:
         return (value if is_left else value.swapaxes(1, 2)).reshape(results[0].shape)
 
     terms = []

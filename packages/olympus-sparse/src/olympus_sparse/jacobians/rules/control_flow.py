@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of branches and loops.
+"""Sparsity patterns of branches and loops.
 
 Short loops are followed step by step, so that counters and indices are known. In a long loop, the
 pattern of the carry is the union of its patterns in all steps.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of convolutions; zeros of a constant kernel are left out."""
+"""Sparsity patterns and Jacobian terms of convolutions, without zeros of constant kernels."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns, terms and origins of elementwise operations.
+"""Sparsity patterns, Jacobian terms and origins of elementwise operations.
 
-For most elementwise operations, `propagation` unites the patterns of the operands. The rules of
-patterns here are for the other operations.
+For most elementwise operations, `propagation` unites the patterns of the operands. This module has
+the pattern rules of the other operations.
 """
 
 from __future__ import annotations

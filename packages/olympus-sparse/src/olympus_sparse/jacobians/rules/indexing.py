@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns, terms and origins of slices, gathers and scatters with constant indices."""
+"""Sparsity rules of slices, and of gathers and scatters with constant indices.
+
+The rules return patterns, terms and origins.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of sums along axes, complete and cumulative."""
+"""Sparsity patterns and Jacobian terms of sums and cumulative sums along axes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns, terms and origins of operations that move elements."""
+"""Sparsity patterns, Jacobian terms and origins of operations that move elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns and terms of sums over windows."""
+"""Sparsity patterns and Jacobian terms of sums over windows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ __all__ = ["LARGEST_INLINE_CONSTANT", "PARAMETERS_THAT_MATTER", "Lowered"]
 # operands, so the compiler does not have to read or fold them.
 LARGEST_INLINE_CONSTANT = 1024
 
-# The parameters that lowering uses of these primitives. It uses all parameters of the others.
+# The only parameters that lowering uses in equations of these primitives. In equations of other
+# primitives, it uses all parameters.
 PARAMETERS_THAT_MATTER: dict[Primitive, tuple[str, ...]] = {
     custom_jvp_call_p: ("call_jaxpr",),
     custom_vjp_call_p: ("call_jaxpr",),

@@ -250,7 +250,8 @@ def aval_type(aval: Any) -> Any:
         found = ir_type_handlers.get(aval.__class__, _array_type)(aval)
         if found.__class__ is SymbolicType:
             return found
-        # avals are interned weakly, so the cache must not keep them alive
+        # The cache keeps its keys alive, which are otherwise interned weakly. So its size is
+        # limited.
         if len(_aval_types) > 16384:
             _aval_types.clear()
         _aval_types[aval] = found

@@ -81,7 +81,8 @@ class _Plan:
     def __init__(self, olympuspr: Olympuspr, runs: Iterable[Sequence[range]], uses: Uses) -> None:
         self.equations = olympuspr.eqns
         self.made, self.last_use = uses.made, uses.last_use
-        # Pairs of a block and the end of the next block in its run. The last block has its own end.
+        # Pairs of a block and the end of the next block in its run. The last block of a run is
+        # paired with its own end.
         blocks = [
             (block, block.stop + len(block) * (block is not run[-1]))
             for run in runs

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of programs with symbolic shapes.
 
-The usual lowering rules are used. They build operations through a context. For shapes and
-attributes with symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`), the context in
-this module builds the dynamic form of an operation, which takes sizes as operands.
+The usual lowering rules build operations through a context. The context of this module finds the
+shapes and attributes that have symbolic dimensions (`mlir.SymbolicType`, `mlir.SymbolicIntegers`).
+For these, it builds the dynamic form of an operation, which takes sizes as operands.
 
-All functions except the public function take the values of the dimension variables, after the
-platform's index. The public function computes these values from the sizes of its operands, checks
-the sizes, and calls the program's function.
+In the lowered module, all functions except the public function take the index of the platform and
+the values of the dimension variables before their operands. The public function computes these
+values from the sizes of its operands, checks the sizes, and calls the program's function.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class KnownProgram(NamedTuple):
     Attributes:
       lowered: the program, without a module.
       loaded: jaxlib's executable.
-      entry: the entry of the executable.
+      entry: the name of the file that contains the executable, and XLA's compile options.
     """
 
     lowered: Lowered
@@ -86,7 +86,7 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
     Args:
       digest: the program's digest.
       lowered: the lowered program.
-      entry: the entry of the executable.
+      entry: the name of the file that contains the executable, and XLA's compile options.
     """
     executables = _user_cache()
     if executables is None or not _is_complete(lowered):
@@ -108,7 +108,12 @@ def keep(digest: str, lowered: Lowered, entry: CacheEntry) -> None:
 
 
 def _parsed(text: str) -> tuple[CacheEntry, tuple[bool, ...], list[int]]:
-    """Returns the entry of an executable, the kept operands, and the positions of its constants."""
+    """Parses an entry of the index.
+
+    Returns:
+      The cache entry of the executable; for each operand of the program, whether the executable
+      takes it; and the positions of the executable's constants among the program's constants.
+    """
     file, options, kept, constants = text.split("\n")
     entry = CacheEntry(file, bytes.fromhex(options))
     return entry, tuple(flag == "1" for flag in kept.split()), list(map(int, constants.split()))

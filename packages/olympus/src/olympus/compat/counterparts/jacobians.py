@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of Jacobians of pytrees, under the names of JAX's private module."""
+"""Helper functions for Jacobians of functions of pytrees, under the names in JAX's module."""
 
 from __future__ import annotations
 

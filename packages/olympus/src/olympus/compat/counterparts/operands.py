@@ -115,7 +115,11 @@ def dtype_of(x: Any) -> Any:
 
 
 def const(example: Any, val: Any) -> Any:
-    """Returns a scalar of the dtype of an example, or of the Python type of a Python scalar."""
+    """Returns a value as a scalar of the type of an example.
+
+    If the example is a Python scalar, the result is a Python scalar of the same type. Otherwise the
+    result is a NumPy scalar array of the example's dtype.
+    """
     if isinstance(example, bool | int | float | complex):
         return type(example)(val)
     return np.asarray(val, dtype_of(example))
@@ -201,22 +205,22 @@ def _bound(dtype: Any, smallest: bool) -> np.ndarray:
 
 
 def max_identity(dtype: Any) -> np.ndarray:
-    """Returns the value that changes no maximum."""
+    """Returns the neutral element of the maximum: the smallest value of the given dtype."""
     return _bound(dtype, smallest=True)
 
 
 def min_identity(dtype: Any) -> np.ndarray:
-    """Returns the value that changes no minimum."""
+    """Returns the neutral element of the minimum: the greatest value of the given dtype."""
     return _bound(dtype, smallest=False)
 
 
 def sum_identity(dtype: Any) -> np.ndarray:
-    """Returns zero."""
+    """Returns the neutral element of sums: zero, of the given dtype."""
     return np.array(0, dtype)
 
 
 def prod_identity(dtype: Any) -> np.ndarray:
-    """Returns one."""
+    """Returns the neutral element of products: one, of the given dtype."""
     return np.array(1, dtype)
 
 

@@ -35,7 +35,7 @@ def discharge_state(
     Args:
       closed_jaxpr: the program.
       should_discharge: for each input, or for all, whether to discharge it if it is a reference.
-      lower: has no effect, because programs always use plain arrays.
+      lower: has no effect; JAX uses it for values of high types.
 
     Returns:
       The program, which returns the final values of the references after its results.

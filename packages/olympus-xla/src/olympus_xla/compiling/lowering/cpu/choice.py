@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice between XLA's operations and the CPU lowerings."""
+"""Choice between XLA's operations and the lowerings that this folder defines for CPUs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ..context import LoweringContext
 
 
 def is_for_this_cpu(context: LoweringContext) -> bool:
-    """Returns whether the CPU lowerings apply: a block runs on one CPU device of this process.
+    """Returns whether the CPU lowerings apply.
 
-    Programs for several platforms or devices and exported programs keep XLA's operations. The flag
+    They apply to programs that run on one CPU device of this process. Programs for several
+    platforms or devices, and exported programs, are lowered to XLA's operations. The flag
     ``olympus_cpu_lowerings`` turns all CPU lowerings off.
     """
     module = context.module

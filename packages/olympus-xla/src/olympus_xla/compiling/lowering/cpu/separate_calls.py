@@ -30,12 +30,12 @@ separate_call_p.multiple_results = True
 
 
 def separate_call(function: Callable[..., Any], *operands: Any) -> Any:
-    """Applies a function of arrays with one result, which XLA does not inline."""
+    """Calls a function of arrays that has one result. XLA does not inline the call."""
     return _called(function, operands, is_one_function=False)
 
 
 def native_loop(function: Callable[..., Any], *operands: Any) -> Any:
-    """Applies a function of arrays with one result, compiled to one machine function."""
+    """Calls a function of arrays that has one result. XLA compiles it to one machine function."""
     return _called(function, operands, is_one_function=True)
 
 

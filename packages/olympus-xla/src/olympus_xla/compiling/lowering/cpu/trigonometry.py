@@ -184,7 +184,8 @@ def _reduced(x: Any) -> tuple[Any, Any]:
     angle = times(lax.add(lax.sub(turns, quadrant), rest), math.pi / 2)
     whole = lax.convert_element_type(quadrant, np.int32)
     is_negative = lax.lt(x, lax.full_like(x, 0))
-    # Operands below 1/2 stay as they are: a reduction would need digits before the table's start.
+    # Operands below 1/2 need no argument reduction. (It would read words of 2/pi that precede the
+    # first word of the table.)
     is_reduced = _is_below_half(x)
     whole = lax.select(is_negative, lax.neg(whole), whole)
     angle = lax.select(is_negative, lax.neg(angle), angle)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimization barriers in programs for the CPU's compiler, where fusion would cost time.
+"""Optimization barriers that keep XLA's CPU compiler from fusions that would cost time.
 
-`fusions` cuts chains that would be fused into ever larger functions. `operands` cuts updates in
-place from operations that read the same array (`updates`), and gathers from expensive operands
-(`gathers`).
+The module `fusions` puts barriers into chains of operations that the compiler would fuse into ever
+larger functions. The module `operands` puts barriers between an operation and the computation of
+its operand. The operations are updates in place whose new values depend on views of the same array
+(module `updates`), and gathers that take elements of an expensive operand repeatedly (module
+`gathers`).
 """

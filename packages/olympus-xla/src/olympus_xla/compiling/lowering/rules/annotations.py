@@ -46,7 +46,7 @@ def attr_get(x: Any) -> Any:
       NotImplementedError: the value is not a string.
     """
     if not isinstance(x, str):
-        raise NotImplementedError(f"attributes of calls are strings, got {x!r} of {type(x)}")
+        raise NotImplementedError(f"attributes of calls must be strings, got {x!r} of {type(x)}")
     return mlir.string(x)
 
 

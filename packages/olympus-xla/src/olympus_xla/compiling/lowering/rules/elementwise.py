@@ -85,7 +85,7 @@ def _mul(context: LoweringContext, left: Any, right: Any, *, out_dtype: Any = No
 
 
 def _are_equal(x: Any, y: Any) -> Any:
-    """Compares elements of an extended dtype by the plain numbers that store them."""
+    """Compares elements of an extended dtype by the numbers in their physical arrays."""
     rank = max(x.ndim, y.ndim)
     numbers = []
     for each in (x, y):
@@ -156,7 +156,7 @@ def complex_extreme(
 ) -> Any:
     """Returns the ``"maximum"`` or ``"minimum"`` of complex numbers in lexicographic order.
 
-    The compiler's operation only compares real parts.
+    XLA's own operation compares only the real parts.
     """
     direction = "GT" if operation == "maximum" else "LT"
     takes_left = complex_comparison(context, direction, left, right, shape, dtype)
@@ -169,8 +169,8 @@ def complex_comparison(
 ) -> Any:
     """Compares complex numbers in lexicographic order; ``direction`` is "LT" or "GT".
 
-    XLA has no such comparison: if both operands are constants, XLA's constant folding would end the
-    process.
+    XLA does not support this comparison of complex numbers: if both operands are constants, its
+    constant folding crashes the process. So this function compares real and imaginary parts.
     """
     part = np.zeros((), dtype).real.dtype
     kind = mlir.tensor_type(shape, part)
