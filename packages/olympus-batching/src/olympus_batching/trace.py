@@ -35,8 +35,8 @@ class BatchTrace(Trace):
       parent: the enclosing trace, which applies the batched primitives.
       axis: the mapped axis.
       fun: the mapped function, for error messages.
-      tag: identifies the call of `vmap`. Further traces with the same tag batch functions with
-        custom derivative rules. The functions may thus close over tracers of the first trace.
+      tag: an object that identifies the call of `vmap`. Functions with custom derivative rules are
+        batched by further traces with the same tag, so they may close over tracers of the first.
     """
 
     __slots__ = ("axis", "fun", "tag")

@@ -129,7 +129,7 @@ class Module(NamedTuple):
     """An optimized module.
 
     Attributes:
-      name: the name.
+      name: the name of the module.
       computations: the computations, by id.
       entry: the id of the computation that a call runs.
       instructions: all instructions, by id.

@@ -24,7 +24,7 @@ class Flame:
     """A rectangle: a line of the program, or an operation.
 
     Attributes:
-      name: the text.
+      name: the text of the rectangle.
       seconds: the time, including the rectangles inside.
       inside: the rectangles inside, by name.
     """

@@ -38,7 +38,7 @@ __all__ = ["Inlined", "RecognitionTrace", "RecognizedTracer", "Solved", "recogni
 
 
 class Solved(NamedTuple):
-    """A recognized smooth function of a matrix, found by a recognition rule.
+    """A smooth function of a matrix, to which a recognition rule has matched an expression.
 
     Attributes:
       compute: returns the value of the function, when called under the parent of the
@@ -160,7 +160,7 @@ class RecognitionTrace(Trace):
             self._is_inlining = before
 
     def form_of(self, value: Any) -> Any:
-        """Returns the form of a recognized expression; None for other values."""
+        """Returns the form of a `RecognizedTracer` of this trace; None for other values."""
         if value.__class__ is RecognizedTracer and value._trace is self:
             return value.form
         return None

@@ -120,7 +120,7 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Args:
       x: an array or a pytree of arrays.
-      name: the name.
+      name: the text by which policies refer to the value.
 
     Returns:
       The same values.

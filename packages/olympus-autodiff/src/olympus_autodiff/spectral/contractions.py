@@ -81,7 +81,7 @@ def _multiplied(left: _Side, right: _Side) -> Form | None:
 
 
 def _summed(left: _Side, right: _Side) -> Form | Solved | None:
-    """Returns the result of a sum over the eigenvalues; None if the sum is not recognized."""
+    """Returns the result of a sum over the eigenvalues; None if no known form fits the sum."""
     function = product(left.form.function, right.form.function)
     for form, other in ((left, right), (right, left)):
         if form.form.is_diagonal:

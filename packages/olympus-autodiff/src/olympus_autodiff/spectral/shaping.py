@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for recognized forms (`forms.Form`) whose dimensions are permuted, added or removed."""
+"""Recognition rules of operations that permute, add or remove dimensions of a `forms.Form`."""
 
 from __future__ import annotations
 

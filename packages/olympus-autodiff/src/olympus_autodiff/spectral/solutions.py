@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smooth functions of a matrix that are equal to recognized expressions."""
+"""Smooth functions of a matrix that equal expressions of its eigenvalues and eigenvectors."""
 
 from __future__ import annotations
 

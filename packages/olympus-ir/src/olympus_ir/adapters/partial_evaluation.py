@@ -196,7 +196,7 @@ def partially_evaluate(
       fun: the function.
       operands: the value or the type of each operand.
       instantiate: whether known results are also results of the program.
-      debug_info: for error messages.
+      debug_info: the names of the function and its arguments, for error messages.
 
     Returns:
       The program that maps unknown operands to unknown results, the value or the type of each

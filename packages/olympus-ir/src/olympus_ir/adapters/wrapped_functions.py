@@ -87,7 +87,7 @@ class WrappedFun:
       stores: the store of each transformation, or None.
       params: parameters of the call, as pairs of name and value.
       in_type: the types of the operands, if known.
-      debug_info: for error messages.
+      debug_info: the names of the function and its arguments, for error messages.
     """
 
     __slots__ = ("debug_info", "f", "f_transformed", "in_type", "params", "stores", "transforms")
@@ -198,7 +198,8 @@ def wrap_init(
     Args:
       f: the function.
       params: parameters of the call.
-      debug_info: for error messages; by default, it has no names.
+      debug_info: the names of the function and its arguments, for error messages; by default, there
+        are no names.
 
     Example:
       >>> from olympus_ir.trees.flattening import debug_info

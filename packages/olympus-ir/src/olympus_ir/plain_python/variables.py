@@ -26,7 +26,7 @@ class Undefined:
     """Value of a variable before its first assignment. Every use of it raises UnboundLocalError.
 
     Args:
-      name: the variable.
+      name: the name of the variable.
       reason: a sentence that says why the variable has no value.
     """
 

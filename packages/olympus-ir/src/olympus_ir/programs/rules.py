@@ -127,7 +127,7 @@ class RuleTable(Generic[Rule]):
     def derive(
         self, source: str, make: Callable[[Primitive], Rule | None] | None = None
     ) -> Callable[..., Any]:
-        """Adds a way to make rules from the declarations of primitives.
+        """Adds a derivation: a function that makes the rules of primitives from their declarations.
 
         Args:
           source: a description of the derivation, which `derived` records for each rule.

@@ -165,7 +165,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """Returns a path as text.
 
     Args:
-        keys: the path.
+        keys: the path, a tuple of keys.
         simple: whether to show bare names and numbers, without brackets, quotes and dots.
         separator: the text between the keys.
 

@@ -68,7 +68,7 @@ def ravel_first_arg(f: Callable[..., Any], unravel: Any, debug_info: DebugInfo) 
     Args:
       f: a function whose first argument and result are pytrees of arrays.
       unravel: the function that makes the pytree from a vector.
-      debug_info: for error messages.
+      debug_info: the names of the function and its arguments, for error messages.
 
     Returns:
       A function of a vector and the other arguments of ``f``, with a vector as its result.

@@ -235,7 +235,10 @@ def _assignments(
 def _whole_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make a mesh axis of whole physical axes, ways with most axes first."""
+    """Yields choices of whole physical axes that make a mesh axis, with most axes first.
+
+    A choice has for each physical axis the part of its size that the mesh axis uses.
+    """
     axes = [axis for axis, extent in enumerate(free) if extent > 1]
     for count in range(len(axes), -1, -1):
         for chosen in itertools.combinations(axes, count):
@@ -246,7 +249,7 @@ def _whole_axes(
 def _parts_of_axes(
     free: tuple[int, ...], size: int, physical: tuple[int, ...]
 ) -> Iterator[tuple[int, ...]]:
-    """Yields ways to make a mesh axis of parts of physical axes, ways with fewest splits first."""
+    """Yields choices of parts of physical axes that make a mesh axis, with fewest splits first."""
     divisors = [[part for part in range(extent, 0, -1) if extent % part == 0] for extent in free]
     choices = [extents for extents in itertools.product(*divisors) if math.prod(extents) == size]
 

@@ -158,7 +158,7 @@ class Transformation:
     """The text of a function that applies a transformation to a function of the same parameters.
 
     Attributes:
-      name: the transformation.
+      name: the name of the transformation.
       text: the body of the new function, with ``$f`` for the old function and ``$args`` for
         parameters.
       results: the types of the results, a tuple.

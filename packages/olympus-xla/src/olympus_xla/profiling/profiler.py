@@ -256,7 +256,7 @@ class TraceAnnotation(_jaxlib.TraceMe):
     """Context manager that names a piece of the program in traces.
 
     Args:
-      name: the name.
+      name: the text that traces show for the piece of the program.
       **kwargs: metadata shown with the name.
 
     Example:

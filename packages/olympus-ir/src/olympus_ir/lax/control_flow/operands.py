@@ -80,14 +80,14 @@ class ScanLayout(NamedTuple):
         return {"num_consts": self.num_consts, "num_carry": self.num_carry}
 
     def operands(self, values: Sequence[T]) -> ScanOperands[T]:
-        """Splits the operands, or a list with one value for each operand, by role."""
+        """Groups the operands, or a list with one value for each operand, by role."""
         first_x = self.num_consts + self.num_carry
         return ScanOperands(
             values[: self.num_consts], values[self.num_consts : first_x], values[first_x:]
         )
 
     def results(self, values: Sequence[T]) -> ScanResults[T]:
-        """Groups the results, or other values of which each result has one, by role."""
+        """Groups the results, or a list with one value for each result, by role."""
         return ScanResults(values[: self.num_carry], values[self.num_carry :])
 
 
@@ -143,7 +143,7 @@ class WhileLayout(NamedTuple):
         return {"cond_nconsts": self.cond_nconsts, "body_nconsts": self.body_nconsts}
 
     def operands(self, values: Sequence[T]) -> WhileOperands[T]:
-        """Splits the operands, or a list with one value for each operand, by role."""
+        """Groups the operands, or a list with one value for each operand, by role."""
         first_carry = self.cond_nconsts + self.body_nconsts
         return WhileOperands(
             values[: self.cond_nconsts],

@@ -45,7 +45,7 @@ class Pass:
     """A stage of compilation.
 
     Attributes:
-      name: the name.
+      name: the name of the stage.
       compile_fn: ``compile_fn(work_dir, f, f_args, f_kwargs, **kwargs)`` compiles a function.
       generate_dump: takes the result of ``compile_fn`` and the folder; returns a `SourceMapDump`.
     """
