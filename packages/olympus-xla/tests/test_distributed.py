@@ -48,7 +48,7 @@ def test_one_process(initialize, port):
         ("'host:1'", "ValueError Number of processes must be defined"),
         ("'host:1', 2", "ValueError The process id of the current process must be defined"),
         ("'host:1', 2, 2", "ValueError process_id must be between 0 and num_processes - 1 = 1"),
-        ("'host', 2, 0", "ValueError an address has the form host:port"),
+        ("'host', 2, 0", "ValueError an address must have the form host:port"),
         ("cluster_detection_method='slurm'", "ValueError cluster_detection_method is 'slurm'"),
     ],
 )

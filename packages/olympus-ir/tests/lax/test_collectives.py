@@ -107,7 +107,7 @@ class TestReductions:
     def test_groups(self):
         with pytest.raises(ValueError, match="must cover all indices exactly once"):
             traced(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1]]))
-        with pytest.raises(ValueError, match="are for named axes only"):
+        with pytest.raises(ValueError, match="must be for named axes only"):
             traced(lambda x: lax.psum(x, ("i", 0), axis_index_groups=[[0], [1]]))
         with pytest.raises(ValueError, match="must all be of the same size"):
             traced(lambda x: lax.all_gather(x, "j", axis_index_groups=[[0, 1], [2]]))

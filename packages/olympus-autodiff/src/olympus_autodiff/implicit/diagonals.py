@@ -154,5 +154,5 @@ def _check_probes(x: Any, probes: Any) -> None:
     if given_shapes != [(count, *shape) for shape in shapes]:
         raise ValueError(
             "`probes` must have the shapes of `x` after a leading dimension of the same size: "
-            f"`x` has {shapes}, got {given_shapes}"
+            f"`x` has the shapes {shapes}, got probes of the shapes {given_shapes}"
         )

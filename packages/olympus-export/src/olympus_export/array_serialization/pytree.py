@@ -107,7 +107,7 @@ def _local(directory: Any) -> pathlib.Path:
     text = os.fspath(directory)
     if is_remote_storage(text):
         raise ValueError(
-            f"pytrees are saved in folders of the file system, got {text}. Write arrays to the "
+            f"the folder of a pytree must be in the file system, got {text}. Write arrays to the "
             "cloud with GlobalAsyncCheckpointManager."
         )
     return pathlib.Path(text).resolve()

@@ -164,7 +164,7 @@ def _reduce(
     positional = tuple(filter(is_positional, axes))
     named = tuple(axis for axis in axes if not is_positional(axis))
     if groups is not None and len(named) < len(axes):
-        raise ValueError(f"axis_index_groups are for named axes only, got the axes {axes}")
+        raise ValueError(f"axis_index_groups must be for named axes only, got the axes {axes}")
     groups_of_axis = checked_groups(groups, axes)
     for name in named:
         current.axes.size(name)

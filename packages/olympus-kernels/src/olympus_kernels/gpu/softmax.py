@@ -39,7 +39,7 @@ def _softmax(
     """
     if axis not in (-1, x.ndim - 1):
         raise NotImplementedError(
-            f"this softmax is along the last dimension of an array, got axis={axis} for an array "
+            f"this softmax must be along the last dimension, got axis={axis} for an array "
             f"of shape {x.shape}; move the axis to the end."
         )
     length = x.shape[-1]

@@ -261,7 +261,7 @@ def _matched_dims(equation: Equation) -> list[int | None]:
     matched = _ones_matched(before, after)
     if matched is None:
         raise NotImplementedError(
-            f"blocks are followed through reshapes that add and drop dimensions of size 1, got "
+            "reshapes of fused blocks may only add or drop dimensions of size 1, got "
             f"{before} to {after}"
         )
     return matched

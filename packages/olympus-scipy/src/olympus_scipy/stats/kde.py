@@ -80,7 +80,7 @@ class gaussian_kde:
             raise ValueError("`dataset` input should have multiple elements.")
         if dataset.ndim > 2:
             raise ValueError(
-                f"`dataset` of gaussian_kde has at most two axes, got the shape {dataset.shape}."
+                f"`dataset` of gaussian_kde must have at most 2 axes, got shape {dataset.shape}."
             )
         dataset = dataset.astype(dtypes.to_inexact_dtype(dataset.dtype))
         dimension, count = dataset.shape

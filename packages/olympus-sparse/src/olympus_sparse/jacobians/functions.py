@@ -50,8 +50,8 @@ def real_aval(leaf: Any) -> ShapedArray:
     aval = get_aval(leaf) if not hasattr(leaf, "aval") else leaf.aval
     if not dtypes.issubdtype(aval.dtype, np.floating):
         raise TypeError(
-            "sparse derivatives are with respect to arrays of real floating-point numbers, got an "
-            f"argument of type {aval.str_short()}; convert it, or choose another argument by "
+            "sparse derivatives must be with respect to arrays of real floating-point numbers, got "
+            f"an argument of type {aval.str_short()}; convert it, or choose another argument by "
             "`argnums`"
         )
     return ShapedArray(aval.shape, aval.dtype)

@@ -49,7 +49,7 @@ def split_address(address: str) -> tuple[str, int]:
     host, separator, port = address.rpartition(":")
     if not separator or not port.isdigit() or not host:
         raise ValueError(
-            f"an address has the form host:port, such as '10.0.0.1:1234', got {address!r}"
+            f"an address must have the form host:port, as '10.0.0.1:1234', got {address!r}"
         )
     return host.strip("[]"), int(port)
 

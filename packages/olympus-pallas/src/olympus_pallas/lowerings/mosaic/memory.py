@@ -206,7 +206,7 @@ class KeyWords:
 
 def _load_key(builder: MosaicBuilder, ref: MosaicRef) -> KeyWords:
     if ref.shape:
-        raise ValueError(f"keys are loaded one by one, got an array of shape {ref.shape}")
+        raise ValueError(f"keys must be loaded one by one, got an array of shape {ref.shape}")
     physical = ref.dtype.physical_element_aval()
     starts = _starts(builder, ref)
     words = []
