@@ -128,7 +128,7 @@ class _PendingCotangents:
                 self._accumulate(atom, cotangent)
 
     def add(self, atoms: Sequence[Atom], cotangents: Sequence[Any]) -> None:
-        """Adds a cotangent to each variable; `None` and `Zero` stand for none."""
+        """Adds a cotangent to the sum of each variable; `None` and `Zero` mean no cotangent."""
         for atom, cotangent in zip(atoms, cotangents, strict=True):
             if atom.__class__ is Literal:
                 continue
