@@ -204,3 +204,17 @@ def test_einsum_by_the_public_product_is_compiled_once(monkeypatch):
     product = olympus.numpy.einsum("ij,kj->ik", x, x, _dot_general=olympus.lax.dot_general)
     assert len(called) == 1
     np.testing.assert_array_equal(product, x @ x.T)
+
+
+def test_stax_has_the_functions_and_initializers_of_its_layers() -> None:
+    stax = importlib.import_module("olympus.example_libraries.stax")
+    functions = (
+        "elu gelu leaky_relu log_softmax relu selu sigmoid softmax softplus standardize".split()
+    )
+    assert [getattr(stax, name) for name in functions] == [
+        getattr(olympus.nn, name) for name in functions
+    ]
+    initializers = "glorot_normal normal ones zeros".split()
+    assert [getattr(stax, name) for name in initializers] == [
+        getattr(olympus.nn.initializers, name) for name in initializers
+    ]

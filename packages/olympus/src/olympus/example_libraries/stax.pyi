@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_nn.activations import elu as elu
+from olympus_nn.activations import gelu as gelu
+from olympus_nn.activations import leaky_relu as leaky_relu
+from olympus_nn.activations import relu as relu
+from olympus_nn.activations import selu as selu
+from olympus_nn.activations import sigmoid as sigmoid
+from olympus_nn.activations import softplus as softplus
 from olympus_nn.convolution_layers import AvgPool as AvgPool
 from olympus_nn.convolution_layers import Conv as Conv
 from olympus_nn.convolution_layers import Conv1DTranspose as Conv1DTranspose
@@ -9,8 +16,15 @@ from olympus_nn.convolution_layers import GeneralConvTranspose as GeneralConvTra
 from olympus_nn.convolution_layers import MaxPool as MaxPool
 from olympus_nn.convolution_layers import SumPool as SumPool
 from olympus_nn.initializers import glorot_normal as _glorot_normal
+from olympus_nn.initializers import glorot_normal as glorot_normal
 from olympus_nn.initializers import normal as _normal
+from olympus_nn.initializers import normal as normal
+from olympus_nn.initializers import ones as ones
+from olympus_nn.initializers import zeros as zeros
 from olympus_nn.normalization import log_softmax as _log_softmax
+from olympus_nn.normalization import log_softmax as log_softmax
+from olympus_nn.normalization import softmax as softmax
+from olympus_nn.normalization import standardize as standardize
 from olympus_nn.stax import BatchNorm as BatchNorm
 from olympus_nn.stax import Dense as Dense
 from olympus_nn.stax import Dropout as Dropout
