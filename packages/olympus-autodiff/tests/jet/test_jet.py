@@ -428,7 +428,7 @@ def test_tracer():
         ((0.5,), ((1.0,), (1.0,)), ValueError, "one series for each argument"),
         ((0.5, 1.0), ((1.0,), (1.0, 2.0)), ValueError, "inconsistent lengths"),
         ((0.5,), (1.0,), TypeError, "tuple or list of terms for each argument"),
-        ((np.ones(2),), ((np.ones(3),),), ValueError, r"shape \(2,\) and a term of shape \(3,\)"),
+        ((np.ones(2),), ((np.ones(3),),), TypeError, r"shape \(2,\) and a term of shape \(3,\)"),
         ((), (), ValueError, "at least one argument"),
     ],
 )

@@ -223,7 +223,7 @@ def _checked_term(primal: Any, term: Any) -> Any:
     aval, given = aval_of(primal), aval_of(term)
     if given.shape != aval.shape:
         if given.shape:
-            raise ValueError(
+            raise TypeError(
                 f"jet terms must have the shape of their argument; got shape {aval.shape} and a "
                 f"term of shape {given.shape}"
             )
