@@ -174,3 +174,6 @@ def test_types_that_differ(caplog):
     jitted = jit(lambda x: x)
     text = explained(caplog, jitted, ((np.float32(1),), {}), ((1.0,), {}))
     assert "now f32[]{weak_type=True} and before f32[]{weak_type=False}" in text
+    jitted = jit(lambda x: x)
+    text = explained(caplog, jitted, ((1.0,), {}), ((np.ones(3, "f4"),), {}))
+    assert "now f32[3]{weak_type=False} and before f32[]{weak_type=True}" in text

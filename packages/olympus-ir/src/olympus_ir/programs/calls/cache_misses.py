@@ -89,11 +89,9 @@ def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]
 
 
 def _types(now: Any, before: Any) -> str:
-    """Describes two types; shows weak types only if nothing else differs."""
+    """Describes two types; shows weak types only if they differ."""
     shown = [aval.str_short(True) for aval in (now, before)]
-    if shown[0] == shown[1]:
-        shown = [
-            f"{text}{{weak_type={getattr(aval, 'weak_type', False)}}}"
-            for text, aval in zip(shown, (now, before), strict=True)
-        ]
+    weak = [getattr(aval, "weak_type", False) for aval in (now, before)]
+    if weak[0] != weak[1]:
+        shown = [f"{text}{{weak_type={each}}}" for text, each in zip(shown, weak, strict=True)]
     return f"now {shown[0]} and before {shown[1]}"
