@@ -31,6 +31,7 @@ from olympus_autodiff.jet import (
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.adapters.wrapped_functions import wrap_init
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.primitives import Primitive
@@ -428,7 +429,7 @@ def test_tracer():
         ((0.5,), ((1.0,), (1.0,)), ValueError, "one series for each argument"),
         ((0.5, 1.0), ((1.0,), (1.0, 2.0)), ValueError, "inconsistent lengths"),
         ((0.5,), (1.0,), TypeError, "tuple or list of terms for each argument"),
-        ((np.ones(2),), ((np.ones(3),),), TypeError, r"shape \(2,\) and a term of shape \(3,\)"),
+        ((np.ones(2),), ((np.ones(3),),), ShapeError, r"shape \(2,\) and a term of shape \(3,\)"),
         ((), (), ValueError, "at least one argument"),
     ],
 )

@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.adapters.wrapped_functions import transformation2, transformation_with_aux2
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.programs.tracing import current, set_current_trace
@@ -102,7 +103,8 @@ def jet(
 
     Raises:
       TypeError: primals or series are not tuples or lists.
-      ValueError: numbers of terms differ, or a term does not have the shape of its argument.
+      ValueError: numbers of terms differ.
+      ShapeError: a term does not have the shape of its argument.
 
     See Also:
       jvp: the first derivative along a direction.
@@ -223,7 +225,7 @@ def _checked_term(primal: Any, term: Any) -> Any:
     aval, given = aval_of(primal), aval_of(term)
     if given.shape != aval.shape:
         if given.shape:
-            raise TypeError(
+            raise ShapeError(
                 f"jet terms must have the shape of their argument; got shape {aval.shape} and a "
                 f"term of shape {given.shape}"
             )
