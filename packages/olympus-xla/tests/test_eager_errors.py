@@ -7,6 +7,7 @@ import pytest
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_xla import jit
+from olympus_xla.calls.eager import compile_and_run
 
 
 def test_a_primitive_without_any_rule():
@@ -20,8 +21,16 @@ def test_a_primitive_without_any_rule():
 def test_a_primitive_without_a_lowering_rule():
     unlowered = Primitive("unlowered")
     unlowered.def_abstract_eval(lambda x: x)
+    for _ in range(2):
+        with pytest.raises(NotImplementedError, match="^Evaluation rule for 'unlowered' not imple"):
+            unlowered.bind(1.0)
     with pytest.raises(NotImplementedError, match="rule for primitive 'unlowered' not found"):
         jit(unlowered.bind)(1.0)
+    with pytest.raises(NotImplementedError, match="rule for primitive 'unlowered' not found"):
+        lax.cond(True, unlowered.bind, lax.neg, 1.0)
+    unlowered.def_impl(lambda *args, **params: compile_and_run(unlowered, args, params))
+    with pytest.raises(NotImplementedError, match="rule for primitive 'unlowered' not found"):
+        unlowered.bind(1.0)
 
 
 def test_operands_that_are_no_arrays_are_named():

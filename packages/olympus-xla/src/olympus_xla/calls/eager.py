@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from olympus_ir.diagnostics.errors import MissingRuleError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, filter_exception
 from olympus_ir.lax import callbacks, convert_element_type, jit_p
 from olympus_ir.loading import deferred
@@ -34,12 +35,14 @@ from .result_checks import check_results, checks_results
 if TYPE_CHECKING:
     import traceback
 
+    from ..compiling.lowering import tables
     from . import references
     from .on_reference import cold_evaluation
 else:
     traceback = deferred("traceback", milliseconds=0.7)
     cold_evaluation = deferred(".on_reference.cold_evaluation", milliseconds=20.0)
     references = deferred(".references", milliseconds=50.0)
+    tables = deferred("..compiling.lowering.tables", milliseconds=50.0)
 
 _DEFAULT_OPTIONS = JitOptions()
 _LEAF = tree_structure(0)
@@ -94,7 +97,12 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
             program = _program(primitive, avals, params)
             keep(programs, key, program, most)
         options = _options(primitive, params, program)
-        results, compiled = program.run(_run_arrays, options, args)
+        try:
+            results, compiled = program.run(_run_arrays, options, args)
+        except MissingRuleError as error:
+            if primitive in _compiled_calls or primitive in tables.lowering_rules:
+                raise
+            raise _no_evaluation_rule(primitive) from error
         called = None if compiled is None else (program, compiled)
         if has_wide:  # the C++ function object would narrow constants to 32 bits
             called = None
@@ -123,6 +131,13 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         cache_miss,
         static_argnames=names,
         own_capacity=most,
+    )
+
+
+def _no_evaluation_rule(primitive: Primitive) -> MissingRuleError:
+    return MissingRuleError(
+        f"Evaluation rule for '{primitive.name}' not implemented: it has neither an "
+        f"evaluation rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
     )
 
 
@@ -198,16 +213,13 @@ def _program(
       positions: for each operand, the index of the program's input; by default in order.
 
     Raises:
-      NotImplementedError: the primitive has no rules for compilation.
+      MissingRuleError: the primitive has no rules for compilation.
     """
     if primitive is jit_p:
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
         return traced_program(params["jaxpr"], out_tree, params, [])
     if primitive._shape_rule is None:
-        raise NotImplementedError(
-            f"Evaluation rule for '{primitive.name}' not implemented: it has neither an "
-            f"evaluation rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
-        )
+        raise _no_evaluation_rule(primitive)
     trace = StagingTrace()
     if positions is None:
         positions = range(len(avals))
