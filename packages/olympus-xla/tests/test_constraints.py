@@ -324,3 +324,11 @@ def test_together_with_shard_map(mesh, devices):
         lambda x: total(with_sharding_constraint(x, NamedSharding(mesh, P("y"))))
     )
     np.testing.assert_allclose(constrained_first(X), X.reshape(4, 2, 4).sum(0))
+
+
+def test_an_unknown_backend_is_reported_by_calls():
+    with pytest.warns(DeprecationWarning, match="backend and device argument"):
+        function = jit(lambda x: x, backend="abacus")
+    for call in (function, jit(function), function.lower):
+        with pytest.raises(RuntimeError, match="Unknown backend abacus. Available backends are"):
+            call(X)

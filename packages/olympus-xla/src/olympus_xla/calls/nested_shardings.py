@@ -36,7 +36,7 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
     """
     asked = dict(options.placement)
     in_shardings = asked.get("in_shardings")
-    out_shardings = asked.get("out_shardings", _on_one_device(asked))
+    asked_out_shardings = asked.get("out_shardings")
 
     @functools.wraps(fun)
     def constrained(*args: Any, **kwargs: Any) -> Any:
@@ -46,6 +46,8 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
             placed = iter(_constrain(dynamic, in_shardings, "in_shardings"))
             args = tuple(arg if n in static else next(placed) for n, arg in enumerate(args))
         result = fun(*args, **kwargs)
+        # The device is looked up only here, because `jit` accepts backends that do not exist.
+        out_shardings = asked_out_shardings or _on_one_device(asked)
         if out_shardings is not None:
             result = _constrain(result, out_shardings, "out_shardings")
         return result
