@@ -345,12 +345,31 @@ def test_iteration():
     assert len(mat) == 3
 
 
+def test_slices_have_no_more_entries_than_places():
+    mat, expected = scattered((3, 4), n_batch=1, nse=9)
+    numbers = GatherDimensionNumbers((1,), (0,), (0,))
+    for out, values in (
+        (mat[:2], expected[:2]),
+        (mat[1], expected[1]),
+        (bcoo_dynamic_slice(mat, (1, 0), (2, 4)), expected[1:]),
+        (bcoo_gather(mat, np.array([[2], [0]]), numbers, (1, 4)), expected[[2, 0]]),
+    ):
+        assert out.nse == 4
+        same(out, values)
+
+
 def test_windows_are_gathered():
     mat, expected = scattered((5, 6), nse=12)
     numbers = GatherDimensionNumbers((0, 2), (), (0, 1))
     starts = np.array([[0, 1], [2, 3], [9, 9]])
     out = bcoo_gather(mat, starts, numbers, (2, 3), mode="clip")
     same(out, lax.gather(expected, starts, numbers, (2, 3), mode="clip"))
+
+
+def test_windows_of_dense_dimensions_are_gathered():
+    mat, expected = scattered((3, 4), n_dense=1)
+    numbers = GatherDimensionNumbers((1,), (0,), (0,))
+    same(bcoo_gather(mat, np.array([[0], [2]]), numbers, (1, 4)), expected[[0, 2]])
 
 
 def test_gather_checks_its_dimension_numbers():

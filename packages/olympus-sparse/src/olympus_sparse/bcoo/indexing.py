@@ -92,7 +92,8 @@ def bcoo_slice(
         mat.shape[sparse],
         (1,) * n_sparse,
     ):
-        return make((data, indices), mat._info._replace(shape=shape))
+        out = make((data, indices), mat._info._replace(shape=shape))
+        return limited(out, math.prod(shape[sparse]))
     start, limit, step = (padding(each[sparse], indices) for each in (starts, limits, steps))
     distance = indices - start
     kept = (distance >= 0) & (indices < limit) & (distance % step == 0)
@@ -170,13 +171,14 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     for axis in range(n_batch + n_sparse, mat.ndim):
         data = lax.dynamic_slice_in_dim(data, starts[axis], sizes[axis], axis + 1 - n_sparse)
     sparse = range(n_batch, n_batch + n_sparse)
+    capacity = math.prod(sizes[axis] for axis in sparse)
     if all(sizes[axis] == mat.shape[axis] for axis in sparse):
-        return make((data, indices), mat._info._replace(shape=sizes))
+        return limited(make((data, indices), mat._info._replace(shape=sizes)), capacity)
     start = jnp.stack([starts[axis].astype(indices.dtype) for axis in sparse])
     size = padding([sizes[axis] for axis in sparse], indices)
     moved = indices - lax.broadcast_to_rank(start, indices.ndim)
     out = _selected(data, moved, (moved >= 0) & (moved < size), n_batch, sizes)
-    return limited(out, math.prod(sizes[axis] for axis in sparse))
+    return limited(out, capacity)
 
 
 def _start(start: Any, size: int, full: int) -> Any:
