@@ -188,6 +188,22 @@ def test_matrix_products(lhs, rhs):
         assert (one @ two).nse <= np.prod(np.shape(first @ second), dtype=int)
 
 
+@pytest.mark.parametrize("lhs_batch, rhs_batch", [(0, 0), (0, 2), (2, 0), (1, 0)])
+def test_batch_dimensions_of_size_one_may_be_sparse(lhs_batch, rhs_batch):
+    one, lhs = scattered((1, 3, 2), lhs_batch)
+    two, rhs = scattered((1, 2, 4), rhs_batch, seed=1)
+    same(one @ two, lhs @ rhs)
+    numbers = (((1,), (2,)), ((0,), (0,)))
+    out = bcoo_dot_general(two, one, dimension_numbers=numbers)
+    same(out, lax.dot_general(rhs, lhs, numbers))
+
+
+def test_larger_sparse_batch_dimensions_are_refused():
+    mat, _ = scattered((2, 3, 3))
+    with pytest.raises(NotImplementedError, match=r"got \(0,\) with n_batch=0"):
+        mat @ mat
+
+
 def test_products_promote_dtypes():
     mat, expected = scattered((3, 4), dtype=np.int32)
     assert (mat @ np.ones(4, np.float32)).dtype == np.float32

@@ -223,12 +223,18 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
             f"n_dense={lhs.n_dense} and n_dense={rhs.n_dense}; make them sparse with "
             "bcoo_update_layout"
         )
-    if any(dim >= lhs.n_batch for dim in lhs_batch) or any(d >= rhs.n_batch for d in rhs_batch):
+    if any(
+        dim >= mat.n_batch and mat.shape[dim] != 1
+        for mat, batch in ((lhs, lhs_batch), (rhs, rhs_batch))
+        for dim in batch
+    ):
         raise NotImplementedError(
             "bcoo_dot_general of two sparse arrays takes batch dimensions that are batch "
             f"dimensions of the arrays, got {lhs_batch} with n_batch={lhs.n_batch} and {rhs_batch} "
             f"with n_batch={rhs.n_batch}"
         )
+    lhs, lhs_contract, lhs_batch = _single_places_as_batches(lhs, lhs_contract, lhs_batch)
+    rhs, rhs_contract, rhs_batch = _single_places_as_batches(rhs, rhs_contract, rhs_batch)
     lhs, lhs_map = _batches_wanted(lhs, lhs_batch, contracted=lhs_contract)
     rhs, rhs_map = _batches_wanted(rhs, rhs_batch, contracted=None)
     numbers = (
@@ -265,6 +271,26 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
     out = make((data, indices), SparseInfo(shape))
     order = tuple(produced.index(label) for label in wanted)
     return bcoo_transpose(out, permutation=order)
+
+
+def _single_places_as_batches(
+    mat: BCOO, contracted: tuple[int, ...], batch: tuple[int, ...]
+) -> tuple[BCOO, tuple[int, ...], tuple[int, ...]]:
+    """Makes sparse dimensions among ``batch``, which have size one, batch dimensions of the array.
+
+    Returns:
+      The array, whose other dimensions keep their order, and the new positions of the dimensions
+      ``contracted`` and ``batch``.
+    """
+    sparse = [dim for dim in batch if dim >= mat.n_batch]
+    if not sparse:
+        return mat, contracted, batch
+    front = [*range(mat.n_batch), *sparse]
+    order = [*front, *(dim for dim in range(mat.ndim) if dim not in front)]
+    mat = bcoo_transpose(mat, permutation=order)
+    mat = bcoo_update_layout(mat, n_batch=len(front), on_inefficient=None)
+    contracted, batch = (tuple(map(order.index, dims)) for dims in (contracted, batch))
+    return mat, contracted, batch
 
 
 def _batches_wanted(mat: BCOO, batch: tuple[int, ...], contracted: Any) -> tuple[BCOO, list[int]]:
