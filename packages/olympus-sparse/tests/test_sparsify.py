@@ -106,6 +106,13 @@ def test_trees_of_arguments_and_results():
     assert out["c"][1] == 1
 
 
+def test_dtypes_are_options():
+    for dtype in (jnp.bfloat16, np.dtype(np.float16)):
+        out = sparsify(jnp.concatenate)([MATRIX, MATRIX], dtype=dtype)
+        assert out.dtype == dtype
+        same(out, np.concatenate([DENSE, DENSE]).astype(dtype))
+
+
 @pytest.mark.parametrize("fun", [jnp.cos, jnp.exp, lambda x: x == 0, lambda x: jnp.maximum(x, 1)])
 def test_dense_results_are_refused(fun):
     with pytest.raises(NotImplementedError, match="would result in dense output"):

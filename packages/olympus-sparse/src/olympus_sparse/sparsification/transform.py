@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
@@ -60,7 +62,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         options = [
             position
             for position, leaf in enumerate(leaves)
-            if position >= positional and not is_sparse(leaf) and not hasattr(leaf, "dtype")
+            if position >= positional and not _is_array(leaf)
         ]
         traced = [leaf for position, leaf in enumerate(leaves) if position not in options]
         out_tree: Any = None
@@ -80,6 +82,11 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         return pytrees.tree_unflatten(out_tree, results)
 
     return sparsified
+
+
+def _is_array(value: Any) -> bool:
+    # Scalar types such as ``bfloat16`` and dtypes have an attribute ``dtype`` but no shape.
+    return is_sparse(value) or (hasattr(value, "dtype") and not isinstance(value, type | np.dtype))
 
 
 def _marked(value: Any) -> Any:
