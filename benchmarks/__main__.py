@@ -71,8 +71,8 @@ IMPORTS = {
 
 # Reasons for workloads that take more than 1.1 times as long as with JAX.
 _PRODUCTS = (
-    "OLYMPUS calls the same C++ function of jaxlib as JAX; the choice of the thread on which "
-    "XLA multiplies varies between processes, for both libraries"
+    "OLYMPUS calls the same C++ function of jaxlib as JAX; the choice of the thread on which XLA "
+    "multiplies varies between processes, for both libraries"
 )
 REASONS = {
     "x @ y": _PRODUCTS,

@@ -33,8 +33,8 @@ _COLORS = {
 # Reasons for programs that take more than 1.2 times as long as with the fastest library.
 REASONS = {
     "N-body": (
-        "XLA writes the forces between all pairs to memory, because it sums in two steps; "
-        "Numba's loops keep them in registers"
+        "XLA writes the forces between all pairs to memory, because it sums in two steps; Numba's "
+        "loops keep them in registers"
     ),
     "heat on a grid": "the new values are written to memory and copied into the grid",
     "PageRank": "the gather and the segment sum each run on one thread, without vector "

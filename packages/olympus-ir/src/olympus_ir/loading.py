@@ -132,8 +132,8 @@ def deferred(module: str, *, milliseconds: float) -> Any:
     """
     if milliseconds <= 0:
         raise ValueError(
-            f"`milliseconds` must be the measured import time of {module}, got {milliseconds}; "
-            "if the deferral saves no time, import the module at the top of the file."
+            f"`milliseconds` must be the measured import time of {module}, got {milliseconds}; if "
+            "the deferral saves no time, import the module at the top of the file."
         )
     user = sys._getframe(1).f_globals
     name = _full_name(module, user["__package__"])

@@ -153,6 +153,6 @@ def _check_probes(x: Any, probes: Any) -> None:
     count = given_shapes[0][0] if given_shapes and given_shapes[0] else None
     if given_shapes != [(count, *shape) for shape in shapes]:
         raise ValueError(
-            "`probes` must have the shapes of `x` after a leading dimension of the same size: "
-            f"`x` has the shapes {shapes}, got probes of the shapes {given_shapes}"
+            "`probes` must have the shapes of `x` after a leading dimension of the same size: `x` "
+            f"has the shapes {shapes}, got probes of the shapes {given_shapes}"
         )

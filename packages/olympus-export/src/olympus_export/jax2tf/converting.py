@@ -85,8 +85,8 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
         for axis, (size, given) in enumerate(zip(shape, spec.shape, strict=True)):
             if size == -1 and not is_symbolic_dim(given):
                 raise ValueError(
-                    f"the size of dimension {axis} of argument {index} is not known to "
-                    "TensorFlow. Name it by a variable: convert(fun, polymorphic_shapes=...)"
+                    f"the size of dimension {axis} of argument {index} is not known to TensorFlow. "
+                    "Name it by a variable: convert(fun, polymorphic_shapes=...)"
                 )
     return specs
 

@@ -242,8 +242,8 @@ def reduced_shape(name: str, operand: ShapedArray, axes: Sequence[int]) -> tuple
     if not all(0 <= axis < operand.ndim for axis in axes):
         raise ValueError(
             f"{name}: reduction axes {tuple(axes)} contains out-of-bounds indices for "
-            f"{operand.str_short()}; lax accepts axes from 0 to ndim - 1; only "
-            "olympus.numpy accepts negative axes."
+            f"{operand.str_short()}; lax accepts axes from 0 to ndim - 1; only olympus.numpy "
+            "accepts negative axes."
         )
     removed = set(axes)
     return tuple(size for axis, size in enumerate(operand.shape) if axis not in removed)

@@ -231,8 +231,8 @@ def _check_slices(
     for dimension, (size, full_size) in enumerate(zip(slice_sizes, full_sizes, strict=True)):
         if not 0 <= size <= full_size:
             raise ShapeError(
-                f"Slice size at index {dimension} in gather op is out of range, must be within "
-                f"[0, {full_size}], got {size}."
+                f"Slice size at index {dimension} in gather op is out of range, must be within [0, "
+                f"{full_size}], got {size}."
             )
     for position, dimension in enumerate(numbers.collapsed_slice_dims):
         size = slice_sizes[dimension]

@@ -33,8 +33,7 @@ def operation(name: str) -> Callable[..., Any]:
     if found is None:
         raise ValueError(
             f"{name} accepts unreduced or reduced values only inside shard_map with "
-            "check_vma=True, "
-            "where types distinguish them from other values"
+            "check_vma=True, where types distinguish them from other values"
         )
     return found
 

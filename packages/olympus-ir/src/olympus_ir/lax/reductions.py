@@ -140,8 +140,8 @@ def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.numb
         check_dtype(name, operand, accepted)
         if axis < 0:
             raise ValueError(
-                f"{name}: axis {axis} is negative; lax accepts axes from 0 to ndim "
-                "- 1; only olympus.numpy accepts negative axes"
+                f"{name}: axis {axis} is negative; lax accepts axes from 0 to ndim - 1; only "
+                "olympus.numpy accepts negative axes"
             )
         if axis >= operand.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")

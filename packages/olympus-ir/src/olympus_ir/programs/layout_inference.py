@@ -90,10 +90,9 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
 def _refuse(primitive: Any, what: str) -> NoReturn:
     reason = propagation_rules.exemptions.get(primitive)
     raise NotImplementedError(
-        f"{what} rule for {primitive.name} is not implemented"
-        f"{f': {reason}' if reason else ''}. Make its operands' axes automatic with `auto_axes`, "
-        "or unshard "
-        "the operands with `reshard`."
+        f"{what} rule for {primitive.name} is not implemented{f': {reason}' if reason else ''}. "
+        "Make its operands' axes automatic with `auto_axes`, or unshard the operands with "
+        "`reshard`."
     )
 
 

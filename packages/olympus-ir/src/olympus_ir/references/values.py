@@ -264,8 +264,8 @@ register_compound_operand(TransformedRef, _OpenedView)
 
 def _refuse_as_array(view: TransformedRef) -> NoReturn:
     raise TypeError(
-        "TransformedRefs cannot be abstractified: a view of a reference may only be an argument "
-        "of jit, checkpoint, shard_map, branches and loops. Elsewhere pass the reference, and make "
+        "TransformedRefs cannot be abstractified: a view of a reference may only be an argument of "
+        "jit, checkpoint, shard_map, branches and loops. Elsewhere pass the reference, and make "
         f"the view inside of the function; got {view!r}"
     )
 

@@ -35,8 +35,7 @@ compilation_cache_max_size = declare_flag(
     -1,
     typed(int, -1),
     "Maximal size of the cache in bytes; 0 disables the cache, -1 sets no limit. If the flag is "
-    "not "
-    "set, the user's cache folder holds up to 1 GiB.",
+    "not set, the user's cache folder holds up to 1 GiB.",
 )
 compilation_cache_include_metadata_in_key = declare_flag(
     "compilation_cache_include_metadata_in_key",

@@ -105,16 +105,14 @@ cold_evaluation = declare_flag(
     "exact",
     one_of(("exact", "close", "off")),
     "Eager programs that NumPy runs, on CPUs, until compilation pays off: those whose results "
-    "equal "
-    "the compiled program's bit for bit, all, or none.",
+    "equal the compiled program's bit for bit, all, or none.",
 )
 tiers = declare_flag(
     "tiers",
     False,
     truth,
     "Run the first calls of compiled functions on NumPy, on CPUs, while another thread compiles "
-    "the "
-    "functions.",
+    "the functions.",
 )
 show_compilation = declare_flag(
     "show_compilation",

@@ -201,8 +201,8 @@ thread_guard = declare_state(
     "thread_guard",
     False,
     truth,
-    "Raise an error when a computation of several processes starts from a thread other than "
-    "the thread that set the guard.",
+    "Raise an error when a computation of several processes starts from a thread other than the "
+    "thread that set the guard.",
 )
 
 GUARD_LEVELS = one_of(

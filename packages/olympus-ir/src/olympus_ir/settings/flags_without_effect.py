@@ -12,8 +12,8 @@ __all__ = ["REASONS"]
 # Maps a flag's name without prefix to the reason, which completes "It has no effect: ".
 REASONS = {
     "error_checking_behavior_nan": (
-        "errors that JAX records for it are raised only by a private function of "
-        "JAX; `checkify` and `olympus_debug_nans` find NaNs"
+        "errors that JAX records for it are raised only by a private function of JAX; `checkify` "
+        "and `olympus_debug_nans` find NaNs"
     ),
     "error_checking_behavior_divide": (
         "for the same reason as olympus_error_checking_behavior_nan; `checkify` finds divisions by "

@@ -198,8 +198,8 @@ def canonicalize_dtype(dtype: DTypeArgument, allow_extended_dtype: bool = False)
     if isinstance(dtype, ExtendedDType):
         if not allow_extended_dtype:
             raise ValueError(
-                f"The extended dtype {dtype} was given where a numeric dtype is needed; "
-                "pass allow_extended_dtype=True to accept it."
+                f"The extended dtype {dtype} was given where a numeric dtype is needed; pass "
+                "allow_extended_dtype=True to accept it."
             )
         return dtype
     result = np.dtype(dtype)

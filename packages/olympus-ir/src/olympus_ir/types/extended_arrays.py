@@ -67,8 +67,8 @@ class ExtendedArray(ConcreteArray):
         name = self._aval.dtype.name
         raise ElementsError(
             f"arrays of dtype {name} cannot be converted to {what}: their elements are not "
-            "numbers. Use the array that stores them instead, such as "
-            "olympus.random.key_data(key) for keys."
+            "numbers. Use the array that stores them instead, such as olympus.random.key_data(key) "
+            "for keys."
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -116,6 +116,6 @@ def refuse_float0(operation: str) -> NoReturn:
     """Raises the error for an operand of dtype float0, such as the tangent of an integer."""
     raise TypeError(
         f"{operation} was called with a float0. float0s do not support any operations by design: "
-        "they are the tangents of integers, and have no elements. To replace them by zeros, "
-        "use np.zeros(x.shape, float)."
+        "they are the tangents of integers, and have no elements. To replace them by zeros, use "
+        "np.zeros(x.shape, float)."
     )

@@ -39,8 +39,8 @@ def _softmax(
     """
     if axis not in (-1, x.ndim - 1):
         raise NotImplementedError(
-            f"this softmax must be along the last dimension, got axis={axis} for an array "
-            f"of shape {x.shape}; move the axis to the end."
+            f"this softmax must be along the last dimension, got axis={axis} for an array of shape "
+            f"{x.shape}; move the axis to the end."
         )
     length = x.shape[-1]
     rows = x.reshape(-1, length)

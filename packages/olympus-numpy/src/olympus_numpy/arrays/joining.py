@@ -471,8 +471,7 @@ def _parts(ary: Any, sizes: tuple[int, ...], axis: int) -> Any:
     # Indices that are not in order select overlapping slices.
     raise ValueError(
         "split: the indices at which to split must be in increasing order, got parts of sizes "
-        f"{sizes} of a "
-        f"dimension of size {ary.shape[axis]}"
+        f"{sizes} of a dimension of size {ary.shape[axis]}"
     )
 
 

@@ -77,8 +77,8 @@ def nonzero(
         known = concrete_or_error(
             np.asarray,
             a,
-            "The size argument of jnp.nonzero must be statically specified to use "
-            f"jnp.nonzero within {naming.library} transformations.",
+            "The size argument of jnp.nonzero must be statically specified to use jnp.nonzero "
+            f"within {naming.library} transformations.",
         )
         return tuple(asarray(positions.astype(index_dtype)) for positions in np.nonzero(known))
     size = concrete_or_error(operator.index, size, "The size argument of jnp.nonzero.")

@@ -99,8 +99,8 @@ def repeat(
         if entries_of(get_aval(a))[axis] is not None:
             raise ValueError(
                 "`repeat` along a sharded dimension needs the sharding of the result, got "
-                f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to "
-                "`jnp.repeat` via `out_sharding` parameter."
+                f"{get_aval(a).str_short()} and axis={axis}. Please pass sharding to `jnp.repeat` "
+                "via `out_sharding` parameter."
             )
         return _repeat(a, repeats, axis, total_repeat_length)
     return with_out_sharding(
@@ -119,8 +119,8 @@ def _repeat(a: Any, repeats: Any, axis: int, length: int | None) -> Any:
     repeats = concrete_or_error(
         np.asarray,
         repeats,
-        "When jit-compiling jnp.repeat, the total number of repeats must be static. To "
-        "fix this, either specify a static value for `repeats`, or pass a static value to "
+        "When jit-compiling jnp.repeat, the total number of repeats must be static. To fix this, "
+        "either specify a static value for `repeats`, or pass a static value to "
         "`total_repeat_length`.",
     )
     _check_counts(repeats, a, axis)

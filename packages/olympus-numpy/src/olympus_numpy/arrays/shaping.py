@@ -495,8 +495,8 @@ def _squeezed(a: Any, axis: tuple[int, ...] | None = None) -> Any:
     if axis is None:
         if not all(map(is_constant_dim, a.shape)):
             raise ValueError(
-                "jnp.squeeze with axis=None is not supported with shape polymorphism: "
-                f"which dimensions of {a.shape} have size one is not known; pass axis"
+                "jnp.squeeze with axis=None is not supported with shape polymorphism: which "
+                f"dimensions of {a.shape} have size one is not known; pass axis"
             )
         axis = tuple(position for position, size in enumerate(a.shape) if size == 1)
     return as_array(lax.squeeze(a, unique_axes(axis, a.ndim))) if axis else as_array(a)

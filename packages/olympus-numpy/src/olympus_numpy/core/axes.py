@@ -78,8 +78,8 @@ def _integer(function: str, axis: Any) -> int:
     except TypeError:
         if isinstance(axis, str):
             raise AxisNameError(
-                f"{function} got the axis name {axis!r}: to reduce over a named "
-                "axis, use olympus.lax.psum, pmax, pmin or pmean."
+                f"{function} got the axis name {axis!r}: to reduce over a named axis, use "
+                "olympus.lax.psum, pmax, pmin or pmean."
             ) from None
         raise TypeError(
             f"{function}: `axis` must be an integer, a tuple of integers or None, got {axis!r}"

@@ -147,8 +147,8 @@ def _broadcast_pairs(array: np.ndarray, ndim: int, name: str) -> np.ndarray:
     if array.shape == (ndim, 1) and ndim > 1:
         return np.broadcast_to(array, (ndim, 2))
     raise ValueError(
-        f"jnp.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid "
-        f"shapes are ({ndim}, 2), (1, 2), (2,), (1,), or ()."
+        f"jnp.pad: {name} with nd={ndim} has unsupported shape {array.shape}. Valid shapes are "
+        f"({ndim}, 2), (1, 2), (2,), (1,), or ()."
     )
 
 

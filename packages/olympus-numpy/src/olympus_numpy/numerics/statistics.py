@@ -99,8 +99,8 @@ def bincount(
         known = concrete_or_error(
             np.asarray,
             x,
-            "The error occurred because of argument 'x' of jnp.bincount. To avoid this "
-            "error, pass a static `length` argument.",
+            "The error occurred because of argument 'x' of jnp.bincount. To avoid this error, "
+            "pass a static `length` argument.",
         )
         length = max(minlength, int(known.max()) + 1 if known.size else 0)
     else:
@@ -116,9 +116,9 @@ def bincount(
     asked = asked_sharding(out_sharding, "bincount")
     if asked is not None and any(asked.spec.partitions):
         raise ShardingTypeError(
-            "out_sharding passed to `jnp.bincount` can only be fully replicated or fully "
-            "unreduced along all mesh axes, since an element on any device may belong to any bin; "
-            f"got {asked.spec}"
+            "out_sharding passed to `jnp.bincount` can only be fully replicated or fully unreduced "
+            "along all mesh axes, since an element on any device may belong to any bin; got "
+            f"{asked.spec}"
         )
     return with_out_sharding(
         lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"

@@ -208,9 +208,9 @@ def _checked_size(ar: Any, size: Any) -> int | None:
         concrete_or_error(
             np.asarray,
             ar,
-            "The error arose for the first argument of jnp.unique(). To make "
-            "jnp.unique() compatible with JIT and other transforms, you can specify "
-            "a concrete value for the size argument, which will determine the output size.",
+            "The error arose for the first argument of jnp.unique(). To make jnp.unique() "
+            "compatible with JIT and other transforms, you can specify a concrete value for the "
+            "size argument, which will determine the output size.",
         )
         return None
     size = concrete_or_error(

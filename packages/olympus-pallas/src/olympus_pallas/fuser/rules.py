@@ -261,8 +261,8 @@ def _matched_dims(equation: Equation) -> list[int | None]:
     matched = _ones_matched(before, after)
     if matched is None:
         raise NotImplementedError(
-            "reshapes of fused blocks may only add or drop dimensions of size 1, got "
-            f"{before} to {after}"
+            f"reshapes of fused blocks may only add or drop dimensions of size 1, got {before} to "
+            f"{after}"
         )
     return matched
 

@@ -106,8 +106,8 @@ def dense_shape(shape: tuple[int, ...], metadata: Any | None) -> tuple[int, ...]
     given = aval_of_view(metadata).shape
     if given != shape:
         raise ValueError(
-            "a_sparse_metadata must have the shape of the stored elements of a, "
-            f"{shape}, got {given}"
+            f"a_sparse_metadata must have the shape of the stored elements of a, {shape}, got "
+            f"{given}"
         )
     return (shape[0], 2 * shape[1])
 

@@ -140,8 +140,8 @@ def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
     wanted = transformed_aval(target.inner_aval, target_view)
     if given.shape != wanted.shape or given.dtype != wanted.dtype:
         raise ValueError(
-            f"the references of a copy must have one shape and dtype, got {given.str_short()} "
-            f"and {wanted.str_short()}"
+            f"the references of a copy must have one shape and dtype, got {given.str_short()} and "
+            f"{wanted.str_short()}"
         )
     _check_one("make_async_copy", semaphore, position)
     if len(parts) > 6:

@@ -286,8 +286,8 @@ def _flat_shardings(name: str, shardings: Any, target: Any) -> list[Any]:
     for leaf in pytrees.tree_leaves(shardings, is_leaf=_is_leaf):
         if not _is_leaf(leaf):
             raise TypeError(
-                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {leaf!r} "
-                f"of type {type(leaf).__name__}. To move a value to a device, use device_put."
+                f"{name} takes shardings and PartitionSpecs, or a pytree of them, got {leaf!r} of "
+                f"type {type(leaf).__name__}. To move a value to a device, use device_put."
             )
         if leaf is None:
             raise ValueError(

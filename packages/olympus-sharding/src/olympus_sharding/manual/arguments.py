@@ -270,10 +270,10 @@ def check_operands(
             raise ValueError(
                 f"shard_map applied to the function {name!r} was given an in_specs entry which is "
                 "too long to be compatible with the corresponding input value from the function: "
-                f"{spec} has {len(spec)} entries, and {shown()} has {aval.ndim} "
-                "dimensions. An entry of in_specs has at most one element for each dimension of "
-                f"its argument: write {PartitionSpec(*spec[: aval.ndim])}, or pass an array with "
-                f"{len(spec)} dimensions."
+                f"{spec} has {len(spec)} entries, and {shown()} has {aval.ndim} dimensions. An "
+                "entry of in_specs has at most one element for each dimension of its argument: "
+                f"write {PartitionSpec(*spec[: aval.ndim])}, or pass an array with {len(spec)} "
+                "dimensions."
             )
         for dimension, (size, extent) in enumerate(
             zip(aval.shape, extents(mesh, spec, aval.ndim), strict=True)

@@ -17,8 +17,8 @@ _DONATIONS = (
     "jax.jit(lambda a: a * 2 + a, donate_argnums=0)($0 + 0)",
     "jax.jit(lambda a, b: (b - a, a), donate_argnames='a')($0 * 1, $0)[0]",
     (
-        "jax.jit(lambda t: {'a': t['b'], 'b': t['a'] * 2}, donate_argnums=0)("
-        "{'a': $0 * 1, 'b': $0 + 1})['b']"
+        "jax.jit(lambda t: {'a': t['b'], 'b': t['a'] * 2}, donate_argnums=0)({'a': $0 * 1, 'b': $0 "
+        "+ 1})['b']"
     ),
     "lax.fori_loop(0, 2, lambda i, c: jax.jit(lambda a: a - 1, donate_argnums=0)(c), $0)",
     "jax.jit(lambda a: jnp.flip(a.ravel()).reshape(a.shape), donate_argnums=(0,))($0 + 0)",
@@ -64,7 +64,7 @@ def without_derivatives(draft: Draft) -> Value:
     else:
         text = (
             f"(lambda h: [h.defvjp(lambda {names}: (f(p), p), lambda f, r, ct: "
-            f"({slope.format('r')} * ct,)), h({given})][1])"
-            f"(jax.custom_vjp(lambda {names}: f(p), nondiff_argnums=({place},)))"
+            f"({slope.format('r')} * ct,)), h({given})][1])(jax.custom_vjp(lambda {names}: f(p), "
+            f"nondiff_argnums=({place},)))"
         )
     return draft.add(text, [x], x.kind.shape, x.kind.dtype)

@@ -24,17 +24,17 @@ def loops_of_choices(draft: Draft) -> Value:
     text = draft.chooser.choice(
         (
             (
-                "lax.while_loop(lambda c: c[0] < $1 % 4, lambda c: (c[0] + 1, "
-                "lax.cond(c[0] % 2 == 0, $f0, $f1, c[1])), (jnp.zeros_like($1), $0))[1]"
+                "lax.while_loop(lambda c: c[0] < $1 % 4, lambda c: (c[0] + 1, lax.cond(c[0] % 2 == "
+                "0, $f0, $f1, c[1])), (jnp.zeros_like($1), $0))[1]"
             ),
             "lax.fori_loop(0, 3, lambda i, c: lax.cond(i == $1 % 3, $f0, $f1, c), $0)",
             (
-                "lax.scan(lambda c, p: (lax.cond(p, $f0, $f1, c), None), $0, "
-                "jnp.arange(3) > $1 % 3)[0]"
+                "lax.scan(lambda c, p: (lax.cond(p, $f0, $f1, c), None), $0, jnp.arange(3) > $1 % "
+                "3)[0]"
             ),
             (
-                "lax.cond($1 % 2 == 0, lambda v: lax.while_loop(lambda c: c[0] < 2, "
-                "lambda c: (c[0] + 1, $f0(c[1])), (0, v))[1], $f1, $0)"
+                "lax.cond($1 % 2 == 0, lambda v: lax.while_loop(lambda c: c[0] < 2, lambda c: "
+                "(c[0] + 1, $f0(c[1])), (0, v))[1], $f1, $0)"
             ),
         )
     )
@@ -51,18 +51,18 @@ def nested_batches(draft: Draft) -> Value:
     text = draft.chooser.choice(
         (
             (
-                "jax.vmap(lambda m: lax.scan(lambda c, r: (jnp.tanh(c + jax.vmap($f0)(r).sum()), "
-                "c * jax.vmap($f0)(r)), m[0, 0], m)[1])($0)"
+                "jax.vmap(lambda m: lax.scan(lambda c, r: (jnp.tanh(c + jax.vmap($f0)(r).sum()), c "
+                "* jax.vmap($f0)(r)), m[0, 0], m)[1])($0)"
             ),
             "jax.vmap(lambda m: lax.map(lambda r: jax.vmap($f0, axis_name='k')(r) - r, m))($0)",
             (
-                "lax.scan(lambda c, m: (c + 1, jax.vmap(lambda r: lax.scan("
-                "lambda d, e: (d, $f0(e) * c), None, r)[1])(m)), $0[0, 0, 0], $0)[1]"
+                "lax.scan(lambda c, m: (c + 1, jax.vmap(lambda r: lax.scan(lambda d, e: (d, $f0(e) "
+                "* c), None, r)[1])(m)), $0[0, 0, 0], $0)[1]"
             ),
             "jax.vmap(lambda m: jax.vmap(jax.vmap($f0), 1, 1)(m), 2, 2)($0)",
             (
-                "jax.vmap(lambda m: lax.scan(lambda c, r: (c, jax.vmap(jax.grad($f0))(r)), "
-                "0, m)[1])($0)"
+                "jax.vmap(lambda m: lax.scan(lambda c, r: (c, jax.vmap(jax.grad($f0))(r)), 0, "
+                "m)[1])($0)"
             ),
         )
     )
@@ -75,16 +75,16 @@ _REFERENCES = (
         "(jax.new_ref(v * 2)))($0, $1)"
     ),
     (
-        "(lambda r: [lax.cond($0.sum() > 0, lambda: jax.ref.addupdate(r, 0, $1[0]), "
-        "lambda: jax.ref.addupdate(r, -1, $1[-1] * 2)), r[...]][1])(jax.new_ref($0))"
+        "(lambda r: [lax.cond($0.sum() > 0, lambda: jax.ref.addupdate(r, 0, $1[0]), lambda: "
+        "jax.ref.addupdate(r, -1, $1[-1] * 2)), r[...]][1])(jax.new_ref($0))"
     ),
     (
         "(lambda r: [jax.jit(lambda s, v: [jax.ref.swap(s, slice(0, 1), v[:1]), None][1])(r, $1), "
         "r[...]][1])(jax.new_ref($0))"
     ),
     (
-        "(lambda r: [lax.while_loop(lambda i: i < 3, lambda i: [jax.ref.addupdate("
-        "r, i % r.shape[0], $1[0]), i + 1][1], 0), r[...]][1])(jax.new_ref($0))"
+        "(lambda r: [lax.while_loop(lambda i: i < 3, lambda i: [jax.ref.addupdate(r, i % "
+        "r.shape[0], $1[0]), i + 1][1], 0), r[...]][1])(jax.new_ref($0))"
     ),
     "(lambda r: [jax.ref.addupdate(r, ..., jnp.sin($1)), jax.freeze(r)][1])(jax.new_ref($0))",
     (
@@ -92,8 +92,8 @@ _REFERENCES = (
         "s[...]][2])(jax.new_ref($0), jax.new_ref($1))"
     ),
     (
-        "jax.jvp(lambda v: (lambda r: [jax.ref.addupdate(r, 0, v.sum()), r[...]][1])"
-        "(jax.new_ref(v * v)), ($0,), ($1,))[1]"
+        "jax.jvp(lambda v: (lambda r: [jax.ref.addupdate(r, 0, v.sum()), r[...]][1])(jax.new_ref(v "
+        "* v)), ($0,), ($1,))[1]"
     ),
     (
         "jax.grad(lambda v: (lambda r: [jax.ref.swap(r, 0, v[-1] * v[0]), jnp.sum(r[...])][1])"

@@ -136,8 +136,8 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
 
 def _no_evaluation_rule(primitive: Primitive) -> MissingRuleError:
     return MissingRuleError(
-        f"Evaluation rule for '{primitive.name}' not implemented: it has neither an "
-        f"evaluation rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
+        f"Evaluation rule for '{primitive.name}' not implemented: it has neither an evaluation "
+        f"rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
     )
 
 

@@ -421,8 +421,7 @@ def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
             raise ValueError(
                 "Memory kinds passed to olympus.jit does not match memory kind on the respective "
                 f"arg. Got jit memory kind: {sharding.memory_kind}, arg memory kind: "
-                f"{MEMORY_KINDS[space]} for arg type: {aval.str_short()}. "
-                "Move it with device_put."
+                f"{MEMORY_KINDS[space]} for arg type: {aval.str_short()}. Move it with device_put."
             )
 
 
@@ -653,8 +652,8 @@ def _concrete_sharding(sharding: Any, what: str) -> Any:
             raise RuntimeError(
                 "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
                 f"{what}_shardings, got {sharding}. You can define a context mesh via "
-                "`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to "
-                f"{what}_shardings and then the mesh context manager is not required."
+                f"`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {what}_shardings "
+                "and then the mesh context manager is not required."
             )
         return NamedSharding(mesh, sharding)
     return sharding

@@ -116,8 +116,8 @@ def _started_session(options: ProfileOptions | None) -> Any:
     """Starts the only session of the profiler. The caller holds the lock of the state."""
     if _state.session is not None:
         raise RuntimeError(
-            "Profile has already been started. Only one profile may be run at a time; stop it "
-            "with stop_trace()."
+            "Profile has already been started. Only one profile may be run at a time; stop it with "
+            "stop_trace()."
         )
     backends()  # plugins register their tracers when their clients are made
     return _jaxlib.ProfilerSession(options if options is not None else ProfileOptions())

@@ -263,8 +263,7 @@ def _cache_problems() -> Iterator[Problem]:
         yield Problem(
             f"compiled programs are not kept on disk: {error}",
             "repair the folder, set OLYMPUS_CACHE_DIR to another folder, or turn the cache off "
-            "with "
-            "OLYMPUS_ENABLE_COMPILATION_CACHE=0",
+            "with OLYMPUS_ENABLE_COMPILATION_CACHE=0",
         )
 
 

@@ -117,8 +117,8 @@ def ensure_inbounds(allow_invalid: bool, num_args: int, argnums: Sequence[int]) 
         elif not allow_invalid:
             raise ValueError(
                 "Positional argument indices, e.g. for `static_argnums`, must have value greater "
-                "than or equal to -len(args) and less than len(args), but got value "
-                f"{number} for len(args) == {num_args}."
+                f"than or equal to -len(args) and less than len(args), but got value {number} for "
+                f"len(args) == {num_args}."
             )
     return tuple(result)
 

@@ -166,8 +166,7 @@ def _while_loop(
         if inverse is not None:
             raise NotImplementedError(
                 "the functions of a while_loop with `inverse` use mutable objects, whose states "
-                "the "
-                "inverse cannot restore; pass the states in the carry, or use `checkpoints`"
+                "the inverse cannot restore; pass the states in the carry, or use `checkpoints`"
             ) from None
         return _while_with_mutables(error, cond_fun, body_fun, init_val, plan, batch)
     carry = promote_carry(leaves, avals, loop.carry_avals)

@@ -37,10 +37,9 @@ def index_of_platform(platforms: Platforms, platform: str) -> int:
             return position
     all_names = [name for names in platforms if names for name in names]
     raise NotImplementedError(
-        f"lax.platform_dependent: translation rule for primitive 'platform_index' not found for "
+        "lax.platform_dependent: translation rule for primitive 'platform_index' not found for "
         f"platform {platform}: there are functions for {all_names} and no `default`. Pass a "
-        "function "
-        f"for {platform}, or a default."
+        f"function for {platform}, or a default."
     )
 
 

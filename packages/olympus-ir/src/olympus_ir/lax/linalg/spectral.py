@@ -280,8 +280,7 @@ def svd_p(
         if full_matrices and subset != (0, count):
             raise ValueError(
                 "full_matrices and subset_by_index cannot both be set: full matrices are defined "
-                "for "
-                "all singular values only"
+                "for all singular values only"
             )
         count = subset[1] - subset[0]
     values = ((count,), real_dtype(dtype))

@@ -53,8 +53,8 @@ class Cause(NamedTuple):
             made = f", created at each call by {self.line}" if self.line else ""
             shown = f": `{self.line.text}`" if self.line and self.line.text else ""
             return (
-                f"{self.path} is a new function object{made}{shown}. "
-                "Create the function once, outside of the loop or function that calls it."
+                f"{self.path} is a new function object{made}{shown}. Create the function once, "
+                "outside of the loop or function that calls it."
             )
         if self.kind == "cache":
             return self.now
@@ -107,8 +107,7 @@ def _why_forgotten(same: Sequence[TraceRecord]) -> str:
     if not same[-1].is_kept:
         return (
             "the function closes over a traced value of an enclosing function, so its program is "
-            "not "
-            "cached"
+            "not cached"
         )
     return "nothing differs: the caches were cleared, or the function's type allows no cache"
 
