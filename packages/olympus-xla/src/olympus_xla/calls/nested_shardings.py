@@ -47,7 +47,9 @@ def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[.
             args = tuple(arg if n in static else next(placed) for n, arg in enumerate(args))
         result = fun(*args, **kwargs)
         # The device is looked up only here, because `jit` accepts backends that do not exist.
-        out_shardings = asked_out_shardings or _on_one_device(asked)
+        out_shardings = asked_out_shardings
+        if out_shardings is None:
+            out_shardings = _on_one_device(asked)
         if out_shardings is not None:
             result = _constrain(result, out_shardings, "out_shardings")
         return result
