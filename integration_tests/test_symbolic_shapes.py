@@ -152,6 +152,13 @@ CASES = [
         "repeat2", lambda x: jnp.repeat(x, x.shape[1], axis=0), ["a,b"], [(4, 2)], "float32[a*b,b]"
     ),
     Case("pad", lambda x: jnp.pad(x, ((1, 2), (0, 3))), ["a,b"], [(4, 2)], "float32[a + 3,b + 3]"),
+    Case(
+        "reflect",
+        lambda x: jnp.pad(x, ((0, 0), (1, 2)), mode="reflect"),
+        ["a,3"],
+        [(4, 3)],
+        "float32[a,6]",
+    ),
     Case("roll", lambda x: jnp.roll(x, 1, 0), ["a,b"], [(4, 2)], "float32[a,b]"),
     Case("flip", lambda x: jnp.flip(x, 0), ["a,b"], [(4, 2)], "float32[a,b]"),
     Case("transpose", lambda x: x.T, ["a,b"], [(4, 2)], "float32[b,a]"),
