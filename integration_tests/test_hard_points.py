@@ -131,7 +131,6 @@ def test_matrix_functions_of_hermitian_matrices(kind):
     np.testing.assert_allclose(batched[0], olympus.grad(by_series)(a), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.thorough
 def test_matrix_functions_of_complex_matrices_and_their_third_derivative():
     h = np.array([[2.0, 1j], [-1j, 2.0]])
     np.testing.assert_allclose(

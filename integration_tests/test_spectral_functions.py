@@ -263,7 +263,6 @@ def test_loops_and_custom_rules_get_plain_values():
         )
 
 
-@pytest.mark.thorough
 def test_a_differentiated_number_in_the_function():
     def scaled(t):
         w, v = jnp.linalg.eigh(jnp.asarray(np.diag([1.0, 2.0, 4.0])) + t * SYMMETRIC)
