@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.checkpoints import Checkpoints
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var, close_olympuspr
 
@@ -26,7 +27,7 @@ from . import linear_solves, scan, scan_transpose
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_while
 from .scan import instantiated, paired
-from .subprograms import rearranged, staged_zeros, with_stable_carry
+from .subprograms import rearranged, staged_zeros
 
 __all__ = ["linear_solves", "scan", "scan_transpose"]
 
@@ -308,7 +309,7 @@ def _jvp_loop(
     nonzero_consts: tuple[bool, ...],
     nonzero_carry: tuple[bool, ...],
 ) -> _WhilePlan:
-    derived, nonzero_carry = with_stable_carry(
+    derived, nonzero_carry = until_stable(
         lambda carry: jvp_olympuspr(body, (*nonzero_consts, *carry), carry), nonzero_carry
     )
     num_consts, num_const_tangents = len(nonzero_consts), sum(nonzero_consts)

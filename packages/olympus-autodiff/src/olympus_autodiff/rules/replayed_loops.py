@@ -17,6 +17,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.checkpoints import Checkpoints
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import stacked_aval
@@ -39,7 +40,6 @@ from ..reverse.transpose import transpose_program
 from ..tables import transpose_rules
 from ..zeros import Zero, add_tangents, aval_of, instantiate, is_undefined_primal, zeros_like_aval
 from .calls import moving, partitioned, with_zeros
-from .subprograms import with_stable_carry
 
 __all__ = ["linearize_scan", "linearize_while", "loop_tangents_p"]
 
@@ -146,7 +146,7 @@ def _nonzero(
         after, nonzero_ys = layout.results(split.nonzero_out)
         return nonzero_ys, after
 
-    nonzero_ys, carry = with_stable_carry(derive, nonzero.carry)
+    nonzero_ys, carry = until_stable(derive, nonzero.carry)
     return nonzero._replace(carry=carry), tuple(nonzero_ys)
 
 

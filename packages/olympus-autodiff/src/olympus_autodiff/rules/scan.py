@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.lax.control_flow.primitives import stacked_aval
 from olympus_ir.programs.evaluation import eval_olympuspr
@@ -38,7 +39,7 @@ from ..tables import jvp_rules, linearize_rules
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_scan
-from .subprograms import rearranged, with_stable_carry
+from .subprograms import rearranged
 
 # ---- forward mode ----
 
@@ -76,7 +77,7 @@ def _jvp_scan(
         after, nonzero_ys = layout.results(nonzero_out)
         return (derived, nonzero_ys), after
 
-    (derived, nonzero_ys), carry = with_stable_carry(derive, nonzero_carry)
+    (derived, nonzero_ys), carry = until_stable(derive, nonzero_carry)
     inputs = paired(*((len(each), sum(each)) for each in (nonzero_consts, carry, nonzero_xs)))
     results = paired(*((len(each), sum(each)) for each in (carry, nonzero_ys)))
     return _JvpPlan(rearranged(derived, inputs, results), derived.consts, carry, nonzero_ys)
@@ -184,7 +185,7 @@ def _linearized_scan(
         after, nonzero_ys = layout.results(split.nonzero_out)
         return (split, nonzero_ys), after
 
-    (split, nonzero_ys), carry = with_stable_carry(derive, nonzero_carry)
+    (split, nonzero_ys), carry = until_stable(derive, nonzero_carry)
     splitter = _ScanSplitter(split, layout, num_ys, sum(nonzero_consts), offloads)
     return splitter.plan(carry, nonzero_ys)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.programs.olympuspr import (
     Atom,
@@ -20,7 +21,6 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.types import dtypes
 
-from ..forward.linearized_programs import join_nonzero
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..reverse.transpose import transpose_olympuspr
@@ -28,7 +28,6 @@ from ..tables import transpose_rules
 from ..zeros import Zero, add_tangents, instantiate, is_undefined_primal
 from .calls import moving, partitioned
 from .scan import instantiated
-from .subprograms import with_stable_carry
 
 
 class _TransposedScan(NamedTuple):
@@ -71,7 +70,7 @@ def _transposed_scan(
         summed, arrived, sliced = linear_layout.operands(nonzero_out)
         return (transposed, summed, sliced), arrived
 
-    (transposed, summed, sliced), carried = with_stable_carry(derive, carried)
+    (transposed, summed, sliced), carried = until_stable(derive, carried)
     # [known consts, known xs, carry cotangents, ys cotangents] becomes
     # [known consts | sums, carry cotangents | ys cotangents, known xs]
     olympuspr = transposed.jaxpr
@@ -175,8 +174,8 @@ def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[b
     """
     olympuspr = jaxpr.jaxpr
     results = linear.layout.results(olympuspr.outvars).carry
-    carry = tuple(linear.carry)
-    while True:
+
+    def dependent_after(carry: Sequence[bool]) -> tuple[None, list[bool]]:
         flags = linear._replace(carry=carry).flat
         dependent = {var for var, flag in zip(olympuspr.invars, flags, strict=True) if flag}
         for equation in olympuspr.eqns:
@@ -184,13 +183,9 @@ def _linear_carry(jaxpr: ClosedOlympuspr, linear: ScanOperands[bool]) -> tuple[b
                 [atom for atom in equation.invars if atom.__class__ is not Literal]
             ):
                 dependent.update(equation.outvars)
-        found = join_nonzero(
-            carry,
-            [atom.__class__ is not Literal and atom in dependent for atom in results],
-        )
-        if found == carry:
-            return carry
-        carry = found
+        return None, [atom.__class__ is not Literal and atom in dependent for atom in results]
+
+    return until_stable(dependent_after, linear.carry)[1]
 
 
 @memoized

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs inside equations: derived until their carry is stable, and with rearranged inputs."""
+"""Programs inside equations, with rearranged inputs, and zeros in programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import (
@@ -18,34 +18,7 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.types import dtypes
 
-from ..forward.linearized_programs import join_nonzero
 from ..zeros import explicit_layout, scalar, zeros_like_aval
-
-Derived = TypeVar("Derived")
-
-
-def with_stable_carry(
-    derive: Callable[[tuple[bool, ...]], tuple[Derived, Sequence[bool]]], carry: Sequence[bool]
-) -> tuple[Derived, tuple[bool, ...]]:
-    """Derives the body of a loop for all components of the carry that get a tangent.
-
-    A component of the carry may have no tangent before the loop and get one in an iteration. The
-    body is then derived again, with a tangent of this component from the first iteration on.
-
-    Args:
-      derive: maps flags of the components that have tangents before an iteration to the derived
-        body and to flags of the components that have tangents after the iteration.
-      carry: flags of the components that have tangents before the loop.
-
-    Returns:
-      The derived body, and flags of the components that have tangents in some iteration.
-    """
-    while True:
-        carry = tuple(carry)
-        derived, after = derive(carry)
-        if tuple(after) == carry:
-            return derived, carry
-        carry = join_nonzero(carry, after)
 
 
 def rearranged(

@@ -15,8 +15,15 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.checkpoints import Checkpoints
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
-from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
+from olympus_ir.lax.control_flow.operands import (
+    ScanLayout,
+    ScanOperands,
+    WhileLayout,
+    WhileOperands,
+)
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types import dtypes
@@ -38,8 +45,12 @@ def _fronted(args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
     return [to_front(arg, dim) for arg, dim in zip(args, dims, strict=True)]
 
 
+def _are_batched(dims: Sequence[Any]) -> list[bool]:
+    return [dim is not None for dim in dims]
+
+
 def _with_dims(batched: Sequence[bool]) -> list[Any]:
-    return [0 if each else None for each in batched]
+    return [0 if flag else None for flag in batched]
 
 
 # ---- cond ----
@@ -60,7 +71,7 @@ def _cond(
     index, *operands = args
     index_dim, *dims = batch_dims
     operands = _fronted(operands, dims)
-    batched_in = [dim is not None for dim in dims]
+    batched_in = _are_batched(dims)
     if index_dim is not None:
         _check_unordered("cond", branches)
         if _has_refs(operands):
@@ -199,53 +210,66 @@ def _while(
     if _has_refs(args, batch_dims, 0):
         return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
     operands = layout.operands(_fronted(args, batch_dims))
-    initially_batched = layout.operands([dim is not None for dim in batch_dims])
-    # A carry component that is batched after an iteration is also batched before the next
-    # iteration. So the flags are updated until they no longer change.
-    batched = initially_batched
-    while True:
-        batched_body, after = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
-        if list(after) == batched.carry:
-            break
-        batched = batched._replace(carry=list(after))
+    initially_batched = layout.operands(_are_batched(batch_dims))
+
+    def batch_body(carry: Sequence[bool]) -> tuple[ClosedOlympuspr, Sequence[bool]]:
+        of_body = initially_batched._replace(carry=carry).of_body
+        return batch_olympuspr(body_jaxpr, axis, of_body, carry)
+
+    batched_body, carry_batched = until_stable(batch_body, initially_batched.carry)
+    batched = initially_batched._replace(carry=carry_batched)
     batched_cond, (condition_batched,) = batch_olympuspr(cond_jaxpr, axis, batched.of_cond)
     # A predicate that another axis has batched gets a batch dimension for this axis too.
-    if condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape):
+    examples_differ = condition_batched or (any(batched.carry) and cond_jaxpr.out_avals[0].shape)
+    if examples_differ:
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands.flat):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
         # Examples finish after different numbers of iterations. The condition returns a boolean for
         # each example, and the primitive keeps the values of finished examples.
         batched = batched._replace(carry=[True] * len(batched.carry))
-        if "batch" in options and _can_compact(axis, cond_jaxpr, body_jaxpr, options):
-            carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
-            loop = BatchedLoop(
-                functools.partial(_run, cond_jaxpr),
-                functools.partial(_run, body_jaxpr),
-                batched,
-                options.get("checkpoints"),
-            )
-            sizes = compaction_sizes(options["batch"], axis.size)
-            outs = run_compacted(loop, axis, sizes, operands._replace(carry=carry))
-            return outs, _with_dims(batched.carry)
+    carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
+    operands = operands._replace(carry=carry)
+    if (
+        examples_differ
+        and "batch" in options
+        and _can_compact(axis, cond_jaxpr, body_jaxpr, options)
+    ):
+        loop = BatchedLoop(
+            functools.partial(_run, cond_jaxpr),
+            functools.partial(_run, body_jaxpr),
+            batched,
+            options.get("checkpoints"),
+        )
+        sizes = compaction_sizes(options["batch"], axis.size)
+        return run_compacted(loop, axis, sizes, operands), _with_dims(batched.carry)
+    if examples_differ:
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
-    carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
-    checkpoints = options.get("checkpoints")
-    if checkpoints is not None and checkpoints.inverse is not None:
-        inverse, after = batch_olympuspr(checkpoints.inverse, axis, batched.of_body, batched.carry)
-        same = list(after) == list(batched.carry)
-        options["checkpoints"] = (
-            checkpoints._replace(inverse=inverse) if same else checkpoints.recomputing()
-        )
+    if options.get("checkpoints") is not None:
+        options["checkpoints"] = _batched_checkpoints(options["checkpoints"], axis, batched)
     outs = lax.while_p.bind(
-        *operands._replace(carry=carry).flat,
+        *operands.flat,
         cond_jaxpr=batched_cond,
         body_jaxpr=batched_body,
         **layout.params,
         **options,
     )
     return outs, _with_dims(batched.carry)
+
+
+def _batched_checkpoints(
+    checkpoints: Checkpoints, axis: BatchAxis, batched: WhileOperands[bool]
+) -> Checkpoints:
+    """Batches the inverse step. If the step returns another batched carry, it cannot be used."""
+    if checkpoints.inverse is None:
+        return checkpoints
+    inverse, carry_before = batch_olympuspr(
+        checkpoints.inverse, axis, batched.of_body, batched.carry
+    )
+    if tuple(carry_before) == tuple(batched.carry):
+        return checkpoints._replace(inverse=inverse)
+    return checkpoints.recomputing()
 
 
 def _can_compact(
@@ -269,12 +293,12 @@ def _can_compact(
 
 
 def _instantiated(
-    axis: BatchAxis, values: Sequence[Any], batched: Sequence[bool], wanted: Sequence[bool]
+    axis: BatchAxis, values: Sequence[Any], batched: Sequence[bool], instantiate: Sequence[bool]
 ) -> list[Any]:
-    """Returns the values with missing batch dimensions added."""
+    """Adds a batch dimension to the values that lack one and have the flag ``instantiate``."""
     return [
-        materialize(value, axis.size, None) if want and not has else value
-        for value, has, want in zip(values, batched, wanted, strict=True)
+        materialize(value, axis.size, None) if flag and not is_batched else value
+        for value, is_batched, flag in zip(values, batched, instantiate, strict=True)
     ]
 
 
@@ -301,23 +325,20 @@ def _scan(
     ):
         all_params = {"jaxpr": jaxpr, **layout.params, **params}
         return apply_to_arrays(axis, lax.scan_p, args, batch_dims, all_params)
-    initially_batched = layout.operands([dim is not None for dim in batch_dims])
+    initially_batched = layout.operands(_are_batched(batch_dims))
     num_ys = len(jaxpr.out_avals) - num_carry
-    # A carry component that is batched after an iteration is also batched before the next
-    # iteration. So the flags are updated until they no longer change.
-    batched = initially_batched
-    while True:
-        batched_body, batched_out = batch_olympuspr(
-            jaxpr, axis, batched.flat, [*batched.carry, *[False] * num_ys]
-        )
-        after, ys_batched = layout.results(batched_out)
-        if list(after) == batched.carry:
-            break
-        batched = batched._replace(carry=list(after))
+
+    def batch_body(carry: Sequence[bool]) -> Any:
+        inputs = initially_batched._replace(carry=carry).flat
+        body, out = batch_olympuspr(jaxpr, axis, inputs, [*carry, *[False] * num_ys])
+        results = layout.results(out)
+        return (body, results.ys), results.carry
+
+    (batched_body, ys_batched), carry_batched = until_stable(batch_body, initially_batched.carry)
     carry = _fronted(operands.carry, dims.carry)
     batched_operands = ScanOperands(
         consts=_fronted(operands.consts, dims.consts),
-        carry=_instantiated(axis, carry, initially_batched.carry, batched.carry),
+        carry=_instantiated(axis, carry, initially_batched.carry, carry_batched),
         # The first dimension is for the iterations, and the second is the batch dimension.
         xs=[
             x if dim is None else materialize(x, axis.size, dim, 1)
@@ -325,7 +346,7 @@ def _scan(
         ],
     )
     outs = lax.scan_p.bind(*batched_operands.flat, jaxpr=batched_body, **layout.params, **params)
-    return outs, [*_with_dims(batched.carry), *(1 if each else None for each in ys_batched)]
+    return outs, [*_with_dims(carry_batched), *(1 if flag else None for flag in ys_batched)]
 
 
 # ---- linear solves ----
@@ -341,7 +362,7 @@ def _linear_solve(
     jaxprs: LinearSolveParts,
 ) -> Any:
     operands = _fronted(args, batch_dims)
-    batched = [dim is not None for dim in batch_dims]
+    batched = _are_batched(batch_dims)
     consts_batched, initially_batched = split_operands(batched, const_lengths)
     count = len(initially_batched)
     programs = [
@@ -349,22 +370,20 @@ def _linear_solve(
         for program, consts in zip(jaxprs, consts_batched, strict=True)
         if program is not None
     ]
-    # The programs map unknowns and right-hand sides to one another. All of these values are batched
-    # if one of the programs returns a batched value. So the flags are updated until they no longer
-    # change.
-    unknowns_batched = initially_batched
-    while True:
-        after = unknowns_batched
-        for program, consts in programs:
-            _, out = batch_olympuspr(program, axis, [*consts, *unknowns_batched])
-            after = [a or b for a, b in zip(after, out[:count], strict=True)]
-        if after == unknowns_batched:
-            break
-        unknowns_batched = after
+
+    # The programs map unknowns and right-hand sides to one another. Each of these values is batched
+    # if one of the programs returns it batched.
+    def results_batched(unknowns: Sequence[bool]) -> tuple[None, list[bool]]:
+        outs = [
+            batch_olympuspr(program, axis, [*consts, *unknowns])[1] for program, consts in programs
+        ]
+        return None, [any(flags) for flags in zip(*(out[:count] for out in outs), strict=True)]
+
+    _, unknowns_batched = until_stable(results_batched, initially_batched)
 
     def batched_program(program: ClosedOlympuspr, consts: Sequence[bool]) -> Any:
-        wanted = [*unknowns_batched, *[False] * (len(program.out_avals) - count)]
-        return batch_olympuspr(program, axis, [*consts, *unknowns_batched], wanted)
+        instantiate = [*unknowns_batched, *[False] * (len(program.out_avals) - count)]
+        return batch_olympuspr(program, axis, [*consts, *unknowns_batched], instantiate)
 
     _, batched_out = batched_program(jaxprs.solve, consts_batched.solve)
     start = len(operands) - count

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from olympus_autodiff import checkpoint
 from olympus_ir import lax
 from olympus_ir.lax import calls
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
@@ -86,17 +88,17 @@ class _Loop(Step):
 
     def _settle(self, first: Sequence[Fact], body: Any) -> Screen:
         """Returns the screen of the body, with facts of the carry that hold in each iteration."""
-        self.carry = first
-        while True:
-            screen = body(self.carry)
-            after = [widened(*each) for each in zip(self.carry, screen.results, strict=False)]
-            if after == list(self.carry):
-                return screen
-            self.carry = after
+
+        def screened(carry: Sequence[Fact]) -> tuple[Screen, Sequence[Fact]]:
+            screen = body(carry)
+            return screen, screen.results[: len(carry)]
+
+        screen, self.carry = until_stable(screened, first, widened)
+        return screen
 
     def _cover(
         self, body: Screen, carry: Sequence[bool], ys: Sequence[bool], first: int
-    ) -> tuple[list[bool], list[bool]]:
+    ) -> tuple[list[bool], Sequence[bool]]:
         """Covers the body; see `Screen.cover`.
 
         The erroneous elements of a carry are detected only if they are detected after the loop and
@@ -106,17 +108,13 @@ class _Loop(Step):
           For each operand of the body, and for each value of the carry, whether its erroneous
           elements are detected.
         """
-        noticed = list(carry)
-        while True:
-            same = _where_same(noticed, self.carry, body.results[: len(noticed)])
+
+        def covered(detected: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+            same = _where_same(detected, self.carry, body.results[: len(detected)])
             inside = body.cover([*same, *ys])
-            after = [
-                yes and again
-                for yes, again in zip(noticed, inside[first : first + len(noticed)], strict=True)
-            ]
-            if after == noticed:
-                return inside, noticed
-            noticed = after
+            return inside, inside[first : first + len(detected)]
+
+        return until_stable(covered, carry, operator.and_)
 
 
 class _Scan(_Loop):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
+from ..lax.control_flow.fixed_points import until_stable
 from ..lax.control_flow.linear_solves import linear_solve_p, split_operands
 from ..lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
 from ..lax.control_flow.primitives import sliced_aval
@@ -102,8 +103,8 @@ def _cond(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
 
 def _used_in_loop(
     body: ClosedOlympuspr, layout: ScanLayout, used_carry: Sequence[bool], used_ys: Sequence[bool]
-) -> tuple[Sequence[bool], ScanOperands[bool]]:
-    """Returns flags that say which carry components and body inputs are used.
+) -> tuple[ScanOperands[bool], Sequence[bool]]:
+    """Returns flags that say which inputs of the body and components of the carry are used.
 
     Args:
       body: the body of a scan, or of a loop without slices.
@@ -111,13 +112,12 @@ def _used_in_loop(
       used_carry: flags for the parts of the last carry that are used.
       used_ys: flags for the other results that are used.
     """
-    while True:
-        _, flags = dce_closed(body, [*used_carry, *used_ys])
-        used_inputs = layout.operands(flags)
-        widened = [a or b for a, b in zip(used_carry, used_inputs.carry, strict=True)]
-        if widened == used_carry:
-            return used_carry, used_inputs
-        used_carry = widened
+
+    def inputs_for(used_carry: Sequence[bool]) -> tuple[ScanOperands[bool], Sequence[bool]]:
+        used_inputs = layout.operands(dce_closed(body, [*used_carry, *used_ys])[1])
+        return used_inputs, used_inputs.carry
+
+    return until_stable(inputs_for, used_carry)
 
 
 @dead_code_rules.define(lax.while_p)
@@ -135,7 +135,7 @@ def _while(equation: Equation, used_results: list[bool]) -> tuple[Equation, list
     tested = used_by_condition[layout.cond_nconsts :]
     used_carry = [a or b for a, b in zip(used_results, tested, strict=True)]
     of_body = ScanLayout(layout.body_nconsts, len(used_carry))
-    used_carry, used_by_body = _used_in_loop(body, of_body, used_carry, [])
+    used_by_body, used_carry = _used_in_loop(body, of_body, used_carry, [])
     used = WhileOperands(used_cond_consts, used_by_body.consts, used_carry)
     condition, _ = dce_closed(condition, [True], instantiate=used.of_cond)
     body, _ = dce_closed(body, used_carry, instantiate=used.of_body)
@@ -155,7 +155,7 @@ def _scan(equation: Equation, used_results: list[bool]) -> tuple[Equation, list[
     params = equation.params
     layout = ScanLayout.of(params)
     used_carry, used_ys = layout.results(used_results)
-    used_carry, used = _used_in_loop(params["jaxpr"], layout, used_carry, used_ys)
+    used, used_carry = _used_in_loop(params["jaxpr"], layout, used_carry, used_ys)
     used_operands = [*used.consts, *used_carry, *used.xs]
     used_results = [*used_carry, *used_ys]
     body, _ = dce_closed(params["jaxpr"], used_results, instantiate=used_operands)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from olympus_ir import lax
+from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import (
     ScanLayout,
     ScanOperands,
@@ -20,7 +21,7 @@ from ...forward.linearized_programs import join_nonzero
 from ...memoization import memoized
 from ...rules.control_flow import with_common_constants
 from ...rules.scan import paired
-from ...rules.subprograms import rearranged, with_stable_carry
+from ...rules.subprograms import rearranged
 from ...zeros import aval_of
 from ..series import order_of
 from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr
@@ -136,7 +137,7 @@ def _derived_scan(
         after, moving_ys = layout.results(moving_out)
         return (derived, moving_ys), after
 
-    (derived, moving_ys), carry = with_stable_carry(derive, moving_carry)
+    (derived, moving_ys), carry = until_stable(derive, moving_carry)
     moving = (moving_consts, carry, moving_xs)
     inputs = paired(*((len(flags), order * sum(flags)) for flags in moving))
     results = paired(*((len(flags), order * sum(flags)) for flags in (carry, moving_ys)))
@@ -206,7 +207,7 @@ def _derived_loop(
         terms = _terms_of(body.in_avals, moving_in, order)
         return jet_olympuspr(body, order, moving_in, terms, carry)
 
-    derived, moving_carry = with_stable_carry(derive, moving_carry)
+    derived, moving_carry = until_stable(derive, moving_carry)
     const_terms = order * sum(moving_consts)
     inputs = paired(
         (len(moving_consts), const_terms), (len(moving_carry), order * sum(moving_carry))
