@@ -17,6 +17,7 @@ from olympus_ir.programs.staging import StagingTracer
 from olympus_ir.programs.tracing import extend_axes
 from olympus_ir.settings.config import disable_jit, enable_x64
 from olympus_ir.trees.function_caches import clear_function_caches
+from olympus_ir.types.placement import UNSPECIFIED
 
 NO_OPTIONS = JitOptions()
 
@@ -225,7 +226,9 @@ class TestEquations:
         assert params["name"] == "<lambda>"
         assert params["donated_invars"] == (False, True)
         assert params["keep_unused"] is True
-        assert params["in_shardings"] == (None, None)
+        assert params["in_shardings"] == (UNSPECIFIED, UNSPECIFIED)
+        assert params["in_layouts"] == (None, None)
+        assert params["ctx_mesh"].empty
         assert params["jaxpr"].in_avals == [
             ShapedArray((), np.float32, True),
             ShapedArray((), np.int32, True),

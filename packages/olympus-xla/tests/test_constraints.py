@@ -6,9 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olympus_autodiff import grad
+from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.programs.checker import check_olympuspr
+from olympus_ir.programs.make import make_olympuspr
+from olympus_ir.types.placement import UNSPECIFIED
 from olympus_sharding import (
     AxisType,
     IndivisibleError,
@@ -22,6 +25,7 @@ from olympus_sharding import (
     with_sharding_constraint,
 )
 from olympus_sharding.manual.shard_map import shard_map
+from olympus_xla.arrays.layouts import Format, Layout
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import jit
 
@@ -265,11 +269,49 @@ def test_shardings_of_functions_called_inside_others(mesh):
     np.testing.assert_array_equal(result, -3 * X)
     gradient = jit(grad(lambda x: lax.reduce_sum(inner(x, 2.0, x), (0, 1))))(X)
     np.testing.assert_array_equal(gradient, np.full_like(X, 3.0))
+    batched = vmap(inner, in_axes=(0, None, 0))(X[None], 2.0, X[None])
+    assert batched.sharding.is_equivalent_to(NamedSharding(mesh, P(None, None, "y")), 3)
     with pytest.raises(ValueError, match="in_shardings specification must be a tree prefix"):
         jit(lambda x: jit(lambda x: x, in_shardings=(rows, rows))(x))(X)
+    with pytest.raises(RuntimeError, match="requires a non-empty mesh"):
+        jit(lambda x: jit(lambda x: x, in_shardings=P("x"))(x))(X)
     with pytest.raises(ValueError, match="out_shardings arguments is incompatible"):
         too_long = NamedSharding(mesh, P(None, None, "x"))
         jit(lambda x: jit(lambda x: x, out_shardings=too_long)(x))(X)
+
+
+def test_shardings_are_parameters_of_calls(mesh):
+    """Checked against the parameters that JAX 0.10.2 records."""
+    rows, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+    order = Layout((1, 0))
+    fun = jit(
+        lambda x, y: (lax.mul(lax.sin(x), y), y),
+        in_shardings=(rows, None),
+        out_shardings=(None, Format(order, whole)),
+    )
+
+    def params(transformed, *args):
+        closed = make_olympuspr(transformed)(*args)
+        check_olympuspr(closed)
+        return [equation.params for equation in closed.eqns if equation.primitive is lax.jit_p]
+
+    (call,) = params(fun, X, X)
+    assert call["in_shardings"] == (rows, UNSPECIFIED)
+    assert call["out_shardings"] == (UNSPECIFIED, whole)
+    assert (call["in_layouts"], call["out_layouts"]) == ((None, None), (None, order))
+    assert call["ctx_mesh"].empty
+    assert [equation.primitive.name for equation in call["jaxpr"].eqns] == ["sin", "mul"]
+    (pushed,) = params(lambda x: jvp(fun, (x, X), (x, X))[1], X)
+    assert pushed["in_shardings"] == (rows, UNSPECIFIED) * 2
+    assert pushed["out_shardings"][-1] == whole
+    _, pulled = params(grad(lambda x: lax.reduce_sum(fun(x, X)[0], (0, 1))), X)
+    assert pulled["out_shardings"] == (rows,)
+    (batched,) = params(vmap(jit(lax.sin, in_shardings=rows), spmd_axis_name="y"), X[None])
+    assert batched["in_shardings"] == (NamedSharding(mesh, P("y", "x")),)
+    with set_mesh(mesh):
+        (call,) = params(jit(lax.sin, inline=True, in_shardings=P("x")), X)
+    assert call["in_shardings"] == (rows,)
+    assert call["ctx_mesh"] == mesh
 
 
 @pytest.mark.parametrize(

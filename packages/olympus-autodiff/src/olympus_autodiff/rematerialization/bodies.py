@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from olympus_ir import lax
 from olympus_ir._jaxlib import ArrayCopySemantics
 from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.jit import places_values
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     DropVar,
@@ -169,7 +170,7 @@ def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> 
             ]
             current.source = equation.source_info
             key = _INLINED.get(equation.primitive)
-            if key is None:
+            if key is None or (key == "jaxpr" and places_values(equation.params)):
                 results = bind_equation(equation, operands)
             else:
                 inner = equation.params[key]

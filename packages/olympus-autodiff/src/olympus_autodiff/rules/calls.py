@@ -14,6 +14,7 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, close_olympuspr, cons
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import set_current_trace
 from olympus_ir.trees import pytrees
+from olympus_ir.types.placement import UNSPECIFIED
 
 from ..custom.vmap_rules import JvpOfVmapRule
 from ..forward.jvp import jvp_flat, jvp_olympuspr
@@ -69,16 +70,21 @@ def jit_params(
     params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
 ) -> dict[str, Any]:
     derived = {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(operands)}
-    for kind in ("shardings", "layouts"):
+    for kind, default in (("shardings", UNSPECIFIED), ("layouts", None)):
         of_operands, of_results = params[f"in_{kind}"], params[f"out_{kind}"]
-        if all(value is None for value in (*of_operands, *of_results)):
-            derived[f"in_{kind}"] = (None,) * len(operands)
-            derived[f"out_{kind}"] = (None,) * len(results)
+        if all(value is default for value in (*of_operands, *of_results)):
+            derived[f"in_{kind}"] = (default,) * len(operands)
+            derived[f"out_{kind}"] = (default,) * len(results)
             continue
 
-        def source(position: int | None, ins: Any = of_operands, outs: Any = of_results) -> Any:
+        def source(
+            position: int | None,
+            ins: Any = of_operands,
+            outs: Any = of_results,
+            default: Any = default,
+        ) -> Any:
             if position is None:
-                return None
+                return default
             return ins[position] if position >= 0 else outs[~position]
 
         derived[f"in_{kind}"] = tuple(map(source, operands))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.lax import linalg
-from olympus_ir.programs.jit import jit_p
+from olympus_ir.programs.jit import jit_p, places_values
 from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
 
 from ..forward.recognition import Inlined, RecognitionTrace
@@ -21,6 +21,8 @@ _DECOMPOSITIONS = frozenset((linalg.eigh_p, linalg.svd_p, linalg.eig_p))
 @recognition_rules.define(jit_p)
 def _jit(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]) -> Inlined | None:
     closed = params["jaxpr"]
+    if places_values(params):
+        return None  # the equation holds the shardings of its operands and results
     if any(trace.form_of(arg) is not None for arg in args) or _decomposes(closed.jaxpr):
         return trace.inline(closed.jaxpr, closed.consts, args)
     return None

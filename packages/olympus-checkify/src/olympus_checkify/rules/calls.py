@@ -11,11 +11,12 @@ import numpy as np
 
 from olympus_autodiff import checkpoint
 from olympus_ir.lax import calls
-from olympus_ir.programs.jit import jit
+from olympus_ir.programs.jit import jit, places_values
 from olympus_ir.programs.olympuspr import Equation, close_olympuspr
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.types.avals import get_aval, is_valid_value
+from olympus_ir.types.placement import UNSPECIFIED
 
 from ..errors import Error, init_error
 from ..interpreter import call_with_errors, effects_of, run, with_errors
@@ -32,15 +33,33 @@ def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[
     if not effects:
         return plain(_without_checks(equation, enabled), enabled, error, operands)
     fun, metadata = call_with_errors(closed, enabled, effects, reduced=False)
-    key = ("checked function", enabled, effects)
+    error = error.with_effects(effects).reduced().with_metadata(metadata)
+    leaves = error.leaves(effects)
+    shardings = equation.params["in_shardings"], equation.params["out_shardings"]
+    key = ("checked function", enabled, effects, shardings)
     compiled = closed.memo.get(key)
     if compiled is None:
         fun.__name__ = equation.params["name"]
-        compiled = closed.memo[key] = jit(fun)
-    error = error.with_effects(effects).reduced().with_metadata(metadata)
-    leaves = error.leaves(effects)
+        compiled = closed.memo[key] = jit(fun, **_placement(equation.params, len(leaves)))
     out = compiled(*leaves, *operands)
     return error.with_leaves(effects, out[: len(leaves)]), out[len(leaves) :]
+
+
+def _placement(params: dict[str, Any], num_errors: int) -> dict[str, Any]:
+    """Returns the shardings for the checked function of a call, which has errors beside values.
+
+    Args:
+      params: the parameters of the call.
+      num_errors: the number of values of the errors.
+    """
+    if not places_values(params):
+        return {}
+    ins, outs = (
+        [None if sharding is UNSPECIFIED else sharding for sharding in params[key]]
+        for key in ("in_shardings", "out_shardings")
+    )
+    errors = [None] * num_errors
+    return {"in_shardings": (*errors, *ins), "out_shardings": [*errors, *outs]}
 
 
 def _without_checks(equation: Equation, enabled: Enabled) -> Equation:

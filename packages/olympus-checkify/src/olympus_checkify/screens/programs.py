@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.lax import calls
 from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import bind_equation, run_equations
+from olympus_ir.programs.jit import places_values
 from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Literal, Var
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_closed
@@ -171,7 +172,7 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
     def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
         key = _program_of_call.find(equation.primitive)
-        if key is None:
+        if key is None or (equation.primitive is calls.jit_p and places_values(equation.params)):
             return bind_equation(equation, operands)
         inner = equation.params[key]
         return run_equations(inner.jaxpr, inner.consts, operands, apply)

@@ -13,10 +13,13 @@ import numpy as np
 
 from ..diagnostics import source_info
 from ..diagnostics.name_stacks import no_names
+from ..settings import config_states
 from ..settings.naming import naming
 from ..trees import pytrees
 from ..trees.flattening import function_name
+from ..types.placement import UNSPECIFIED
 from .calls.options import JitOptions
+from .calls.traced_programs import TracedProgram
 from .calls.tracing import trace_call
 from .evaluation import eval_olympuspr, evaluator
 from .olympuspr import ClosedOlympuspr
@@ -25,7 +28,7 @@ from .rules import RuleTable
 from .staging import StagingTrace
 from .tracing import current
 
-__all__ = ["call_under_trace", "jit", "jit_p", "number_rules"]
+__all__ = ["call_under_trace", "jit", "jit_p", "number_rules", "places_values"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,9 +47,21 @@ def _jit_types(*avals: Any, jaxpr: ClosedOlympuspr, **params: Any) -> tuple[list
 
 
 def call_under_trace(
-    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+    fun: Callable[..., Any],
+    options: JitOptions,
+    args: tuple,
+    kwargs: dict[str, Any],
+    placement: Callable[[TracedProgram, JitOptions], dict[str, Any]] | None = None,
 ) -> Any:
     """Calls a jitted function during tracing by recording a `jit` equation.
+
+    Args:
+      fun: the function.
+      options: the options of `jit`.
+      args: the positional arguments.
+      kwargs: the keyword arguments.
+      placement: a function that returns the shardings and layouts of the equation, if the options
+        ask for any. A call with shardings is never inlined.
 
     With the option `inline`, the equations of the function are recorded one by one instead. For
     this, the function is called directly. The exception is a call with numbers or NumPy arrays
@@ -59,15 +74,38 @@ def call_under_trace(
     # Array sizes may depend on elements here, so no program of an earlier call can be reused.
     if current.counts_sizes:
         return fun(*args, **kwargs)
-    if options.inline and (options.plain_arguments or not _are_some_plain(options, args, kwargs)):
+    inline = options.inline and placement is None
+    if inline and (options.plain_arguments or not _are_some_plain(options, args, kwargs)):
         return fun(*args, **kwargs)
     program, leaves = trace_call(fun, options, args, kwargs)
     operands = [*program.hoisted, *leaves]
-    if options.inline:
+    if inline:
         results = _inlined(program.params["jaxpr"], operands)
     else:
-        results = current.trace.process_primitive(jit_p, operands, program.params)
+        params = program.params
+        if placement is not None:
+            params = {**params, **placement(program, options)}
+        mesh = _mesh_in_force()
+        if mesh is not None:
+            params = {**params, "ctx_mesh": mesh}
+        results = current.trace.process_primitive(jit_p, operands, params)
     return pytrees.tree_unflatten(program.out_tree, results)
+
+
+def _mesh_in_force() -> Any:
+    """Returns the mesh of `set_mesh` or `use_abstract_mesh`, or None; no mesh of a `shard_map`."""
+    concrete, abstract = config_states.concrete_mesh.value, config_states.abstract_mesh.value
+    if concrete is not None or abstract is None or abstract.manual_axes:
+        return concrete
+    return abstract
+
+
+def places_values(params: dict[str, Any]) -> bool:
+    """Returns whether the parameters of a `jit` equation hold a sharding or a layout."""
+    return any(
+        sharding is not UNSPECIFIED
+        for sharding in (*params["in_shardings"], *params["out_shardings"])
+    ) or any(layout is not None for layout in (*params["in_layouts"], *params["out_layouts"]))
 
 
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:

@@ -17,6 +17,7 @@ from ..programs.olympuspr import Equation, close_olympuspr
 from ..programs.print_rules import Parameters, printing_rules
 from ..types import dtypes
 from ..types.avals import AbstractValue
+from ..types.placement import UNSPECIFIED
 
 if TYPE_CHECKING:
     from ..programs.printer import Printer
@@ -219,7 +220,7 @@ def _jit_parameters(equation: Equation, printer: Printer) -> Parameters:
     printer.adopt_names(params["jaxpr"].jaxpr, equation)
     shown = [("name", params["name"])]
     for name, value in sorted(params.items()):
-        if name not in ("name", "ctx_mesh") and not _is_default(value):
+        if name != "name" and not _is_default(value):
             shown.append((name, value))
     return shown
 
@@ -227,8 +228,8 @@ def _jit_parameters(equation: Equation, printer: Printer) -> Parameters:
 def _is_default(value: Any) -> bool:
     """Returns whether a parameter of `jit` has its default value, for every operand."""
     if isinstance(value, tuple):
-        return all(item is None or item is False for item in value)
-    return value is None or value is False
+        return all(item is None or item is False or item is UNSPECIFIED for item in value)
+    return value is None or value is False or getattr(value, "empty", False) is True
 
 
 def _custom_jvp_parameters(equation: Equation, printer: Printer) -> Parameters:

@@ -35,6 +35,7 @@ else:
 
 __all__ = [
     "UNCONSTRAINED",
+    "UNSPECIFIED",
     "AbstractDevice",
     "AbstractMesh",
     "AxisType",
@@ -47,6 +48,7 @@ __all__ = [
     "PartitionSpec",
     "Sharding",
     "SingleDeviceSharding",
+    "UnspecifiedValue",
     "check_axis_types",
     "check_named_shardings_with",
     "empty_abstract_mesh",
@@ -94,6 +96,19 @@ class _Unconstrained:
 # The entry of a partition spec that leaves a dimension to the compiler.
 UNCONSTRAINED = _Unconstrained()
 set_pspec_unconstrained(UNCONSTRAINED)
+
+
+class UnspecifiedValue(enum.Enum):
+    """Type of `UNSPECIFIED`, which stands for the sharding of an operand or result without one."""
+
+    UNSPECIFIED = enum.auto()
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+# The entry of `in_shardings` and `out_shardings` for a value whose sharding the user left open.
+UNSPECIFIED = UnspecifiedValue.UNSPECIFIED
 
 
 class _Frozen:

@@ -16,7 +16,7 @@ from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
-from olympus_ir.programs.jit import jit
+from olympus_ir.programs.jit import jit, jit_p
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.programs.propagation import declared_types, propagation_rules
@@ -74,9 +74,8 @@ def _reshard_type(operand: ShapedArray, *, dst_sharding: NamedSharding, **params
     return operand.update(sharding=dst_sharding)
 
 
-def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
-    """Returns the mesh that an equation's program is compiled for."""
-    sharding = params["sharding"]
+def _mesh_of_sharding(sharding: Any) -> BaseMesh | None:
+    """Returns the mesh that a program with a constraint to a sharding is compiled for."""
     if type(sharding) is NamedSharding:
         return sharding.mesh
     if type(sharding) is SingleDeviceSharding:
@@ -84,12 +83,13 @@ def _constraint_mesh(params: dict[str, Any]) -> BaseMesh | None:
     return None
 
 
-def _reshard_mesh(params: dict[str, Any]) -> BaseMesh | None:
-    return params["concrete_mesh"]
+def _meshes_of_call(params: dict[str, Any]) -> list[BaseMesh | None]:
+    return [_mesh_of_sharding(each) for each in (*params["in_shardings"], *params["out_shardings"])]
 
 
-sharding_constraint_p.placement_mesh = _constraint_mesh  # type: ignore[attr-defined]
-reshard_p.placement_mesh = _reshard_mesh  # type: ignore[attr-defined]
+sharding_constraint_p.placement_meshes = lambda params: [_mesh_of_sharding(params["sharding"])]  # type: ignore[attr-defined]
+reshard_p.placement_meshes = lambda params: [params["concrete_mesh"]]  # type: ignore[attr-defined]
+jit_p.placement_meshes = _meshes_of_call  # type: ignore[attr-defined]
 
 
 # ---- public functions ----

@@ -33,7 +33,7 @@ shard_map_p = Primitive(
 )
 shard_map_p.spreads_varying = False
 # Compilers read this attribute to find the mesh on which an equation runs.
-shard_map_p.placement_mesh = lambda params: params["mesh"]  # type: ignore[attr-defined]
+shard_map_p.placement_meshes = lambda params: [params["mesh"]]  # type: ignore[attr-defined]
 
 
 def _result_shardings(params: dict[str, Any]) -> list[NamedSharding] | None:

@@ -172,12 +172,19 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
             return True
         if name == "sharding_constraint" and equation.params.get("layout") is not None:
             return True
+        if name == "jit" and any(isinstance(each, Layout) for each in _layouts(equation.params)):
+            return True
         for inner in olympusprs_in_params(equation.params):
             if id(inner) not in seen:
                 seen.add(id(inner))
                 if _any_constraint(inner, seen):
                     return True
     return False
+
+
+def _layouts(params: dict[str, Any]) -> tuple:
+    """Returns the layouts of the operands and results of a `jit` equation."""
+    return (*params["in_layouts"], *params["out_layouts"])
 
 
 def with_layout_constraint(x: Any, layouts: Any) -> Any:

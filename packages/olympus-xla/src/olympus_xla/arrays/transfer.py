@@ -444,13 +444,12 @@ def _evaluate_device_put(
 device_put_p.eager = _evaluate_device_put
 
 
-def _mesh_asked_for(params: dict[str, Any]) -> Any:
-    """Returns the mesh of the first `NamedSharding` in a `device_put` equation, or None."""
-    meshes = [place.mesh for place in params["devices"] if type(place) is NamedSharding]
-    return meshes[0] if meshes else None
+def _meshes_asked_for(params: dict[str, Any]) -> list[Any]:
+    """Returns the mesh of the first `NamedSharding` in a `device_put` equation."""
+    return [place.mesh for place in params["devices"] if type(place) is NamedSharding][:1]
 
 
-device_put_p.placement_mesh = _mesh_asked_for  # type: ignore[attr-defined]
+device_put_p.placement_meshes = _meshes_asked_for  # type: ignore[attr-defined]
 device_put_p.recorded_place = _place_in_program  # type: ignore[attr-defined]
 
 

@@ -16,6 +16,7 @@ from olympus_ir.lax import callbacks, convert_element_type, jit_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram, traced_program
+from olympus_ir.programs.jit import places_values
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
@@ -204,7 +205,7 @@ def _program(
     params: dict[str, Any],
     positions: Sequence[int] | None = None,
 ) -> TracedProgram:
-    """Returns the program of one equation; for a call, returns the called program.
+    """Returns the program of one equation; for a call without shardings, the called program.
 
     Args:
       primitive: the equation's primitive.
@@ -215,7 +216,7 @@ def _program(
     Raises:
       MissingRuleError: the primitive has no rules for compilation.
     """
-    if primitive is jit_p:
+    if primitive is jit_p and not places_values(params):
         out_tree = tree_structure([0] * len(params["jaxpr"].out_avals))
         return traced_program(params["jaxpr"], out_tree, params, [])
     if primitive._shape_rule is None:

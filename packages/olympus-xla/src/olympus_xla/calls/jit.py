@@ -293,14 +293,12 @@ def _cache_miss(
     whether C++ drops its entry. The entry is dropped if the program is not compiled yet, because
     C++ never requests a `Fastpath` again for an entry that had none at first.
     """
-    fun_inside = fun
-    if options.placement:
-        fun_inside = nested_shardings.with_constraints(fun, options)
+    placement = nested_shardings.nested_placement if options.placement else None
     sharded = any(name in _SHARDINGS for name, _ in options.placement)
 
     def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
         if current.trace is not evaluation_trace:
-            return call_under_trace(fun_inside, options, args, kwargs), None, False
+            return call_under_trace(fun, options, args, kwargs, placement), None, False
         request = None
         if options.is_cached and run_arrays is _run_arrays and not checks_results():
             request = program_cache.request(fun, options, args, kwargs)
@@ -309,7 +307,7 @@ def _cache_miss(
                 return found
         program, leaves = trace_call(fun, options, args, kwargs)
         if sharded and program.kind == "references":
-            return _call_with_references(fun_inside, options, args, kwargs), None, False
+            return _call_with_references(fun, options, args, kwargs), None, False
         results, fastpath = program.run(run_arrays, options, leaves)
         is_cold = fastpath is None and program.is_cold
         if is_cold and run_arrays is _run_arrays:
@@ -347,13 +345,15 @@ def _call_with_mutables(
 def _call_with_references(
     fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
 ) -> Any:
-    """Calls a function of references, whose shardings are constraints inside the program.
+    """Calls a function of references inside another program, where it may have any shardings."""
 
-    The trees of shardings have no entries for references.
-    """
+    @functools.wraps(fun)
+    def nested(*args: Any, **kwargs: Any) -> Any:
+        return call_under_trace(fun, options, args, kwargs, nested_shardings.nested_placement)
+
     kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
     without_shardings = options.replace(placement=kept)
-    program, leaves = trace_call(fun, without_shardings, args, kwargs)
+    program, leaves = trace_call(nested, without_shardings, args, kwargs)
     results, _ = program.run(_run_arrays, without_shardings, leaves)
     return pytrees.tree_unflatten(program.out_tree, results)
 

@@ -1,94 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shardings of a compiled function that is called inside another program.
 
-The operands and results of such a function are values of the outer program, so its `in_shardings`
-and `out_shardings` become sharding constraints. All transformations have rules for these. The
-arguments `device` and `backend` of `jit` become constraints of the results to one device.
+The operands and results of such a function are values of the outer program. Its `in_shardings`
+and `out_shardings` are parameters of the `jit` equation, which transformations carry along and
+lowering turns into sharding constraints. The arguments `device` and `backend` of `jit` place the
+results on one device.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir.programs.calls.options import JitOptions
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.trees import pytrees
-from olympus_ir.types.avals import get_aval
-from olympus_ir.types.placement import PartitionSpec
-from olympus_sharding.annotations.constraints import constrain
+from olympus_ir.types.layouts import mesh_in_force
+from olympus_ir.types.placement import UNSPECIFIED, PartitionSpec
 from olympus_sharding.meshes.context import concrete_mesh_in_force
 
 from .._jaxlib import NamedSharding
-from ..arrays.layouts import Format, Layout
-from ..compiling.placement import asked_device, prefix_of_shardings
+from ..arrays.layouts import Format
+from ..compiling.placement import asked_device, prefix_of_shardings, spec_without_mesh
 from ..platforms.backends import device_sharding
 
-__all__ = ["with_constraints"]
+__all__ = ["nested_placement"]
 
 
-def with_constraints(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    """Returns a function that constrains operands and results to the shardings in ``options``.
+def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, tuple]:
+    """Returns the parameters of a `jit` equation that hold shardings and layouts.
 
     Args:
-      fun: the function.
+      program: the traced program of the function.
       options: the options of `jit`.
+
+    Raises:
+      ValueError: the shardings do not fit the structure or the ranks of the operands or results.
+      RuntimeError: a sharding is a partition spec, and no mesh is in force.
     """
     asked = dict(options.placement)
-    in_shardings = asked.get("in_shardings")
-    asked_out_shardings = asked.get("out_shardings")
-
-    @functools.wraps(fun)
-    def constrained(*args: Any, **kwargs: Any) -> Any:
-        if in_shardings is not None:
-            static = {number % len(args) for number in options.static_argnums if args}
-            dynamic = tuple(arg for n, arg in enumerate(args) if n not in static)
-            placed = iter(_constrain(dynamic, in_shardings, "in_shardings"))
-            args = tuple(arg if n in static else next(placed) for n, arg in enumerate(args))
-        result = fun(*args, **kwargs)
-        # The device is looked up only here, because `jit` accepts backends that do not exist.
-        out_shardings = asked_out_shardings
-        if out_shardings is None:
-            out_shardings = _on_one_device(asked)
-        if out_shardings is not None:
-            result = _constrain(result, out_shardings, "out_shardings")
-        return result
-
-    return constrained
-
-
-def _on_one_device(asked: dict[str, Any]) -> Any:
-    """Returns the prefix of result shardings that `device` or `backend` stands for, or None."""
+    in_avals, out_avals = program.closed.in_avals, program.closed.out_avals
+    arguments, _ = program.in_tree.children()
+    captured = [None] * len(program.hoisted)
+    given = [*captured, *_spread(asked.get("in_shardings"), arguments, "in_shardings")]
+    given += [None] * (len(in_avals) - len(given))  # keyword arguments
+    # The device is looked up only here, because `jit` accepts backends that do not exist.
     device = asked_device(asked)
     if device is None:
-        return None
-    leaves, tree = pytrees.tree_flatten(device_sharding(device))
-    return tree, leaves
+        wanted = _spread(asked.get("out_shardings"), program.out_tree, "out_shardings")
+    else:
+        wanted = [device_sharding(device)] * len(out_avals)
+    return {
+        "in_shardings": _shardings(given, in_avals, "in_shardings"),
+        "out_shardings": _shardings(wanted, out_avals, "out_shardings"),
+        "in_layouts": _layouts(given),
+        "out_layouts": _layouts(wanted),
+    }
 
 
-def _constrain(values: Any, prefix: Any, what: str) -> Any:
-    leaves, tree = pytrees.tree_flatten(values)
-    shardings = prefix_of_shardings(prefix, values, what)
-    return pytrees.tree_unflatten(
-        tree,
-        [
-            leaf if sharding is None else _constrain_leaf(leaf, sharding, what)
-            for leaf, sharding in zip(leaves, shardings, strict=True)
-        ],
-    )
+def _spread(prefix: Any, tree: Any, what: str) -> list[Any]:
+    """Returns the user's sharding or format for each leaf of a tree; None where there is none."""
+    if prefix is None:
+        return [None] * tree.num_leaves
+    return prefix_of_shardings(prefix, pytrees.Structure(tree), what)
 
 
-def _constrain_leaf(leaf: Any, target: Any, what: str) -> Any:
-    if get_aval(leaf).is_ref:
-        return leaf  # references do not move
-    if isinstance(target, PartitionSpec):
-        mesh = concrete_mesh_in_force()
-        # A partition spec names only axes. Over a mesh of devices it becomes a `NamedSharding`, so
-        # that the constraint also determines the devices of the outer program.
-        return constrain(leaf, target if mesh is None else NamedSharding(mesh, target), what)
-    if type(target) is not Format:
-        return constrain(leaf, target, what)
-    if target.sharding is None:
-        return leaf
-    layout = target.layout if isinstance(target.layout, Layout) else None
-    return constrain(leaf, target.sharding, what, layout)
+def _shardings(given: Sequence[Any], avals: Sequence[Any], what: str) -> tuple:
+    return tuple([_sharding(each, aval, what) for each, aval in zip(given, avals, strict=True)])
+
+
+def _sharding(given: Any, aval: Any, what: str) -> Any:
+    sharding = given.sharding if type(given) is Format else given
+    if sharding is None or aval.is_ref:  # references do not move
+        return UNSPECIFIED
+    if isinstance(sharding, PartitionSpec):
+        # A partition spec names only axes. Over a mesh of devices, it also determines the devices
+        # of the outer program.
+        mesh = concrete_mesh_in_force() or mesh_in_force()
+        if mesh.empty:
+            raise spec_without_mesh(sharding, what)
+        sharding = NamedSharding(mesh, sharding)
+    check = getattr(sharding, "check_compatible_aval", None)
+    if check is not None:
+        try:
+            check(aval.shape)
+        except ValueError as error:
+            raise ValueError(
+                f"One of {what} arguments is incompatible with its sharding annotation "
+                f"{sharding}: {error}"
+            ) from None
+    return sharding
+
+
+def _layouts(given: Sequence[Any]) -> tuple:
+    return tuple([each.layout if type(each) is Format else None for each in given])

@@ -11,22 +11,12 @@ from typing import Any
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.settings import config_states
 from olympus_ir.trees import pytrees
-from olympus_ir.types.placement import AxisType, PartitionSpec
+from olympus_ir.types.placement import UNSPECIFIED, AxisType, PartitionSpec
 from olympus_sharding.meshes.context import get_abstract_mesh, with_axis_types
 
 from .jit import jit
 
 __all__ = ["pjit"]
-
-
-class _Unspecified:
-    """Type of `UNSPECIFIED`, the default, which leaves shardings to the compiler."""
-
-    def __repr__(self) -> str:
-        return "UnspecifiedValue"
-
-
-UNSPECIFIED = _Unspecified()
 
 
 def pjit(

@@ -649,14 +649,19 @@ def _concrete_sharding(sharding: Any, what: str) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
-            raise RuntimeError(
-                "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
-                f"{what}_shardings, got {sharding}. You can define a context mesh via "
-                f"`olympus.set_mesh(mesh)`. Alternatively, provide `Sharding`s to {what}_shardings "
-                "and then the mesh context manager is not required."
-            )
+            raise spec_without_mesh(sharding, f"{what}_shardings")
         return NamedSharding(mesh, sharding)
     return sharding
+
+
+def spec_without_mesh(spec: PartitionSpec, what: str) -> RuntimeError:
+    """Returns the error for a partition spec in an argument of `jit` where no mesh is in force."""
+    return RuntimeError(
+        "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
+        f"{what}, got {spec}. You can define a context mesh via `olympus.set_mesh(mesh)`. "
+        f"Alternatively, provide `Sharding`s to {what} and then the mesh context manager is not "
+        "required."
+    )
 
 
 _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}

@@ -17,7 +17,7 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
     """Returns the mesh that a program requires, and a description of the mesh's origin.
 
     Equations of the program take precedence over `set_mesh`. A primitive that needs a mesh has an
-    attribute ``placement_mesh``, a function that returns the mesh for an equation's parameters.
+    attribute ``placement_meshes``, a function that returns the meshes for an equation's parameters.
 
     Returns:
       The mesh or None, and the description, for error messages.
@@ -68,9 +68,8 @@ def incompatible_devices(
 
 def _meshes_in(olympuspr: Olympuspr, seen: set[int]) -> Iterator[tuple[Equation, Mesh]]:
     for equation in olympuspr.eqns:
-        asks = getattr(equation.primitive, "placement_mesh", None)
-        if asks is not None:
-            mesh = asks(equation.params)
+        asks = getattr(equation.primitive, "placement_meshes", None)
+        for mesh in () if asks is None else asks(equation.params):
             if isinstance(mesh, Mesh) and mesh.size:
                 yield equation, mesh
         for inner in olympusprs_in_params(equation.params):

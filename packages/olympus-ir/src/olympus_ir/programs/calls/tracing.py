@@ -18,6 +18,7 @@ from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name,
 from ...trees.function_caches import FunctionCache, keep
 from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
+from ...types.placement import UNSPECIFIED, empty_abstract_mesh
 from ..olympuspr import ClosedOlympuspr
 from ..staging import separate_constants, trace_to_olympuspr
 from ..tracing import current, evaluation_trace, find_tracers
@@ -287,12 +288,12 @@ def jit_params(
 ) -> dict[str, Any]:
     """Returns the parameters of a `jit` equation, except the program and the placement."""
     return {
-        "in_shardings": (None,) * num_inputs,
-        "out_shardings": (None,) * num_outputs,
+        "in_shardings": (UNSPECIFIED,) * num_inputs,
+        "out_shardings": (UNSPECIFIED,) * num_outputs,
         "in_layouts": (None,) * num_inputs,
         "out_layouts": (None,) * num_outputs,
         "donated_invars": donated_invars or (False,) * num_inputs,
-        "ctx_mesh": None,
+        "ctx_mesh": empty_abstract_mesh,
         "name": name,
         "keep_unused": keep_unused,
         "inline": inline,

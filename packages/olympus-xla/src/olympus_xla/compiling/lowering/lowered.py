@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir.lax.calls import custom_jvp_call_p, custom_vjp_call_p
+from olympus_ir.lax.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
 from olympus_ir.programs.primitives import Primitive
 
 __all__ = ["LARGEST_INLINE_CONSTANT", "PARAMETERS_THAT_MATTER", "Lowered"]
@@ -19,6 +19,7 @@ LARGEST_INLINE_CONSTANT = 1024
 PARAMETERS_THAT_MATTER: dict[Primitive, tuple[str, ...]] = {
     custom_jvp_call_p: ("call_jaxpr",),
     custom_vjp_call_p: ("call_jaxpr",),
+    jit_p: ("jaxpr", "name", "in_shardings", "out_shardings", "in_layouts", "out_layouts"),
 }
 
 

@@ -11,7 +11,7 @@ _DIALECTS = "jaxlib.mlir.dialects"
 _PLATFORMS = "olympus.compat.counterparts.platforms"
 _PROMOTION = "olympus_ir.types.promotion"
 _RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
-_UNSPECIFIED = names_from("olympus_xla.calls.pjit", "UNSPECIFIED", "UnspecifiedValue=_Unspecified")
+_UNSPECIFIED = names_from("olympus_ir.types.placement", "UNSPECIFIED", "UnspecifiedValue")
 
 _DIALECT_NAMES = ("arith", "cf", "chlo", "func", "gpu", "llvm", "math", "memref", "nvvm", "scf")
 

@@ -16,7 +16,7 @@ from ..context import LoweringContext
 from ..marks import annotate
 from ..tables import lowering_rules
 from .calls import call_program
-from .transfer import in_memory
+from .transfer import constrain_layout, in_memory
 
 
 @lowering_rules.define(lax.xla_metadata_value_p)
@@ -101,15 +101,5 @@ def _shard_alike(context: LoweringContext, x: Any, y: Any) -> list[Any]:
 
 
 @lowering_rules.define(lax.layout_constraint_p)
-def constrain_layout(context: LoweringContext, operand: Any, layout: Any) -> Any:
-    """Lowers a layout constraint."""
-    order = tuple(reversed(layout.major_to_minor))
-    (result,) = context.custom_call(
-        "LayoutConstraint",
-        context.result_types,
-        [operand],
-        api_version=1,
-        operand_layouts=[order],
-        result_layouts=[order],
-    )
-    return result
+def _layout_constraint(context: LoweringContext, operand: Any, layout: Any) -> Any:
+    return constrain_layout(context, operand, context.aval_out, layout)

@@ -17,6 +17,7 @@ from ..names import IN_FUNCTIONS, name_call, name_scope, scope_of
 from ..program_passes import prepared_in
 from ..tables import lowering_rules
 from . import composites as composites  # The import defines more rules of the family.
+from .constraints import placed
 
 
 def ordered_effects_of(program: Any) -> list[Any]:
@@ -70,7 +71,13 @@ def call_program(
 
 @lowering_rules.define(lax.jit_p)
 def _jit(context: LoweringContext, *operands: Any, jaxpr: Any, name: str, **params: Any) -> Any:
-    return call_program(context, name, jaxpr, operands, scope=f"jit({name})")
+    inputs = placed(
+        context, operands, context.avals_in, params["in_shardings"], params["in_layouts"]
+    )
+    results = call_program(context, name, jaxpr, inputs, scope=f"jit({name})")
+    return placed(
+        context, results, context.avals_out, params["out_shardings"], params["out_layouts"]
+    )
 
 
 @lowering_rules.define(lax.closed_call_p)

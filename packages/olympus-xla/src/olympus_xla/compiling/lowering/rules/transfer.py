@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of `device_put` inside programs: moves between memories, and sharding constraints."""
+"""Lowering of `device_put` inside programs, and constraints of values to shardings and layouts."""
 
 from __future__ import annotations
 
@@ -74,3 +74,17 @@ def constrain(context: LoweringContext, operand: Any, sharding: Any, aval: Any =
     return context.create(
         "sdy.sharding_constraint", mlir.aval_type(aval), (operand,), {"sharding": attribute}
     )
+
+
+def constrain_layout(context: LoweringContext, operand: Any, aval: Any, layout: Any) -> Any:
+    """Constrains a value of a given type to a layout."""
+    order = tuple(reversed(layout.major_to_minor))
+    (result,) = context.custom_call(
+        "LayoutConstraint",
+        [mlir.aval_type(aval)],
+        [operand],
+        api_version=1,
+        operand_layouts=[order],
+        result_layouts=[order],
+    )
+    return result
