@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import pathlib
 import resource
 import sys
 import traceback
@@ -19,6 +20,8 @@ from typing import Any
 import numpy as np
 
 MEMORY = 8 * 2**30
+#: Resident memory from which the caches are cleared, in bytes. Programs share most operations.
+FULL = 2 * 2**30
 
 Outcome = dict[str, Any]
 
@@ -223,6 +226,12 @@ def description(error: BaseException) -> Outcome:
     }
 
 
+def resident_memory() -> int:
+    """Returns the resident memory of this process in bytes."""
+    pages = pathlib.Path("/proc/self/statm").read_text("ascii").split()[1]
+    return int(pages) * resource.getpagesize()
+
+
 def answer(library: str) -> None:
     """Runs the programs on the lines of standard input; prints a line for each answer."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -231,10 +240,10 @@ def answer(library: str) -> None:
     replies = sys.stdout
     sys.stdout = sys.stderr
     print("{}", file=replies, flush=True)
-    for number, line in enumerate(sys.stdin, 1):
+    for line in sys.stdin:
         outcomes = [runner.run(**request) for request in json.loads(line)]
         print(json.dumps(outcomes), file=replies, flush=True)
-        if number % 200 == 0:
+        if resident_memory() > FULL:
             runner.root.clear_caches()
 
 
