@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import functools
 import importlib
 import json
 import pathlib
@@ -130,6 +133,11 @@ class Library:
             "ops",
             "scipy.special",
             "scipy.linalg",
+            "scipy.fft",
+            "scipy.signal",
+            "flatten_util",
+            "experimental.checkify",
+            "experimental.sparse",
         ):
             importlib.import_module(f"{name}.{module}")
 
@@ -142,6 +150,9 @@ class Library:
             "jnp": root.numpy,
             "lax": root.lax,
             "np": np,
+            "collections": collections,
+            "dataclasses": dataclasses,
+            "functools": functools,
             "nudged": nudge(root.numpy, seed),
             "numeric": Numeric(root.numpy, run, step),
         }

@@ -6,13 +6,17 @@ from __future__ import annotations
 import random
 
 from . import (
+    analysis,
     arrays,
     calls,
     control_flow,
+    effects,
     elementwise,
+    meshes,
     modes,
     nests,
     products,
+    states,
     structured,
 )
 from .drafts import NARROW, WIDE, Draft, elements, random_kind
@@ -77,6 +81,21 @@ _WEIGHTS = {
     calls.donated: 1,
     calls.static: 1,
     calls.without_derivatives: 1,
+    analysis.factored: 1,
+    analysis.holomorphic: 1,
+    analysis.polymorphic: 1,
+    analysis.reduced_segments: 1,
+    analysis.sparse: 1,
+    analysis.transforms: 1,
+    effects.called_back: 1,
+    effects.checked: 1,
+    effects.reported: 1,
+    meshes.over_meshes: 1,
+    states.optimized: 1,
+    states.partial: 1,
+    states.random_loops: 1,
+    states.registered: 1,
+    states.state_in_loops: 1,
 }
 #: The families of operations, by name.
 FAMILIES = {family.__name__: family for family in _WEIGHTS}
