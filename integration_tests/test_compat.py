@@ -530,3 +530,90 @@ assert "jax_enable_x64" in said(lambda: jnp.asarray(2**40))
 
 def test_messages_name_the_library_that_programs_were_written_for():
     run_compat(MESSAGES)
+
+
+SUITE = """
+import unittest, warnings
+import jax, jax.numpy as jnp, numpy as np
+from jax._src import test_util as jtu
+
+jax.config.parse_flags_with_absl()
+
+class Sums(jtu.JaxTestCase):
+    def test_values(self):
+        sample = jtu.rand_default(self.rng())
+        args = lambda: [sample((2, 3), np.float32), sample(jtu.PYTHON_SCALAR_SHAPE, np.int32)]
+        with jtu.strict_promotion_if_dtypes_match([np.float32]):
+            self._CheckAgainstNumpy(lambda x, y: x + np.float32(y), jnp.add, args)
+            self._CompileAndCheck(jnp.add, args)
+
+    def test_wrong_values(self):
+        with self.assertRaises(AssertionError):
+            self.assertAllClose([jnp.float32(1)], [jnp.float32(1.001)])
+        with self.assertRaises(AssertionError):
+            self.assertArraysEqual(jnp.int32(1), jnp.float32(1))
+        with self.assertRaises(ValueError):
+            jnp.ones((2, 3)) + jnp.ones(3)
+
+    def test_counts(self):
+        f = jax.jit(lambda x: x + 1)
+        self.assertCacheMisses(lambda: f(np.ones(2)), cpp=1, tracing=1, lowering=1)
+        self.assertCacheMisses(lambda: f(np.ones(2)), cpp=0, tracing=0, lowering=0)
+        with self.assertRaises(AssertionError), jtu.assert_num_jit_and_pmap_compilations(0):
+            f(np.ones(3))
+
+    def test_warnings(self):
+        with self.assertWarnsRegex(UserWarning, "hel+o"):
+            warnings.warn("hello")
+        with self.assertRaises(AssertionError), self.assertWarns(UserWarning):
+            pass
+        with self.assertRaises(UserWarning), self.assertNoWarnings():
+            warnings.warn("hello")
+
+    @jtu.run_on_devices("tpu")
+    def test_skipped(self):
+        raise AssertionError
+
+    @jtu.with_explicit_mesh((1,), ("x",))
+    def test_mesh(self, mesh):
+        self.assertEqual(jax.sharding.get_abstract_mesh().axis_names, mesh.axis_names)
+
+@jtu.with_config(jax_enable_x64=True)
+class Wide(jtu.JaxTestCase):
+    def test_dtype(self):
+        self.assertDtypesMatch(jnp.ones(2), np.ones(2))
+
+suite = unittest.TestSuite(map(jtu.JaxTestLoader().loadTestsFromTestCase, [Sums, Wide]))
+result = unittest.TextTestRunner().run(suite)
+print(result.testsRun, len(result.skipped), [text for _, text in result.failures + result.errors])
+"""
+
+
+def test_suites_of_tests_find_their_helpers() -> None:
+    assert run_compat(SUITE).splitlines()[-1] == "7 1 []"
+
+
+SAMPLES = """
+import numpy as np
+from jax._src import test_util as jtu
+
+rng = np.random.RandomState(0)
+assert np.isinf(jtu.rand_some_inf(rng)((50,), np.float32)).any()
+assert np.isnan(jtu.rand_some_nan(rng)((50,), np.complex64)).any()
+assert (jtu.rand_nonzero(rng)((50,), np.int8) != 0).all()
+assert len(set(jtu.rand_unique_int(rng, 9)((9,), np.int32))) == 9
+indices = jtu.rand_indices_unique_along_axis(rng)(5, (4, 3), 0, allow_negative=False)
+assert all(len(set(column)) == 4 for column in indices.T)
+assert type(jtu.rand_default(rng)(jtu.PYTHON_SCALAR_SHAPE, np.float32)) is float
+cases = jtu.sample_product_testcases([dict(a=1, b=2), dict(a=3, b=4)], c=range(9))
+assert len(cases) == 10 and all(case["b"] == case["a"] + 1 for case in cases)
+assert len({tuple(case.values()) for case in cases}) == 10
+grid = jtu.complex_plane_sample(np.complex64, 4, 3)
+assert grid.shape == (9, 11) and np.isinf(grid.real[:, 0]).all() and grid[4, 5] == 0
+assert jtu.tolerance(np.float32, {np.float16: 1.0}) == 1e-6
+print(jtu.format_shape_dtype_string((2, 3), np.float32))
+"""
+
+
+def test_samplers_of_tests() -> None:
+    assert run_compat(SAMPLES) == "float32[2,3]"

@@ -123,7 +123,12 @@ __all__ = [
     "ifrt_programs",
     "import_dlpack",
     "ir_tree_registry",
+    "is_asan",
     "is_description",
+    "is_msan",
+    "is_optimized_build",
+    "is_sanitized",
+    "is_tsan",
     "load_pjrt_plugin",
     "pjit_function",
     "prime",
@@ -159,6 +164,10 @@ _IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 
 Array: TypeAlias = _jax.Array
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
+# Questions about the build of jaxlib: optimizations, and checks of addresses, memory and threads.
+is_optimized_build = _jax.is_optimized_build
+is_asan, is_msan, is_tsan = _jax.is_asan, _jax.is_msan, _jax.is_tsan
+is_sanitized = _jax.is_sanitized
 ArrayImpl: TypeAlias = _jax.ArrayImpl
 if TYPE_CHECKING:
     from olympus_ir.types.placement_interface import Client, Device

@@ -81,7 +81,6 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
             "_parse_input_dimensions=parse_input_dimensions",
         ),
     },
-    "public_test_util": names_from("olympus.compat.comparisons", "check_close"),
     "random.threefry2x32": names_from(
         _THREEFRY,
         *("threefry_fold_in=_fold_in", "threefry_random_bits=_random_bits"),
