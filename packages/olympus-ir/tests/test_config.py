@@ -80,6 +80,7 @@ def test_no_flag_is_missing():
         "olympus_cache_dir",
         "olympus_cold_evaluation",
         "olympus_cpu_lowerings",
+        "olympus_cpu_retained_memory",
         "olympus_jax2tf_associative_scan_reductions",
         "olympus_mock_num_gpu_processes",
         "olympus_outline_repeated_blocks",

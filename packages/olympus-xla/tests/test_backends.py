@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Backends: bringing up, flags, look-up, the default device, clearing."""
 
+import platform
 import threading
 
 import numpy as np
@@ -139,6 +140,29 @@ config.update("olympus_num_cpu_devices", 2)
 print(len(olympus_xla.devices()), float(old), olympus_xla.device_put(2.0).devices(), dropped)
 """
     assert run_python(code) == "2 1.0 {CpuDevice(id=0)} [1]"
+
+
+@pytest.mark.skipif(platform.libc_ver() < ("glibc", "2.36"), reason="a setting of the C library")
+@pytest.mark.parametrize("retained", ["0", "300000000"])
+def test_free_memory_is_retained_until_caches_are_cleared(run_python, retained):
+    code = """
+import numpy, olympus_xla
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 // 10**6
+
+olympus_xla.devices()
+before = resident()
+block = numpy.ones(100 * 2**17)
+full = resident()
+del block
+kept = resident()
+olympus_xla.clear_caches()
+print(full - before > 90, kept - before > 90, resident() - before > 90)
+"""
+    found = run_python(code, OLYMPUS_CPU_RETAINED_MEMORY=retained)
+    assert found == f"True {retained != '0'} False"
 
 
 def test_threads_share_one_client(run_python):

@@ -425,6 +425,13 @@ cpu_lowerings = declare_flag(
     "Whether CPU programs use faster code than XLA's, such as calls of NumPy on one device.",
     shapes_programs=True,
 )
+cpu_retained_memory = declare_flag(
+    "cpu_retained_memory",
+    0,
+    typed(int, 0),
+    "Bytes of free memory that a Linux process keeps for the next CPU program; 0 for the C "
+    "library's choice.",
+)
 cpu_collectives_implementation = declare_flag(
     "cpu_collectives_implementation",
     "gloo",

@@ -22,6 +22,7 @@ from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.jit import call_under_trace
 from olympus_ir.programs.primitives import declared_primitives
 from olympus_ir.programs.tracing import current, escaped_tracer_error, evaluation_trace
+from olympus_ir.settings.config_flags import cpu_retained_memory
 from olympus_ir.settings.config_flags import tiers as tiers_by_default
 from olympus_ir.settings.sentinels import NOT_GIVEN, NotGiven
 from olympus_ir.trees import pytrees
@@ -48,12 +49,14 @@ if TYPE_CHECKING:
     from olympus_ir.programs import mutable_types
 
     from ..compiling import program_cache
+    from ..platforms import retained_memory
     from . import executables, interpreter_exit, nested_shardings, stages
     from .jit_types import JitKeywords, JittedFunction
     from .on_reference import cold_evaluation
     from .on_reference import tiers as tiered
 else:
     mutable_types = deferred("olympus_ir.programs.mutable_types", milliseconds=5.0)
+    retained_memory = deferred("..platforms.retained_memory", milliseconds=1.0)
     cold_evaluation = deferred(".on_reference.cold_evaluation", milliseconds=20.0)
     plain_python = deferred("olympus_ir.plain_python", milliseconds=15.0)
     executables = deferred(".executables", milliseconds=0.5)
@@ -393,6 +396,8 @@ def _run_eagerly(
 def clear_caches() -> None:
     """Drops all traced programs and executables of compiled functions and eager operations.
 
+    With the flag ``olympus_cpu_retained_memory``, it also returns free memory to the system.
+
     Example:
       >>> clear_caches()
     """
@@ -403,6 +408,8 @@ def clear_caches() -> None:
         if clear_eager is not None:
             clear_eager()
             primitive.eager = None
+    if cpu_retained_memory.value > 0:
+        retained_memory.return_memory()
 
 
 @atexit.register

@@ -22,6 +22,7 @@ from olympus_ir.settings.config_flags import (
     cpu_enable_async_dispatch,
     cpu_get_global_topology_timeout_minutes,
     cpu_get_local_topology_timeout_minutes,
+    cpu_retained_memory,
     debug_leaked_clients_on_clear_backends,
     num_cpu_devices,
     platform_name,
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
     import logging
 
     from ..processes.distributed import DistributedRuntime
+    from . import retained_memory
 else:
+    # most processes do not need it
+    retained_memory = deferred(".retained_memory", milliseconds=1.0)
     logging = deferred("logging", milliseconds=7.0)
 
 __all__ = [
@@ -329,6 +333,8 @@ def _warn_of_fallback(failures: dict[str, str]) -> None:
 
 
 def _make_cpu_client() -> Client:
+    if cpu_retained_memory.value > 0:
+        retained_memory.retain_memory(cpu_retained_memory.value)
     count = num_cpu_devices.value
     options: dict[str, Any] = {
         "asynchronous": cpu_enable_async_dispatch.value,
@@ -379,7 +385,7 @@ def _check_not_in_use(flag: Any) -> Callable[[Any], None]:
     return check
 
 
-for _flag in (num_cpu_devices, cpu_enable_async_dispatch):
+for _flag in (num_cpu_devices, cpu_enable_async_dispatch, cpu_retained_memory):
     _flag.add_validator(_check_not_in_use(_flag))
 
 
