@@ -168,6 +168,28 @@ def test_primitive_that_does_not_know_the_type():
 # ---- primitives that are instances ----
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        jnp.sin,
+        lambda q: jnp.reshape(q, -1),
+        lambda q: jnp.concatenate([q, q]),
+        lambda q: jnp.where(True, q, q),
+        jnp.sum,
+        olympus.nn.softmax,
+    ],
+)
+def test_functions_of_arrays_refuse_values(fun, compiled):
+    """In JAX 0.10.2 these are TypeErrors with the same fragment."""
+    value = Quantized(jnp.ones((2, 3), "int8"), jnp.ones(2))
+    with pytest.raises(TypeError, match="requires ndarray or scalar arguments"):
+        (olympus.jit(fun) if compiled else fun)(value)
+    known = []
+    olympus.jit(lambda q: known.append(hasattr(q, "dtype")))(value)
+    assert known == [False]
+
+
 class Power(VJPHiPrimitive):
     def __init__(self, aval, exponent):
         self.in_avals, self.out_aval = (aval,), aval

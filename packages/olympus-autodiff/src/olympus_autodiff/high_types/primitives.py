@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from olympus_ir.diagnostics.errors import NotAnArrayError
 from olympus_ir.expansions import high_types
 from olympus_ir.programs import expansion, mutable_types
 from olympus_ir.programs.primitives import Primitive
@@ -47,6 +48,12 @@ class HiType(AbstractValue):
 
     is_high = True
     has_qdd = False
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises an error that is also a TypeError: functions of arrays do not take the values."""
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise NotAnArrayError(self, name)
 
     def lo_ty(self) -> list[AbstractValue]:
         """Returns the types of the arrays."""

@@ -322,6 +322,30 @@ class ElementsError(NotImplementedError, TypeError, ValueError):
     """
 
 
+class NotAnArrayError(TypeError, AttributeError):
+    """A function of arrays was given a value of a high type, which has no members of arrays.
+
+    The error is a TypeError, as for other operands that are no arrays, and an AttributeError, so
+    that `hasattr` and `getattr` with a default work on the value.
+
+    Args:
+      aval: the type of the value.
+      name: the member that was looked up.
+    """
+
+    def __init__(self, aval: object, name: str) -> None:
+        super().__init__(
+            f"Values of the high type {aval} are no arrays and have no {name!r}; a function of "
+            "arrays requires ndarray or scalar arguments. Give it the arrays of the value, or "
+            "define a `HiPrimitive` for the whole value."
+        )
+        self.name = name
+        self._arguments = aval, name
+
+    def __reduce__(self) -> tuple:
+        return type(self), self._arguments
+
+
 # --- Keys ----------------------------------------------------------------------------------------
 
 

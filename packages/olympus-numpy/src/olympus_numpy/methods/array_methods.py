@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.errors import ElementsError
+from olympus_ir.diagnostics.errors import ElementsError, NotAnArrayError
 from olympus_ir.diagnostics.traceback_filtering import (
     api_boundary,
     boundary_members,
@@ -20,7 +20,7 @@ from olympus_ir.diagnostics.traceback_filtering import (
 )
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
-from olympus_ir.types import dtypes
+from olympus_ir.types import dtypes, known_types
 from olympus_ir.types.annotations import ShardingLike
 from olympus_ir.types.arrays import Array, attach_methods, register_array_class
 from olympus_ir.types.avals import ShapedArray, aval_method, aval_property
@@ -434,6 +434,8 @@ def _missing(self: Any, name: str) -> Any:
     try:
         if name.startswith("__"):  # NumPy and other libraries look up special names often
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if isinstance(self, Tracer) and known_types.is_high(self.aval):
+            raise NotAnArrayError(self.aval, name)
         raise missing_members.missing_member(type(self), name)
     except AttributeError as error:
         if not name.startswith("__"):
