@@ -52,7 +52,7 @@ def dce_olympuspr(
       >>> dce_olympuspr(olympuspr, [True, False])
       ({ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }, [True, False])
     """
-    live = {
+    live: set[Any] = {
         atom
         for atom, used in zip(olympuspr.outvars, used_outputs, strict=True)
         if used and isinstance(atom, Var)
@@ -63,19 +63,18 @@ def dce_olympuspr(
     kept: list[Equation] = []
     rules: dict[Primitive, Any] = {}  # few primitives have a rule
     for equation in reversed(olympuspr.eqns):
-        used_results = [var in live for var in equation.outvars]
-        if not any(used_results) and not has_lasting_effects(equation, live):
+        if live.isdisjoint(equation.outvars) and not has_lasting_effects(equation, live):
             continue
         primitive = equation.primitive
         if primitive not in rules:
             rules[primitive] = dead_code_rules.find(primitive)
         if (rule := rules[primitive]) is not None:
-            reduced, _ = rule(equation, used_results)
+            reduced, _ = rule(equation, [var in live for var in equation.outvars])
             if reduced is None:  # a library's rule may return None to remove the equation
                 continue
             equation = reduced
         kept.append(equation)
-        live.update(atom for atom in equation.invars if isinstance(atom, Var))
+        live.update(equation.invars)  # literals among them do no harm
     kept.reverse()
     wanted = (
         instantiate if not isinstance(instantiate, bool) else [instantiate] * len(olympuspr.invars)

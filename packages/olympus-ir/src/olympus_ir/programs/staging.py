@@ -157,21 +157,28 @@ class StagingTrace(Trace):
         """Adds an equation and returns tracers for its results."""
         if current.axes.varying and primitive.spreads_varying and len(args) > 1:
             args = varying_alike(args)
-        atoms = [
-            arg.atom
-            if arg.__class__ is StagingTracer and arg._trace is self
-            else self._operand(primitive, position, args, params)
-            for position, arg in enumerate(args)
-        ]
-        out_avals, effects = primitive.infer(tuple([atom.aval for atom in atoms]), params)
+        # In Python 3.11 a comprehension is a call, and every traced operation comes through here.
+        atoms: list[Atom] = []
+        avals: list[Any] = []
+        for arg in args:
+            if arg.__class__ is StagingTracer and arg._trace is self:
+                atom = arg.atom
+            else:
+                atom = self._operand(primitive, len(atoms), args, params)
+            atoms.append(atom)
+            avals.append(atom.aval)
+        out_avals, effects = primitive.infer(tuple(avals), params)
         source = current.source
         if source is None:
             source = SourceInfo(capture(), current.name_stack)
-        outvars = [Var(aval) for aval in out_avals]
-        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
         if primitive.multiple_results:
-            return [StagingTracer(self, var) for var in outvars]
-        return StagingTracer(self, outvars[0])
+            outvars = [Var(aval) for aval in out_avals]
+            results: Any = [StagingTracer(self, var) for var in outvars]
+        else:
+            outvars = [Var(out_avals[0])]
+            results = StagingTracer(self, outvars[0])
+        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
+        return results
 
     def _operand(
         self,

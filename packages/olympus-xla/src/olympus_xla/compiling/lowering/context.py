@@ -522,10 +522,9 @@ class LoweringContext:
         explicit = self.module.mesh is not None and self.module.mesh.explicit_axes
         for equation in olympuspr.eqns:
             primitive = equation.primitive
-            operands = [
-                self.literal(atom) if atom.__class__ is Literal else values[atom]
-                for atom in equation.invars
-            ]
+            operands = []  # a comprehension would be a call for each equation in Python 3.11
+            for atom in equation.invars:
+                operands.append(self.literal(atom) if atom.__class__ is Literal else values[atom])
             self.equation = equation
             source = equation.source_info
             key = (source.traceback, primitive, source.name_stack, prefix, callers)

@@ -485,18 +485,15 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
       callers: the tracebacks of the enclosing calls, as in `LoweringContext.callers`.
     """
     limit = _frame_limit()
-    # by default, the limit holds for each enclosing call; otherwise for all calls together
-    is_default = limit == _FRAMES_IN_LOCATIONS
-    pieces = []
-    while limit > 0:
-        if traceback is not None:
-            piece = _lines_of(traceback, limit)
-            if piece != unknown_location():
-                pieces.append(piece)
-                limit -= 0 if is_default else _count_of_lines(traceback)
-        if callers is None:
-            break
-        traceback, callers = callers
+    if limit == _FRAMES_IN_LOCATIONS and callers is not None:
+        # The equations of a program have the same callers.
+        key = (limit, callers)
+        outer = locations.get(key)
+        if outer is None:
+            outer = locations[key] = _lines_of_calls(callers, limit)
+        pieces = _lines_of_calls((traceback, None), limit) + outer
+    else:
+        pieces = _lines_of_calls((traceback, callers), limit)
     if not pieces:
         inner = unknown_location()
     elif len(pieces) == 1:
@@ -504,6 +501,27 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
     else:
         inner = ir.Location.callsite(pieces[0], pieces[1:], context=context())
     return ir.Location.name(name, childLoc=inner, context=context())
+
+
+def _lines_of_calls(calls: Any, limit: int) -> list[Any]:
+    """Returns the user's lines in nested calls, as one location for each call that has such lines.
+
+    Args:
+      calls: the tracebacks of the calls, innermost first, as nested pairs.
+      limit: the maximal number of lines. The default limit holds for each call, and another limit
+        for all calls together.
+    """
+    is_default = limit == _FRAMES_IN_LOCATIONS
+    unknown = unknown_location()
+    pieces = []
+    while calls is not None and limit > 0:
+        traceback, calls = calls
+        if traceback is not None:
+            piece = _lines_of(traceback, limit)
+            if piece != unknown:
+                pieces.append(piece)
+                limit -= 0 if is_default else _count_of_lines(traceback)
+    return pieces
 
 
 def _count_of_lines(traceback: Any) -> int:

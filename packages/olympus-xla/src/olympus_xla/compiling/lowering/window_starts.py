@@ -13,6 +13,7 @@ measurements.
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -75,11 +76,10 @@ def _places(olympuspr: Olympuspr) -> list[int]:
 
     Only operands of the program count: XLA simplifies slices of values such as concatenations.
     """
-    slices = [
-        position for position, each in enumerate(olympuspr.eqns) if each.primitive is lax.slice_p
-    ]
-    if len(slices) < _FEWEST_STARTS:
+    primitives = [*map(_primitive_of, olympuspr.eqns)]
+    if primitives.count(lax.slice_p) < _FEWEST_STARTS:
         return []
+    slices = [place for place, primitive in enumerate(primitives) if primitive is lax.slice_p]
     stacks = {*olympuspr.constvars, *olympuspr.invars}
     windows: defaultdict[Any, list[int]] = defaultdict(list)
     for place in slices:
@@ -99,6 +99,9 @@ def _places(olympuspr: Olympuspr) -> list[int]:
         if takes_numbers or math.prod(shape) > 1
         for place in group
     )
+
+
+_primitive_of = operator.attrgetter("primitive")
 
 
 def _start(equation: Equation) -> tuple[int, ...]:

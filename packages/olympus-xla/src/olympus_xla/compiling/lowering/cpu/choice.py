@@ -29,7 +29,10 @@ def is_for_this_cpu(context: LoweringContext) -> bool:
 
 def is_static(shape: Sequence[object]) -> bool:
     """Returns whether all sizes of a shape are known."""
-    return all(type(size) is int for size in shape)
+    return _INT.issuperset(map(type, shape))
+
+
+_INT = frozenset((int,))
 
 
 def threads() -> int:

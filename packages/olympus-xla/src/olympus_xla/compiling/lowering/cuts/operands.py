@@ -8,6 +8,7 @@ cuts of fusions.py, the pass of XLA that removes barriers is switched off.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -22,7 +23,11 @@ __all__ = ["cut_from_operands", "may_be_cut"]
 
 def may_be_cut(olympuspr: Olympuspr) -> bool:
     """Returns whether a program has operations that may be cut from an operand."""
-    return any(each.primitive in UPDATES or each.primitive in GATHERS for each in olympuspr.eqns)
+    return not _CUT.isdisjoint(map(_primitive_of, olympuspr.eqns))
+
+
+_CUT = UPDATES | GATHERS
+_primitive_of = operator.attrgetter("primitive")
 
 
 def cut_from_operands(
