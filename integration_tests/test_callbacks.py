@@ -141,7 +141,7 @@ def test_print_that_lacks_or_has_too_many_values():
         show("{}", 1, 2)
 
 
-def test_functions_called_for_their_options_take_no_values(printed):
+def test_debug_functions_called_with_options_only_take_no_values(printed):
     for function in (olympus.debug.print, olympus.debug.log, olympus.debug.callback):
         with pytest.raises(TypeError, match="unexpected arguments in the two-call form"):
             function(None, 1.0)
@@ -152,7 +152,7 @@ def test_functions_called_for_their_options_take_no_values(printed):
     assert printed() == ["3", "{{}}"]
 
 
-def test_ordered_prints_of_examples_that_take_different_ways(printed):
+def test_ordered_prints_of_batched_loops_of_different_lengths(printed):
     def count(x):
         def step(c):
             olympus.debug.print("{}", c, ordered=True)

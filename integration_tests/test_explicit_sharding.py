@@ -193,8 +193,8 @@ def test_a_step_of_training(mesh):
     np.testing.assert_allclose(updated, W - 0.1 * gradient, rtol=1e-5, atol=1e-6)
 
 
-def test_sums_wait_for_the_program_to_ask(mesh):
-    """The gradient by a reduced operand is unreduced: no communication until it is laid out."""
+def test_gradients_of_reduced_operands_are_unreduced(mesh):
+    """The gradient is summed over devices only when the program reshards it."""
     q = reshard(X, P("y", None))
     w = reshard(W, P(None, None, reduced={"y"}))
     gradient = olympus.grad(lambda w: (q @ w).sum())(w)

@@ -417,7 +417,7 @@ def test_a_death_is_an_exception_in_the_other(run_two, victim):
     assert local == "3.0"
 
 
-def test_an_uncaught_exception_is_known_to_the_other(run_two):
+def test_other_processes_learn_of_an_uncaught_exception(run_two):
     result = run_two(
         INITIALIZE,
         """

@@ -523,7 +523,7 @@ def test_the_configuration_counts(flag):
     assert value_and_origin(copied(scaled), X)[1]
 
 
-def test_versions_and_the_machine_count(monkeypatch):
+def test_versions_and_machine_are_part_of_the_key(monkeypatch):
     value_and_origin(copied(scaled), X)
     cache_key = program_cache.cache_key
     others = (

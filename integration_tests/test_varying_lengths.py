@@ -610,7 +610,7 @@ def test_selections_without_elements():
     assert float(total) == 0 and np.isnan(mean) and len(chosen) == 0
 
 
-def test_functions_around_keep_their_errors():
+def test_functions_outside_of_masked_keep_their_errors():
     function = olympus.jit(lambda x: x[x > 0])
     olympus.masked(lambda x: jnp.sum(function(x)))(np.ones(3, np.float32))
     with pytest.raises(olympus.errors.NonConcreteBooleanIndexError):

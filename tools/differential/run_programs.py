@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the texts of programs in one library, in several execution modes.
 
-``python run_programs.py olympus`` answers requests, one on each line: lists of the arguments of
-`Library.run`. This file imports only NumPy, so an interpreter with JAX can run it, too.
+``python run_programs.py olympus`` reads requests from its input. A request is one line of JSON, the
+list of arguments of `Library.run`. This file imports only NumPy, so an interpreter with JAX can run
+it, too.
 """
 
 from __future__ import annotations

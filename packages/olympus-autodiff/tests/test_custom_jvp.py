@@ -263,7 +263,7 @@ def test_unknown_name():
         custom_jvp(lambda x: x, nondiff_argnames=("y",))
 
 
-def test_equations_are_bound_again_by_their_parameters():
+def test_equations_can_be_bound_again_with_their_parameters():
     @custom_jvp
     def f(x):
         return lax.sin(x)

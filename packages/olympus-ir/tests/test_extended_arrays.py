@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of extended dtypes, shown with pairs of numbers."""
+"""Arrays of extended dtypes; the example is a dtype of pairs of numbers."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def program_of(fun, argument):
 
 
 def recorded_program(record):
-    """Returns the recorded text, with NumPy's integers among the sizes as plain numbers."""
+    """Returns the recorded text, in which sizes such as ``np.int64(3)`` become plain numbers."""
     return re.sub(r"np\.int64\((\d+)\)", r"\1", record["program"])
 
 

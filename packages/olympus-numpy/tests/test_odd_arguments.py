@@ -174,7 +174,7 @@ def test_trim_zeros_returns_arrays():
     assert isinstance(jnp.trim_zeros(np.array([0, 1, 0])), type(jnp.zeros(1)))
 
 
-def test_einsum_spreads_what_is_summed():
+def test_einsum_broadcasts_contracted_dimensions_of_size_one():
     x, y = np.arange(3.0, dtype=np.float32), np.full(1, 2, np.float32)
     np.testing.assert_allclose(jnp.einsum("i,i", x, y), 6)
     np.testing.assert_allclose(jnp.einsum("i,i->", y, x), 6)
@@ -353,7 +353,7 @@ def test_products_of_matrices_and_vectors_that_do_not_fit():
     np.testing.assert_array_equal(jnp.vecdot(np.ones(3), np.ones(3), axis=np.int64(0)), 3)
 
 
-def test_nothing_gathered_of_a_weakly_typed_array():
+def test_empty_gathers_keep_the_weak_type():
     x = jnp.broadcast_arrays(1.5, np.ones(2))[0]
     assert x[np.zeros(0, int)].weak_type == x.weak_type
 
@@ -361,7 +361,7 @@ def test_nothing_gathered_of_a_weakly_typed_array():
 # ---- shapes, indices, files ----
 
 
-def test_indices_of_shapes_keep_their_dtype():
+def test_ravel_multi_index_keeps_the_dtype_of_indices():
     index = np.array([0, 1], np.int8)
     result = jnp.ravel_multi_index((index, index), (2, 3), mode="ignore")
     assert result.dtype == np.int8
@@ -455,11 +455,11 @@ def test_quantiles_of_integers_are_exact_for_narrow_q(dtype):
     assert float(result) == 500
 
 
-def test_choices_of_python_numbers_have_a_dtype():
+def test_choose_of_python_numbers_is_strongly_typed():
     assert not jnp.choose(np.array([0, 1]), [1.0, 2.0]).weak_type
 
 
-def test_permutations_name_all_dimensions():
+def test_transpose_refuses_incomplete_permutations():
     with pytest.raises(TypeError, match="isn't a permutation of operand dimensions"):
         jnp.transpose(np.ones((2, 3)), (1,))
 

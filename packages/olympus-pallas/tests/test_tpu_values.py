@@ -109,7 +109,7 @@ def test_rounding_by_chance(interpret):
         ("ab->ba", (8, 128), {}, lambda x: x.T),
     ],
 )
-def test_shapes_by_letters(equation, shape, sizes, wanted):
+def test_einshape(equation, shape, sizes, wanted):
     x = np.arange(np.prod(shape), dtype=F32).reshape(shape)
 
     def kernel(x_ref, o_ref):
@@ -119,7 +119,7 @@ def test_shapes_by_letters(equation, shape, sizes, wanted):
     np.testing.assert_array_equal(got, wanted(x))
 
 
-def test_shapes_by_letters_refuse():
+def test_einshape_refuses():
     x = np.zeros((2, 12), F32)
     for equation, sizes, message in (
         ("ab", {}, "exactly one '->'"),

@@ -111,7 +111,7 @@ def test_equivalence_looks_at_the_placement(mesh, devices):
         sharding.is_equivalent_to(3, 1)
 
 
-def test_partial_sums_are_not_whole(mesh):
+def test_unreduced_shardings_are_not_replicated(mesh):
     explicit = mesh.update(axis_types=(AxisType.Explicit,) * 2)
     partial = NamedSharding(explicit, P("x", unreduced={"y"}))
     assert not NamedSharding(explicit, P(unreduced={"y"})).is_fully_replicated

@@ -113,7 +113,7 @@ def test_windows(data):
 
 @pytest.mark.parametrize("padding", [(0, 0), (2, 1)])
 def test_windows_of_infinities(padding):
-    """What lies in the padding is not selected, even if it compares as well."""
+    """Padding is never selected, even if its value equals the extremum of the window."""
     x = np.array([-np.inf, -np.inf, 1.0, np.inf], np.float32)
     window = {"window_dimensions": (2,), "window_strides": (1,), "padding": (padding,)}
     source = np.arange(1.0, 4 + sum(padding), dtype=np.float32)
@@ -122,8 +122,8 @@ def test_windows_of_infinities(padding):
 
 
 @pytest.mark.parametrize("window", [2, 3])
-def test_dimensions_that_the_compiler_takes_for_groups(window):
-    """On which it would abort the process, where the kernel is larger than the input."""
+def test_dimensions_that_the_compiler_mistakes_for_groups(window):
+    """XLA alone would abort the process if the kernel is larger than the input."""
     x, kernel = numbers((1, 1, 4, 1), np.float32, 0), numbers((1, 1, window, 2), np.float32, 1)
     for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
         spatial = [axis - 2 for axis in order[2:]]

@@ -181,7 +181,7 @@ def test_legendre_functions_are_deprecated(name):
     assert name not in dir(special)
 
 
-def test_reductions_by_public_functions_are_those_of_the_instruction_set():
+def test_reductions_by_public_functions_use_their_own_primitives():
     def folded(x):
         window = ((1, 2), (1, 1), "VALID")
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of calls that programs for JAX use: defaults, decorators, displayed signatures."""
+"""Signatures: default arguments, use as decorators, and results of `inspect.signature`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memoization of programs that are derived from programs."""
+"""Memoization of derived programs, such as the jvp of a program."""
 
 from __future__ import annotations
 

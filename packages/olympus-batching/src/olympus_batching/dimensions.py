@@ -93,7 +93,7 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
 def unbatched_aval(
     aval: AbstractValue, batch_dim: BatchDim, axis_size: int | None = None
 ) -> AbstractValue:
-    """Returns the type of one example, given the type of all examples.
+    """Returns the unbatched type, given the batched type.
 
     Args:
       aval: the type of all examples.
@@ -115,7 +115,7 @@ def unbatched_aval(
 
 
 def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
-    """Returns the batched type, given the type of one example."""
+    """Returns the batched type, given the unbatched type."""
     if batch_dim is None:
         return aval
     if known_types.is_high(aval):

@@ -69,17 +69,17 @@ install_reshard(_bind_reshard)
 def _shard(
     self: ShapedArray, mesh: Any, manual_axes: Any, check_vma: bool, spec: PartitionSpec
 ) -> ShapedArray:
-    """Returns the type of one device's part of an array."""
+    """Returns the type of one device's shard of an array."""
     return parts.shard(self, mesh, manual_axes, check_vma, spec)
 
 
 def _unshard(self: ShapedArray, mesh: Any, check_vma: bool, spec: PartitionSpec) -> ShapedArray:
-    """Returns the type of an array, given the type of one device's part."""
+    """Returns the type of an array, given the type of one device's shard."""
     return parts.unshard(self, mesh, spec)
 
 
 def _nospec(self: ShapedArray, mesh: Any, check_vma: bool, all_names: tuple) -> PartitionSpec:
-    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
+    """Returns the spec of a residual: the devices' shards are concatenated along dimension 0."""
     return parts.spec_of_residual(self, check_vma, all_names)
 
 

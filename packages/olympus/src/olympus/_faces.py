@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presents functions and classes of inner packages under the public modules' names.
+"""Exports functions and classes of inner packages from the public modules.
 
-The public modules present the objects of inner packages. The face of a function is a wrapper that
-hides the library's frames in errors. Functions and classes get the name of the public module as
-their ``__module__``, so that messages, ``help()`` and pickles refer to the public module. Inner
-packages export the same wrappers. Only `olympus_ir` exports the functions themselves, because rules
-call them.
+A public module exports a function as its "face": a wrapper that hides the library's frames in
+errors. The ``__module__`` of functions and classes becomes the name of the public module, so
+messages, ``help()`` and pickles refer to the public module. Inner packages export the same
+wrappers. Only `olympus_ir` exports the functions themselves, because rules call them.
 """
 
 from __future__ import annotations

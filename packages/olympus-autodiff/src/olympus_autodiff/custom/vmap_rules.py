@@ -84,10 +84,9 @@ class JvpOfVmapRule(Record):
     def _of_examples(
         self, axis_size: int, pairs: Sequence[_Pair]
     ) -> tuple[list[Any], list[bool]] | None:
-        """Batches the derivative of the rule. No argument is batched together with its tangent.
-
-        The rule gets the arguments of one example, as in JAX. In a Jacobian, for example, only the
-        tangents are batched.
+        """Batches the derivative of the rule, if no argument is batched together with its tangent.
+        The rule gets unbatched arguments, as in JAX. A Jacobian is an example: only its tangents
+        are batched.
 
         Returns:
           The results and tangents, and whether each is batched; None if the rule batches results
@@ -115,10 +114,8 @@ class JvpOfVmapRule(Record):
         return fronted, [dim is not None for dim in out_dims]
 
     def _of_batch(self, axis_size: int, pairs: Sequence[_Pair]) -> tuple[list[Any], list[bool]]:
-        """Calls the rule on all examples.
-
-        If only one of primal and tangent is batched, the other one is broadcast along the batch
-        dimension.
+        """Differentiates the rule on batched arguments. If only the primal or only the tangent is
+        batched, the other one is broadcast along the batch dimension.
         """
         flags = [pair.batched or pair.tangent_batched for pair in pairs]
         primals, tangents = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User-defined types of values, and primitives that expand to other operations.
+"""High types, which users define, and primitives that expand to other operations.
 
 A `HiPrimitive` defines its types, expansion, derivative and transpose by methods instead of rules
 in tables. Values of types that `register_hitype` registers can be its operands, and arguments and
@@ -84,11 +84,11 @@ class HiType(AbstractValue):
         raise TypeError(f"{type(self).__name__} must define vspace_zero")
 
     def shard(self, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any) -> AbstractValue:
-        """Returns the type of one device's part of a value."""
+        """Returns the type of one device's shard of a value."""
         raise TypeError(f"{type(self).__name__} must define shard")
 
     def unshard(self, mesh: Any, check_vma: bool, spec: Any) -> AbstractValue:
-        """Returns the type of a value, given the type of one device's part."""
+        """Returns the type of a value, given the type of one device's shard."""
         raise TypeError(f"{type(self).__name__} must define unshard")
 
     def nospec(self, mesh: Any, check_vma: bool, all_names: tuple) -> Any:
@@ -141,18 +141,18 @@ class MutableHiType(HiType):
 
 
 class HiPspec:
-    """Base of specifications that say how values of a high type are laid out over meshes."""
+    """Base of the partition specs of values of a high type."""
 
     def to_lo(self) -> Any:
-        """Returns the specifications of the arrays."""
+        """Returns the partition specs of the arrays of which a value consists."""
         raise TypeError(f"{type(self).__name__} must define to_lo")
 
     def to_tangent_spec(self) -> HiPspec:
-        """Returns the specification of tangents."""
+        """Returns the partition spec of tangents."""
         return self
 
     def to_ct_spec(self) -> HiPspec:
-        """Returns the specification of cotangents."""
+        """Returns the partition spec of cotangents."""
         return self
 
 

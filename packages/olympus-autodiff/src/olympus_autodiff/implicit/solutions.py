@@ -222,7 +222,7 @@ def _differentiated(
     differentiate: str,
     linear_solve: LinearSolver | None,
 ) -> Any:
-    """Runs a search, whose solution has the requested kind of derivative.
+    """Returns the solution of a search, with the requested kind of derivative.
 
     Args:
       residual: a function of ``x`` and the arguments that is zero at the solution.

@@ -29,7 +29,7 @@ def _jit(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]) -
 
 
 def _decomposes(olympuspr: Olympuspr) -> bool:
-    """Returns whether a program has a decomposition, in it or in a function that it calls."""
+    """Returns whether a program, or a function that it calls, contains a decomposition."""
     return any(
         equation.primitive in _DECOMPOSITIONS
         or (

@@ -175,7 +175,7 @@ def _batched_transform(
         dimension in front.
       flags: the same transform, with a flag for each operand that says whether the operand differs.
       dim: the batch dimension of the value that is transformed.
-      aval: the type of one example of the value that is transformed.
+      aval: the unbatched type of the value that is transformed.
     """
     if isinstance(transform, NDIndexer):
         if _any_batched(flags):

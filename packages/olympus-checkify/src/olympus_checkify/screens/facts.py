@@ -81,7 +81,7 @@ def is_inexact(aval: AbstractValue) -> bool:
 
 
 def is_real(aval: AbstractValue) -> bool:
-    """Returns whether a type is that of an array of real floating-point numbers."""
+    """Returns whether a type is an array type with a real floating-point dtype."""
     return isinstance(aval, ShapedArray) and dtypes.issubdtype(aval.dtype, np.floating)
 
 

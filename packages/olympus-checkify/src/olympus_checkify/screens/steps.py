@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of screens: operations, and the propagation of erroneous elements through each of them.
+"""Steps of a screen: operations, and how erroneous elements propagate through each of them.
 
-Erroneous elements are NaNs and unexpected infinities; see `Fact`.
+A screen is a program that detects a failed operation. Erroneous elements are NaNs and unexpected
+infinities; see `Fact`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of the type of one example to the type of the whole batch, and back.
+"""Conversion between unbatched types and batched types.
 
 Libraries that define batching themselves use these functions."""
 
@@ -14,7 +14,7 @@ __all__ = ["mapped_aval", "unmapped_aval"]
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
-    """Returns the type of one example, given the batched type.
+    """Returns the unbatched type, given the batched type.
 
     Args:
       size: the number of examples.
@@ -38,12 +38,12 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 def unmapped_aval(
     size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: Any = None
 ) -> AbstractValue:
-    """Returns the batched type, given the type of one example.
+    """Returns the batched type, given the unbatched type.
 
     Args:
       size: the number of examples.
       axis: the batch dimension; None if the value is shared by the examples.
-      aval: the type of one example.
+      aval: the unbatched type.
       explicit_mesh_axis: the explicit mesh axis over which the examples are sharded.
 
     Example:

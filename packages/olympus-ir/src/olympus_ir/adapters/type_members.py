@@ -80,14 +80,14 @@ def _update_manual_axis_type(self: AbstractValue, mat: Any) -> AbstractValue:
 
 
 def _dec_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
-    """Returns the type of one example, given the batched type."""
+    """Returns the unbatched type, given the batched type."""
     if spec is not None:
         _must_define(self, "dec_rank")
     return self
 
 
 def _inc_rank(self: AbstractValue, size: int, spec: Any) -> AbstractValue:
-    """Returns the batched type, given the type of one example."""
+    """Returns the batched type, given the unbatched type."""
     if spec is not None:
         _must_define(self, "inc_rank")
     return self
@@ -106,12 +106,12 @@ def _raise_val_2(self: Any, lo_vals: Any) -> Any:
 def _shard(
     self: AbstractValue, mesh: Any, manual_axes: Any, check_vma: bool, spec: Any
 ) -> AbstractValue:
-    """Returns the type of one device's part of a value."""
+    """Returns the type of one device's shard of a value."""
     _must_define(self, "shard")
 
 
 def _unshard(self: AbstractValue, mesh: Any, check_vma: bool, spec: Any) -> AbstractValue:
-    """Returns the type of a value, given the type of one device's part."""
+    """Returns the type of a value, given the type of one device's shard."""
     _must_define(self, "unshard")
 
 
@@ -158,12 +158,12 @@ def _raise_val(self: ShapedArray, val: Any) -> Any:
 
 
 def _array_dec_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
-    """Returns the type of one example, given the batched type."""
+    """Returns the unbatched type, given the batched type."""
     return mapped_aval(size, spec, self)  # type: ignore[return-value]
 
 
 def _array_inc_rank(self: ShapedArray, size: int, spec: int | None) -> ShapedArray:
-    """Returns the batched type, given the type of one example."""
+    """Returns the batched type, given the unbatched type."""
     return unmapped_aval(size, spec, self)  # type: ignore[return-value]
 
 

@@ -98,9 +98,9 @@ class Trace:
 
 
 def closed_over(num_consts: int) -> dict[str, int]:
-    """Returns the option ``num_consts`` as a dictionary, which is empty if there are no constants.
+    """Returns the keyword argument ``num_consts``, or no keyword argument if it is 0.
 
-    Traces that libraries define do not accept this option.
+    Traces of other libraries do not accept this argument, but can process calls without constants.
     """
     return {"num_consts": num_consts} if num_consts else {}
 

@@ -57,7 +57,7 @@ def wide_integer(x: np.ndarray) -> np.ndarray:
 
 
 def in_wide_integers(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """Returns a rule that computes a function of integers in 32 bits or more, and wraps around."""
+    """Returns a rule for integers that computes in at least 32 bits and casts the result back."""
 
     def rule(*operands: np.ndarray) -> np.ndarray:
         result = np.asarray(function(*map(wide_integer, operands)))

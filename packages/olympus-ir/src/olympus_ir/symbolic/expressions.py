@@ -248,8 +248,8 @@ class SymbolicDim:
         )
 
     def __bool__(self) -> bool:
-        # The constant 0 is never a symbolic dimension. A dimension that is zero for some values of
-        # its variables counts as nonzero.
+        # A constant 0 would be an integer, not a symbolic dimension. A symbolic dimension is true
+        # even if some values of its variables make it zero.
         return True
 
     def bounds(self) -> tuple[float, float]:

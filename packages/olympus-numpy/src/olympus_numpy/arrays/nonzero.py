@@ -145,7 +145,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
 
 
 def _filling(fill: Any, index_dtype: Any) -> Array:
-    """Returns what fills up indices: of their dtype, or a floating or complex number."""
+    """Converts a fill value to the indices' dtype, unless it is a floating or complex number."""
     fill = ensure_array(fill)
     return fill if dtypes.issubdtype(fill.dtype, np.inexact) else convert(fill, index_dtype)
 

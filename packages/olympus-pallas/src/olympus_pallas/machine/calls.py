@@ -120,10 +120,7 @@ def run_synchronized(core: Core, communicating: bool, body: Callable[[], Any]) -
 
 @contextlib.contextmanager
 def _ordered_within(core: Core, parts: Sequence[Core]) -> Iterator[None]:
-    """Tells the detector of races that cores run after what another core did so far.
-
-    The core continues after the others.
-    """
+    """Orders the accesses of ``parts`` between past and later accesses of ``core``."""
     races = core.run.races
     if races is None:
         yield

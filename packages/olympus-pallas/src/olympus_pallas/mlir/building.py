@@ -221,7 +221,7 @@ class KernelBuilder:
     def with_known_indices(self, operands: Sequence[Any], first: int = 0) -> list[Any]:
         """Returns the operands, with integer literals as Python integers.
 
-        ``operands`` are those of the equation from ``first`` on.
+        ``operands`` are the equation's operands from index ``first`` on.
         """
         return [
             int(atom.val)

@@ -124,7 +124,7 @@ class _Window:
         self.semaphores = made.sem_recvs if made.is_input else made.sem_sends
 
     def visit(self, step: _Step, number: Any) -> _Visit:
-        """Returns the operand's visit in a step, after ``number`` blocks have been finished."""
+        """Returns the operand's block in a step; ``number`` blocks were finished before it."""
         slot = lax.rem(number, np.int32(2))
         leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.here, step.after))
         enters = lax.bitwise_or(step.is_first, self.operand.changes_between(step.here, step.before))

@@ -63,7 +63,7 @@ def manual_part(aval: Any, manual: Sequence[Any]) -> PartitionSpec:
 def local_layout(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: Any
 ) -> NamedSharding | None:
-    """Returns the layout of one device's part of an operand."""
+    """Returns the layout of one device's shard of an operand."""
     entries = [
         _entry([axis for axis in axes_of_entry(entry) if axis not in manual])
         for entry in entries_of(aval)

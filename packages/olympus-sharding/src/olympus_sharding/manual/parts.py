@@ -21,7 +21,7 @@ def shard(
     check_vma: bool,
     spec: PartitionSpec,
 ) -> ShapedArray:
-    """Returns the type of one device's part of an array.
+    """Returns the type of one device's shard of an array.
 
     Args:
       aval: the type of the array.
@@ -35,15 +35,15 @@ def shard(
 
 
 def unshard(aval: ShapedArray, mesh: BaseMesh, spec: PartitionSpec) -> ShapedArray:
-    """Returns the type of an array, given the type of one device's part."""
+    """Returns the type of an array, given the type of one device's shard."""
     return global_aval(mesh, mesh.axis_names, spec, aval)
 
 
 def spec_of_residual(aval: ShapedArray, check_vma: bool, all_names: Sequence[Any]) -> PartitionSpec:
-    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0.
+    """Returns the spec of a residual: the devices' shards are concatenated along dimension 0.
 
     Args:
-      aval: the type of one device's part.
+      aval: the type of one device's shard.
       check_vma: whether types say over which axes values vary.
       all_names: the manual axes.
     """

@@ -71,7 +71,7 @@ def _shard_map_types(
 def local_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray, *, varying: bool
 ) -> ShapedArray:
-    """Returns the type of one device's part of an operand."""
+    """Returns the type of one device's shard of an operand."""
     if aval.is_ref:
         part = local_aval(mesh, manual, spec, aval.inner_aval, varying=varying)  # type: ignore[attr-defined]
         return aval.update(inner_aval=part)
@@ -87,7 +87,7 @@ def local_aval(
 def global_aval(
     mesh: BaseMesh, manual: Sequence[Any], spec: PartitionSpec, aval: ShapedArray
 ) -> ShapedArray:
-    """Returns the type of a global result, given the type of one device's part."""
+    """Returns the type of a global result, given the type of one device's shard."""
     parts = extents(mesh, spec, aval.ndim)
     shape = tuple(size * extent for size, extent in zip(aval.shape, parts, strict=True))
     layout = (

@@ -124,7 +124,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
 
 
 def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
-    """Returns the spec of a residual: the devices' parts are concatenated along dimension 0."""
+    """Returns the spec of a residual: the devices' shards are concatenated along dimension 0."""
     names = manual_axes(params)
     # These axes split the batch dimension, not dimension 0, so they are left out.
     own = [axis for axis in names if axis not in examples.spmd_axes]
@@ -134,7 +134,7 @@ def _residual_spec(aval: ShapedArray, params: dict[str, Any]) -> PartitionSpec:
 def _spread_scalars(
     program: ClosedOlympuspr, first: int, params: dict[str, Any]
 ) -> ClosedOlympuspr:
-    """Returns a program with vectors of size one for scalar results from index ``first`` on."""
+    """Returns a program that reshapes scalar results from index ``first`` on to vectors."""
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)
@@ -152,7 +152,7 @@ def _gather_scalars(
     params: dict[str, Any],
     first: int = 0,
 ) -> ClosedOlympuspr:
-    """Returns the program that takes scalar residuals as vectors of size one.
+    """Returns the program that takes each scalar residual as a vector of size one.
 
     Args:
       program: the program.

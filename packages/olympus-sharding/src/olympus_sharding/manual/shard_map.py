@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_map`: maps a function of one device's parts of arrays over all devices of a mesh.
+"""`shard_map`: maps a function of one device's shards of arrays over all devices of a mesh.
 
 The function becomes a program of local shapes. Specs say how operands are split into parts, and how
 the parts of results are concatenated. The parts communicate by collectives over mesh axes.
@@ -72,7 +72,7 @@ def shard_map(
 ) -> Any:
     """Maps a function over the parts of arrays on the devices of a mesh.
 
-    Inside ``f`` arrays have the shapes of one device's parts, and collectives such as `lax.psum`
+    Inside ``f`` arrays have the shapes of one device's shards, and collectives such as `lax.psum`
     communicate between devices by the names of mesh axes.
 
     Args:
@@ -265,7 +265,7 @@ def apply_shard_map(
       check_vma: as for `shard_map`.
 
     Returns:
-      The results of the function, concatenated from the devices' parts.
+      The results of the function, concatenated from the devices' shards.
     """
     name = function_name(f)
     manual = manual_axes_of(mesh, axis_names)
@@ -355,7 +355,7 @@ def _trace_local(
     check_vma: bool,
     running: RunningParts | None,
 ) -> _Traced:
-    """Traces the function with the types of one device's parts."""
+    """Traces the function with the types of the operands' local shards."""
     flat_out_specs: list[PartitionSpec] = []
     out_tree: Any = None
 

@@ -21,8 +21,8 @@ __all__ = ["Copies", "with_copies_of_views"]
 class Copies(NamedTuple):
     """References to copies of views, for the views that devices split.
 
-    Views themselves cannot be split: a device's part of a view is not a view of the device's part
-    of the reference.
+    Views themselves cannot be split: a device's shard of a view is not a view of the device's shard
+      of the reference.
 
     Attributes:
       views: the views.

@@ -47,7 +47,7 @@ class DuplicateSpecError(ValueError):
 
 
 def shard_indices(sharding: Any, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Returns the slices of each device's part of an array, in device order.
+    """Returns the slices of each device's shard of an array, in device order.
 
     Args:
       sharding: any sharding of devices.

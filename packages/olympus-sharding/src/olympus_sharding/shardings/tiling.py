@@ -54,7 +54,7 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
 
 @functools.lru_cache(maxsize=4096)
 def slices(mesh: BaseMesh, spec: PartitionSpec, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Returns the slices of each device's part of the whole array, in device order.
+    """Returns the slices of each device's shard of the whole array, in device order.
 
     The sizes must be divisible by the factors of the tiling.
     """

@@ -264,8 +264,9 @@ def bcoo_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch. By default it is the number that a concrete array
-        needs. If there are more nonzero elements, the last elements are dropped.
+      nse: the number of entries in each batch. By default, the smallest number that suffices;
+        the array must then be concrete. If there are more nonzero elements, the last elements are
+        dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of coordinates.

@@ -189,8 +189,8 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch. By default it is the number that a
-        concrete array needs.
+      nse: the number of entries of the result in each batch. By default, the smallest number that
+        suffices; the array must then be concrete.
 
     Returns:
       A `BCOO` equal to ``mat``.
@@ -220,8 +220,9 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch. By default it is the number that a
-        concrete array needs. If there are more entries, the last entries are dropped.
+      nse: the number of entries of the result in each batch. By default, the smallest number that
+        suffices; the array must then be concrete. If there are more entries, the last entries are
+        dropped.
 
     Returns:
       A `BCOO` with sorted and distinct coordinates.

@@ -102,7 +102,7 @@ def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequenc
 
 
 def _by_one(dims: Sequence[int]) -> tuple[int, ...]:
-    """Adds one to each dimension, to make room for a new leading dimension."""
+    """Adds one to each dimension number, because an operand gets a new leading dimension."""
     return tuple(dim + 1 for dim in dims)
 
 

@@ -116,8 +116,9 @@ def bcsr_fromdense(
 
     Args:
       mat: the dense array.
-      nse: the number of entries in each batch. By default it is the number that a concrete array
-        needs. If there are more nonzero elements, the last elements are dropped.
+      nse: the number of entries in each batch. By default, the smallest number that suffices;
+        the array must then be concrete. If there are more nonzero elements, the last elements are
+        dropped.
       n_batch: the number of leading batch dimensions.
       n_dense: the number of trailing dense dimensions.
       index_dtype: the dtype of columns and of row pointers.
@@ -286,8 +287,8 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch. By default it is the number that a
-        concrete array needs.
+      nse: the number of entries of the result in each batch. By default, the smallest number that
+        suffices; the array must then be concrete.
 
     Returns:
       A `BCSR` with distinct coordinates.
@@ -306,8 +307,8 @@ def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
 
     Args:
       mat: the sparse array.
-      nse: the number of entries of the result in each batch. By default it is the number that a
-        concrete array needs.
+      nse: the number of entries of the result in each batch. By default, the smallest number that
+        suffices; the array must then be concrete.
 
     Returns:
       A `BCSR` equal to ``mat``.

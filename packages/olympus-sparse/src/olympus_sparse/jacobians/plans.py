@@ -36,13 +36,13 @@ class Plan:
     Attributes:
       pattern: the pattern, a `scipy.sparse.csr_array` of booleans. Its rows are the elements of the
         results and its columns the elements of the argument, each in row-major order.
-      colors: the number of derivatives that an evaluation by compressed products takes.
-      jvps: the number of derivatives in forward mode.
-      vjps: the number of derivatives in reverse mode.
+      colors: the number of JVPs and VJPs that an evaluation by compressed products takes.
+      jvps: the number of JVPs among them.
+      vjps: the number of VJPs among them.
       column_colors: the color of each column, -1 for columns without a jvp.
       row_colors: the color of each row, -1 for rows without a vjp.
-      evaluation: "terms" if each entry is computed by itself, in a program that computes no zeros;
-        "products" for compressed products, where that program would be long.
+      evaluation: ``"terms"`` if a program computes each nonzero entry by itself; ``"products"`` if
+        that program would be too long and compressed products are evaluated instead.
 
     Example:
       >>> import numpy as np

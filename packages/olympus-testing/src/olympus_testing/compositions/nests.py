@@ -109,7 +109,7 @@ def nested_references(draft: Draft) -> Value:
     return draft.add(draft.chooser.choice(_REFERENCES), [x, y], x.kind.shape, x.kind.dtype)
 
 
-# Functions of one device's part of an array over the axes "a" and "b".
+# Functions of one device's shard of an array over the axes "a" and "b".
 _PARTS = (
     "lambda v: v - lax.pmean(v, ('a', 'b'))",
     "lambda v: v * lax.axis_index('b') + lax.psum(v, 'a')",

@@ -28,7 +28,7 @@ def _bits(label: str, key: Any, shape: tuple, algorithm: Any, dtypes: Any) -> Op
         },
         dtypes,
         differentiable=False,
-        batchable=False,  # a batch has one state, so its bits differ from those of a loop
+        batchable=False,  # under vmap, the batch shares one state, so a loop draws other bits
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions and names of arguments, by a function's signature."""
+"""Resolves positions and names of arguments with a function's signature."""
 
 from __future__ import annotations
 

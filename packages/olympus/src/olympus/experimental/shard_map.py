@@ -19,7 +19,7 @@ def shard_map(
     """Maps a function over the parts of arrays; new programs call `olympus.shard_map`.
 
     Args:
-      f: the function, which receives one device's parts of the arrays.
+      f: the function, which receives one device's shards of the arrays.
       mesh: the devices.
       in_specs: a pytree prefix of the arguments, with partition specs.
       out_specs: a pytree prefix of the results, with partition specs.

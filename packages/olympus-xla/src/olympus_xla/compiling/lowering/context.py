@@ -119,7 +119,7 @@ class ModuleLowering:
     def mesh_symbol(self, mesh: Any) -> str:
         """Returns the symbol of a mesh over the module's devices. Declares the mesh on first use.
 
-        The first mesh is that of operands and results. Other meshes have the same devices in the
+        The first mesh holds the operands and results. Other meshes have the same devices in the
         same order, but other axes.
         """
         symbol = self._mesh_symbols.get(mesh.shape_tuple)

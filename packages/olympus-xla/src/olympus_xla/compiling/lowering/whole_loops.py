@@ -68,7 +68,7 @@ _LONG_COMPUTATIONS = frozenset(
 
 
 class _Results(NamedTuple):
-    """The large results of a program, those of inner programs included.
+    """The large results of a program and of its inner programs.
 
     Attributes:
       elements: their number of elements.
@@ -96,7 +96,7 @@ def prefers_whole_loops(program: Olympuspr) -> bool:
 
 
 def _large_results(program: Olympuspr, known: dict[int, _Results]) -> _Results:
-    """Returns the large results of a program. ``known`` has those of inner programs by identity."""
+    """Returns the large results of a program; ``known`` caches them by the program's id."""
     found = known.get(id(program))
     if found is None:
         parts = [part for equation in program.eqns for part in _of_equation(equation, known)]

@@ -56,12 +56,12 @@ def batch_olympuspr(
     in_batched: Sequence[bool],
     instantiate: bool | Sequence[bool],
 ) -> tuple[ClosedOlympuspr, list[bool]]:
-    """Returns the program of all examples, with batch dimensions at 0.
+    """Batches a program; batch dimensions are at position 0.
 
     Args:
-      closed_jaxpr: the program of one example.
+      closed_jaxpr: the unbatched program.
       axis_data: the axis.
-      in_batched: for each input, whether it differs between the examples.
+      in_batched: for each input, whether it is batched.
       instantiate: for each result, or for all, whether to add a batch dimension if the result lacks
         one.
 

@@ -23,7 +23,7 @@ def expand_platform_alias(platform: str) -> list[str]:
 
 
 def is_known_platform(platform: str) -> bool:
-    """Returns whether a name is that of a platform, or stands for several."""
+    """Returns whether a platform, or a group such as "gpu", has this name."""
     return platform in _ALIASES or platform in ("cuda", "rocm", *backends.known_platforms())
 
 

@@ -52,5 +52,5 @@ def norm(x: Any) -> Any:
 
 
 def treedef_is_strict_leaf(treedef: Any) -> bool:
-    """Returns whether a structure is that of a single leaf, rather than of a node without any."""
+    """Returns whether a structure is a single leaf; a node without leaves is not."""
     return treedef.num_nodes == 1 and treedef.num_leaves == 1

@@ -8,7 +8,7 @@ from ... import _lazy
 
 __all__ = [*_sparse.__all__, *("linalg",)]
 
-# Finds the names in JAX's spelling.
+# Loads the names of JAX's `jax.experimental.sparse` on demand.
 __getattr__, __dir__ = _lazy.lazy_attributes(
     __name__,
     _lazy.names_from(

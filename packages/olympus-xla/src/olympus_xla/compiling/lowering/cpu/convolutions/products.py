@@ -157,7 +157,7 @@ def _views(
     padding: tuple,
     rhs_dilation: tuple,
 ) -> tuple[list[int], Iterator[Any]]:
-    """Returns the spatial shape of the result, and what the window sees of ``lhs`` from each place.
+    """Returns the result's spatial shape, and the slice of ``lhs`` at each window position.
 
     Args:
       lhs: the left operand.
