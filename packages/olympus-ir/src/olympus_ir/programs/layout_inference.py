@@ -46,45 +46,54 @@ def infer_with_layouts(primitive: Any, avals: tuple, params: dict[str, Any]) -> 
         _refuse(primitive, "sharding")
     if rule.infer is not None:
         return rule.infer(avals, params)
-    asked = params[rule.parameter] if rule.parameter else None
+    requested = params[rule.parameter] if rule.parameter else None
     operands = [aval for aval in avals if isinstance(aval, ShapedArray)]
-    mesh = _common_mesh(primitive, operands, asked)
+    mesh = _common_mesh(primitive, operands, requested)
     plain = tuple([_without_layout(aval) for aval in avals])
-    if asked is not None:
-        params_of_shape = {**params, rule.parameter: None}
-    else:
-        params_of_shape = params
-    results, effects = primitive._infer_plain(plain, params_of_shape)
-    if asked is None and all(aval.layout is None for aval in operands):
-        return results, effects
-    if asked is not None:
-        if len(asked.spec.partitions) > results[-1].ndim:
-            raise ValueError(
-                f"{primitive.name} was called with the sharding {asked.spec}, which has "
-                f"{len(asked.spec.partitions)} entries, but the result has shape "
-                f"{results[-1].shape}. Pass at most one entry for each dimension."
-            )
-        given = asked.spec.partitions
-        entries = (*given, *(None,) * (results[-1].ndim - len(given)))
-        check_divisible(results[-1].shape, NamedSharding(mesh, type(asked.spec)(*entries)))
-        # The requested layout is for the last result. The other results, such as a generator's
-        # state, are replicated.
-        all_entries = [(None,) * aval.ndim for aval in results[:-1]] + [entries]
-    else:
+    if requested is None:
+        results, effects = primitive._infer_plain(plain, params)
+        if all(aval.layout is None for aval in operands):
+            return results, effects
         assert rule.split is not None
         entries = rule.split(operands, results, **params)
         all_entries = entries if primitive.multiple_results else [entries]
+    else:
+        results, effects = primitive._infer_plain(plain, {**params, rule.parameter: None})
+        # The requested layout is for the last result. The other results, such as a generator's
+        # state, are replicated.
+        replicated = [(None,) * aval.ndim for aval in results[:-1]]
+        all_entries = [*replicated, _requested_entries(primitive, requested, mesh, results[-1])]
     for entries, result in zip(all_entries, results, strict=True):
         check_no_axis_twice(
             primitive.name, entries, lambda e=entries, r=result: _shown(operands, mesh, e, r)
         )
-    unreduced = _unreduced(primitive, rule, operands, results, asked, params)
-    reduced = _reduced(primitive, rule, operands, asked)
+    unreduced = _unreduced(primitive, rule, operands, results, requested, params)
+    reduced = _reduced(primitive, rule, operands, requested)
     typed = [
         _with_layout(result, mesh, entries, unreduced, reduced)
         for result, entries in zip(results, all_entries, strict=True)
     ]
     return tuple(typed), effects
+
+
+def _requested_entries(
+    primitive: Any, requested: NamedSharding, mesh: AbstractMesh, result: ShapedArray
+) -> tuple[Any, ...]:
+    """Returns one entry for each dimension of a result whose sharding a parameter requests.
+
+    Raises:
+      ValueError: the sharding has too many entries, or does not divide the result evenly.
+    """
+    partitions = requested.spec.partitions
+    if len(partitions) > result.ndim:
+        raise ValueError(
+            f"{primitive.name} was called with the sharding {requested.spec}, which has "
+            f"{len(partitions)} entries, but the result has shape {result.shape}. Pass at most one "
+            "entry for each dimension."
+        )
+    entries = (*partitions, *(None,) * (result.ndim - len(partitions)))
+    check_divisible(result.shape, NamedSharding(mesh, type(requested.spec)(*entries)))
+    return entries
 
 
 def _refuse(primitive: Any, what: str) -> NoReturn:
@@ -121,44 +130,68 @@ def _shown(operands: Sequence[Any], mesh: AbstractMesh, entries: Any, result: An
     return ", ".join(aval.str_short(True) for aval in operands), f"{name}[{dimensions}]"
 
 
-def _common_mesh(primitive: Any, operands: Sequence[Any], asked: Any) -> AbstractMesh:
+def _common_mesh(
+    primitive: Any, operands: Sequence[Any], requested: NamedSharding | None
+) -> AbstractMesh:
     """Returns the common mesh of the operands' layouts.
 
     Raises:
       ValueError: the layouts have different meshes, or a mesh other than the current mesh.
     """
-    mesh = mesh_in_force()
-    found = None if mesh.empty else mesh
+    current = mesh_in_force()
+    common = None if current.empty else current
     for aval in operands:
         if aval.layout is None:
             continue
-        own = aval.layout.mesh
-        if found is None:
-            found = own
-        elif own != found:
-            if found is mesh and set(mesh.manual_axes).intersection(own.explicit_axes):
-                raise NotImplementedError(
-                    "Closing over inputs to shard_map where the input is sharded on `Explicit` "
-                    "axes is not implemented. As a workaround, please pass those inputs as an "
-                    f"argument to shard_map. Got input with type {aval.str_short(True, True)}"
-                )
-            if found is mesh:
-                raise ValueError(
-                    f"For primitive {primitive.name}, context mesh {mesh} should match the aval "
-                    f"mesh {own} for shape {aval.str_short()}. Move the value with `reshard`, or "
-                    "enter its mesh with `set_mesh`."
-                )
-            raise ValueError(
-                f"Mesh for all inputs should be equal. Got one mesh: {found} and another mesh: "
-                f"{own}. All operands of {primitive.name} must be sharded over the same mesh."
-            )
-    if asked is not None and found is None:
-        found = asked.mesh
-    assert found is not None, primitive
-    return found
+        if common is None:
+            common = aval.layout.mesh
+        elif aval.layout.mesh != common:
+            raise _different_meshes(primitive, aval, common, common is current)
+    if requested is not None and common is None:
+        common = requested.mesh
+    assert common is not None, primitive
+    return common
+
+
+def _different_meshes(
+    primitive: Any, aval: ShapedArray, common: AbstractMesh, is_current: bool
+) -> Exception:
+    """Returns the error for an operand whose mesh differs from the common mesh.
+
+    Args:
+      primitive: the primitive.
+      aval: the operand's type.
+      common: the mesh of the operands before it, or the current mesh.
+      is_current: whether ``common`` is the current mesh.
+    """
+    mesh = aval.layout.mesh  # type: ignore[union-attr]  # the operand has a layout
+    if is_current and set(common.manual_axes).intersection(mesh.explicit_axes):
+        return NotImplementedError(
+            "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "
+            "implemented. As a workaround, please pass those inputs as an argument to shard_map. "
+            f"Got input with type {aval.str_short(True, True)}"
+        )
+    if is_current:
+        return ValueError(
+            f"For primitive {primitive.name}, context mesh {common} should match the aval mesh "
+            f"{mesh} for shape {aval.str_short()}. Move the value with `reshard`, or enter its "
+            "mesh with `set_mesh`."
+        )
+    return ValueError(
+        f"Mesh for all inputs should be equal. Got one mesh: {common} and another mesh: {mesh}. "
+        f"All operands of {primitive.name} must be sharded over the same mesh."
+    )
 
 
 # ---- unreduced and reduced axes ----
+
+
+def _unreduced_axes(aval: Any) -> frozenset:
+    return _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
+
+
+def _reduced_axes(aval: Any) -> frozenset:
+    return _NO_AXES if aval.layout is None else aval.layout.spec.reduced
 
 
 def _unreduced(
@@ -166,20 +199,20 @@ def _unreduced(
     rule: Propagation,
     operands: Sequence[Any],
     results: Sequence[Any],
-    asked: Any,
+    requested: NamedSharding | None,
     params: dict[str, Any],
 ) -> frozenset:
-    wanted = _NO_AXES if asked is None else asked.spec.unreduced
-    own = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
-    if not wanted and not any(own):
+    """Returns the axes over which the results are unreduced."""
+    requested_axes = _NO_AXES if requested is None else requested.spec.unreduced
+    if not requested_axes and not any(map(_unreduced_axes, operands)):
         return _NO_AXES
     if rule.unreduced is not None:
-        return rule.unreduced(operands, results, wanted, **params)
+        return rule.unreduced(operands, results, requested_axes, **params)
     _refuse(primitive, "unreduced" if rule.reduced else "unreduced/reduced")
 
 
 def unreduced_as_operands(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     """Returns the operands' unreduced axes, for operations that only rearrange elements.
 
@@ -194,14 +227,13 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
     Raises:
       ShardingTypeError: the operands are unreduced over different axes.
     """
-    own = [_NO_AXES if aval.layout is None else aval.layout.spec.unreduced for aval in operands]
-    if all(axes == own[0] for axes in own):
-        return own[0]
-    words = ("lhs", "rhs") if len(own) == 2 else tuple(f"operand {n}" for n in range(len(own)))
-    is_so = next(word for word, axes in zip(words, own, strict=True) if axes)
-    is_not = next(
-        word for word, axes in zip(words, own, strict=True) if axes != own[words.index(is_so)]
-    )
+    axes = list(map(_unreduced_axes, operands))
+    if all(over == axes[0] for over in axes):
+        return axes[0]
+    names = ("lhs", "rhs") if len(axes) == 2 else tuple(f"operand {n}" for n in range(len(axes)))
+    first = next(position for position, over in enumerate(axes) if over)
+    other = next(position for position, over in enumerate(axes) if over != axes[first])
+    is_so, is_not = names[first], names[other]
     raise ShardingTypeError(
         f"{is_so} is unreduced while {is_not} is not. `{name}` operation does not allow this "
         f"because there will be implicit communication. Please reduce {is_so} via `reshard` before "
@@ -209,34 +241,37 @@ def unreduced_of_all(name: str, operands: Sequence[Any]) -> frozenset:
     )
 
 
-def _reduced(primitive: Any, rule: Propagation, operands: Sequence[Any], asked: Any) -> frozenset:
+def _reduced(
+    primitive: Any, rule: Propagation, operands: Sequence[Any], requested: NamedSharding | None
+) -> frozenset:
     """Returns the axes over which all operands, and therefore the result, are reduced."""
-    wanted = _NO_AXES if asked is None else asked.spec.reduced
-    own = [_NO_AXES if aval.layout is None else aval.layout.spec.reduced for aval in operands]
-    reduced = frozenset().union(*own)
-    if not reduced or rule.reduced is False or wanted:
-        return wanted
-    if asked is not None:
-        used = {axis for entry in asked.spec.partitions for axis in axes_of_entry(entry)}
-        reduced -= used  # the axes in `used` shard a dimension of the result
+    requested_axes = _NO_AXES if requested is None else requested.spec.reduced
+    reduced = frozenset().union(*map(_reduced_axes, operands))
+    if not reduced or rule.reduced is False or requested_axes:
+        return requested_axes
+    if requested is not None:
+        # An axis that shards a dimension of the result is not reduced.
+        reduced -= {axis for entry in requested.spec.partitions for axis in axes_of_entry(entry)}
     if rule.reduced is None:
         _refuse(primitive, "unreduced/reduced")
-    for aval, axes in zip(operands, own, strict=True):
-        unreduced = _NO_AXES if aval.layout is None else aval.layout.spec.unreduced
+    for aval in operands:
         # Scalars are usually constants, so they do not determine the axes.
-        if aval.ndim and reduced - axes - unreduced:
-            split = {axis for entry in entries_of(aval) for axis in axes_of_entry(entry)}
-            if split & reduced:
-                raise ShardingTypeError(
-                    "Inputs cannot be sharded/varying on the same axes that another input is "
-                    "reduced on. Reshard the input which is reduced to be sharded on those axes "
-                    "via `olympus.sharding.reshard(inp, olympus.P(...))`. Got input type: "
-                    f"{aval.str_short()} and reduced spec: {reduced}"
-                )
-            raise ShardingTypeError(
-                "Inputs cannot be replicated on the same axes that another input is reduced on. "
-                f"Got input type: {aval.str_short()} and reduced spec: {reduced}"
-            )
-    return reduced - frozenset().union(
-        *(aval.layout.spec.unreduced for aval in operands if aval.layout is not None)
+        if aval.ndim and reduced - _reduced_axes(aval) - _unreduced_axes(aval):
+            raise _not_reduced(aval, reduced)
+    return reduced.difference(*map(_unreduced_axes, operands))
+
+
+def _not_reduced(aval: ShapedArray, reduced: frozenset) -> ShardingTypeError:
+    """Returns the error for an operand that is not reduced over axes as another operand is."""
+    sharded = {axis for entry in entries_of(aval) for axis in axes_of_entry(entry)}
+    if sharded & reduced:
+        return ShardingTypeError(
+            "Inputs cannot be sharded/varying on the same axes that another input is reduced on. "
+            "Reshard the input which is reduced to be sharded on those axes via "
+            "`olympus.sharding.reshard(inp, olympus.P(...))`. Got input type: "
+            f"{aval.str_short()} and reduced spec: {reduced}"
+        )
+    return ShardingTypeError(
+        "Inputs cannot be replicated on the same axes that another input is reduced on. "
+        f"Got input type: {aval.str_short()} and reduced spec: {reduced}"
     )

@@ -95,8 +95,8 @@ def _dynamic_part(
 ) -> tuple[Callable[..., Any], tuple, dict[str, Any], Any]:
     if not options.static_argnums and not options.static_argnames:
         return fun, args, kwargs, None
-    called, args, kwargs, _, positions = bind_statics(fun, options, args, kwargs)
-    return called, args, kwargs, positions
+    call = bind_statics(fun, options, args, kwargs)
+    return call.fun, call.args, call.kwargs, call.positions
 
 
 def _structs(closed: ClosedOlympuspr, out_tree: Any) -> Any:

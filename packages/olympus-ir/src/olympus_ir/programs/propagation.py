@@ -43,9 +43,9 @@ class Propagation:
     Attributes:
       split: function `(operands, results, **params)` that returns the partition entries of the
         result, or a list of entries if there are several results.
-      unreduced: function `(operands, results, asked, **params)` that returns the axes over which
-        the result is unreduced. The function is called if operands are unreduced, or if the program
-        requests an unreduced result. None rejects unreduced operands and such requests.
+      unreduced: function `(operands, results, requested, **params)` that returns the axes over
+        which the result is unreduced. The function is called if operands are unreduced, or if the
+        program requests an unreduced result. None rejects unreduced operands and such requests.
       reduced: whether the result is reduced over the axes that the operands are reduced over. None
         rejects reduced operands.
       parameter: the name of the parameter that requests a layout; "" for none.

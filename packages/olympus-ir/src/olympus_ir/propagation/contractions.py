@@ -61,7 +61,7 @@ def _dot_general(
 def _dot_unreduced(
     operands: Sequence[Any],
     results: Sequence[Any],
-    wanted: frozenset,
+    requested: frozenset,
     *,
     dimension_numbers: Any,
     **params: Any,
@@ -77,7 +77,7 @@ def _dot_unreduced(
     if lhs_spec != rhs_spec:
         raise ShardingTypeError(
             "lhs and rhs contracting dims should be sharded identically when out_sharding provided "
-            f"to dot_general mentions unreduced_axes. Got unreduced axes={wanted}, "
+            f"to dot_general mentions unreduced_axes. Got unreduced axes={requested}, "
             f"lhs_contracting_spec={lhs_spec}, rhs_contracting_spec={rhs_spec}"
         )
     summed = {
@@ -86,12 +86,12 @@ def _dot_unreduced(
         if entry is not None
         for axis in (entry if isinstance(entry, tuple) else (entry,))
     }
-    if wanted != summed:
+    if requested != summed:
         raise ShardingTypeError(
             "out_sharding's unreduced axes should be equal to the contracting specs. Got unreduced "
-            f"axes={wanted} and contracting spec={lhs_spec}"
+            f"axes={requested} and contracting spec={lhs_spec}"
         )
-    return wanted
+    return requested
 
 
 def _scaled_dot(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
@@ -109,11 +109,12 @@ def _scaled_dimensions(operands: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 def asked_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     raise ShardingTypeError(
         "this contraction supports no unreduced axes, got operands of types "
-        f"{[aval.str_short() for aval in operands]} and out_sharding with unreduced={set(wanted)}"
+        f"{[aval.str_short() for aval in operands]} and out_sharding with "
+        f"unreduced={set(requested)}"
     )
 
 

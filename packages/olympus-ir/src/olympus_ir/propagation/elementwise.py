@@ -23,7 +23,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 def _product_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     """Returns the unreduced axes of a product.
 
@@ -48,13 +48,13 @@ def _product_unreduced(
 
 
 def _sum_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     return unreduced_of_all("add", operands)
 
 
 def _unreduced_as_operand(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     return unreduced_of_all("select_n", operands[:1])
 
@@ -89,7 +89,7 @@ def _merged_entries(operands: Sequence[Any]) -> list[Any] | None:
 
 
 def _select_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     return unreduced_of_all("select_n", operands[1:])
 

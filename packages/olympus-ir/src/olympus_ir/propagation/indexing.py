@@ -58,9 +58,9 @@ def _dynamic_update_slice(
 
 
 def _update_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
-    return unreduced_as_operands(operands[:2], results, wanted)
+    return unreduced_as_operands(operands[:2], results, requested)
 
 
 def _refuse_gather(operand: Any, indices: Any) -> ShardingTypeError:

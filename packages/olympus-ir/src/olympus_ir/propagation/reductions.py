@@ -20,7 +20,7 @@ def _reduced(operands: Sequence[Any], results: Sequence[Any], *, axes: tuple, **
 def _sum_unreduced(
     operands: Sequence[Any],
     results: Sequence[Any],
-    wanted: frozenset,
+    requested: frozenset,
     *,
     axes: tuple,
     out_sharding: Any = None,
@@ -34,12 +34,12 @@ def _sum_unreduced(
     own = frozenset() if operand.layout is None else operand.layout.spec.unreduced
     entries = entries_of(operand)
     summed = {axis for dimension in axes for axis in axes_of_entry(entries[dimension])}
-    if wanted - own - summed:
+    if requested - own - summed:
         raise ShardingTypeError(
             "out_sharding's unreduced axes should be in operand's specs that were summed over. Got "
-            f"operand={operand!r}, axes={frozenset(axes)}, unreduced_spec={wanted}"
+            f"operand={operand!r}, axes={frozenset(axes)}, unreduced_spec={requested}"
         )
-    return own if out_sharding is None else wanted
+    return own if out_sharding is None else requested
 
 
 def _generic(operands: Sequence[Any], results: Sequence[Any], *, dimensions: tuple, **params: Any):

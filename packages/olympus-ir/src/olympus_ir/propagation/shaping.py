@@ -205,7 +205,7 @@ def _pad(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entr
 
 
 def _pad_unreduced(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     # The padding of partial sums must be a partial sum, too. Zero is the only such constant.
     return operands[0].layout.spec.unreduced if operands[0].layout is not None else frozenset()
@@ -224,11 +224,11 @@ def _nothing(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> 
 
 
 def _as_asked(
-    operands: Sequence[Any], results: Sequence[Any], wanted: frozenset, **params: Any
+    operands: Sequence[Any], results: Sequence[Any], requested: frozenset, **params: Any
 ) -> frozenset:
     """Returns the requested unreduced axes; without a request, those of the operands."""
     own = [aval.layout.spec.unreduced for aval in operands if aval.layout is not None]
-    return wanted or frozenset().union(*own)
+    return requested or frozenset().union(*own)
 
 
 propagation_rules.define(

@@ -524,7 +524,8 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
                 value, f"was used by `{program.params['name']}`, traced ahead of time"
             )
     if options.static_argnums or options.static_argnames:
-        _, args, kwargs, _, _ = bind_statics(fun, options, args, kwargs)
+        call = bind_statics(fun, options, args, kwargs)
+        args, kwargs = call.args, call.kwargs
     _, in_tree = flatten_operands((args, kwargs))
     operands = program.placed_operands([*program.hoisted, *leaves])
     traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ..._jaxlib import config_trace_context_names
@@ -14,6 +14,7 @@ from ...diagnostics.name_stacks import no_names
 from ...settings.naming import logger_name
 from ...trees.pytree_paths import keystr
 from ...trees.pytree_prefix import equality_errors_of_structures
+from .trace_keys import TraceKey
 
 __all__ = ["explain"]
 
@@ -21,14 +22,15 @@ __all__ = ["explain"]
 _locations: set[str] = set()
 
 
-def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> None:
+def explain(
+    fun: Callable[..., Any], info: DebugInfo, key: TraceKey, seen: Collection[TraceKey]
+) -> None:
     """Logs the difference between a call and the most similar call traced before.
 
     Args:
       fun: the function.
       info: the function's debug information.
-      key: the cache key of the call: options, the structure of the arguments, their types, static
-        arguments, named axes, and the configuration.
+      key: the cache key of the call.
       seen: the cache keys of earlier calls.
     """
     code = getattr(fun, "__code__", None)
@@ -53,34 +55,32 @@ def explain(fun: Any, info: DebugInfo, key: tuple, seen: Collection[tuple]) -> N
     logging.getLogger(logger_name("interpreters.partial_eval")).warning("\n".join(lines))
 
 
-def _difference(info: DebugInfo, new: tuple, old: tuple) -> tuple[int, int, str]:
+def _difference(info: DebugInfo, new: TraceKey, old: TraceKey) -> tuple[int, int, str]:
     """Describes the difference between two cache keys.
 
     Returns:
       The rank of the kind of difference, the number of differing parts, and the description. The
       closest key has the smallest rank, and among equal ranks the smallest number.
     """
-    _, new_tree, new_avals, new_statics, new_axes, new_context = new
-    _, old_tree, old_avals, old_statics, old_axes, old_context = old
     parts = []
-    if (new_context, new_axes) != (old_context, old_axes):
+    if (new.context, new.axes) != (old.context, old.axes):
         names = config_trace_context_names()
-        for name, now, before in zip(names, new_context, old_context, strict=False):
+        for name, now, before in zip(names, new.context, old.context, strict=False):
             if now != before:
                 parts.append(f"  * {name} differs: now {now} and before {before}")
         heading = "Tracing context doesn't match, e.g. due to config or context manager."
         return 0, len(parts), "\n".join([heading, *parts])
-    if new_tree != old_tree:
-        for path, now, before, why in equality_errors_of_structures(new_tree, old_tree):
+    if new.in_tree != old.in_tree:
+        for path, now, before, why in equality_errors_of_structures(new.in_tree, old.in_tree):
             parts.append(
                 f"  * at input path {keystr(path)}, now {now} and before {before}, so {why}"
             )
         return 1, len(parts), "\n".join(["different input pytree:", *parts])
-    if new_statics != old_statics:
-        text = f"different static arguments:\n  * now {new_statics} and before {old_statics}"
+    if new.statics != old.statics:
+        text = f"different static arguments:\n  * now {new.statics} and before {old.statics}"
         return 2, 1, text
-    names = info.arg_names or [f"argument {position}" for position in range(len(new_avals))]
-    for name, now, before in zip(names, new_avals, old_avals, strict=False):
+    names = info.arg_names or [f"argument {position}" for position in range(len(new.avals))]
+    for name, now, before in zip(names, new.avals, old.avals, strict=False):
         if now != before:
             parts.append(f"  * at {name}, {_types(now, before)}")
     if parts:
@@ -93,5 +93,5 @@ def _types(now: Any, before: Any) -> str:
     shown = [aval.str_short(True) for aval in (now, before)]
     weak = [getattr(aval, "weak_type", False) for aval in (now, before)]
     if weak[0] != weak[1]:
-        shown = [f"{text}{{weak_type={each}}}" for text, each in zip(shown, weak, strict=True)]
+        shown = [f"{text}{{weak_type={flag}}}" for text, flag in zip(shown, weak, strict=True)]
     return f"now {shown[0]} and before {shown[1]}"

@@ -112,12 +112,12 @@ def _why_forgotten(same: Sequence[TraceRecord]) -> str:
     return "nothing differs: the caches were cleared, or the function's type allows no cache"
 
 
-def _is_same_function(one: TraceRecord, other: TraceRecord) -> bool:
-    if one.function_id != other.function_id:
+def _is_same_function(record: TraceRecord, earlier: TraceRecord) -> bool:
+    if record.function_id != earlier.function_id:
         return False
-    if one.function is None or other.function is None:
-        return one.function is other.function
-    return other.function() is not None
+    if record.function is None or earlier.function is None:
+        return record.function is earlier.function
+    return earlier.function() is not None
 
 
 def _differences(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]:
@@ -165,18 +165,19 @@ def _changed_program_flags(now: Any, before: Any) -> Iterator[Cause]:
 
 
 def _changed_statics(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]:
-    for where in {**now.statics, **before.statics}:
-        new, old = now.statics.get(where), before.statics.get(where)
+    for place in {**now.statics, **before.statics}:
+        new, old = now.statics.get(place), before.statics.get(place)
         if new is None or old is None or not new.is_same(old):
-            texts = ["not given" if each is None else str(each) for each in (new, old)]
-            yield Cause("static value", _static_name(now, where), texts[0], texts[1])
+            texts = ["not given" if value is None else str(value) for value in (new, old)]
+            yield Cause("static value", _static_name(now, place), texts[0], texts[1])
 
 
-def _static_name(record: TraceRecord, where: int | str) -> str:
+def _static_name(record: TraceRecord, place: int | str) -> str:
+    """Returns the name of a static argument, given its position or keyword."""
     origin = record.debug_info.origin
     if isinstance(origin, str):
-        return str(where)
-    return origin.positional_name(where) if isinstance(where, int) else origin.keyword_name(where)
+        return str(place)
+    return origin.positional_name(place) if isinstance(place, int) else origin.keyword_name(place)
 
 
 def _changed_type(name: str, now: Any, before: Any) -> Iterator[Cause]:
@@ -248,18 +249,18 @@ def _changed_subtree(name: str, now: Any, before: Any) -> Iterator[Cause]:
     """Yields a cause for each path below the argument ``name`` at which two structures differ."""
     if now == before:
         return
-    kinds = _node_type(now), _node_type(before)
-    if kinds[0] is not kinds[1] or kinds[0] is None:
+    node_type = _node_type(now)
+    if node_type is not _node_type(before) or node_type is None:
         yield Cause("structure", name, _kind_of_tree(now), _kind_of_tree(before))
-    elif kinds[0] in (list, tuple, dict):
+    elif node_type in (list, tuple, dict):
         new, old = _children_by_key(now), _children_by_key(before)
         for key in {**new, **old}:
             path = f"{name}[{key!r}]"
             if key in new and key in old:
                 yield from _changed_subtree(path, new[key], old[key])
             else:
-                given = _kind_of_tree(new.get(key))
-                yield Cause("structure", path, given, _kind_of_tree(old.get(key)))
+                kinds = _kind_of_tree(new.get(key)), _kind_of_tree(old.get(key))
+                yield Cause("structure", path, *kinds)
     else:
         for path, new, old, _ in equality_errors_of_structures(now, before):
             yield Cause("structure", name + keystr(path), str(new), str(old))
@@ -376,6 +377,6 @@ def arguments_of(record: TraceRecord) -> list[str]:
         f"{name}: {aval.str_short(True) if hasattr(aval, 'str_short') else aval}"
         for name, aval in zip(names, record.avals, strict=False)
     ]
-    for where, value in record.statics.items():
-        shown.append(f"{_static_name(record, where)} = {value} (static)")
+    for place, value in record.statics.items():
+        shown.append(f"{_static_name(record, place)} = {value} (static)")
     return shown

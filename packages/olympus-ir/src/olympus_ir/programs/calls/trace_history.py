@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from ...diagnostics import source_info
 from ...diagnostics.debug_info import DebugInfo
 from .glimpses import Glimpse
-from .options import JitOptions
+from .trace_keys import TraceKey
 
 __all__ = [
     "Compilation",
@@ -120,7 +120,7 @@ class TraceRecord:
     )
 
     def __init__(
-        self, fun: Callable[..., Any], codes: Codes, key: tuple, debug_info: DebugInfo
+        self, fun: Callable[..., Any], codes: Codes, key: TraceKey, debug_info: DebugInfo
     ) -> None:
         self.number = next_number()
         try:
@@ -130,14 +130,17 @@ class TraceRecord:
             self.function = None
         self.function_id = id(fun.__self__) if isinstance(fun, types.MethodType) else id(fun)
         self.codes = codes
-        self.options: JitOptions = key[0]
-        self.in_tree, self.avals, statics, self.axes, self.context = key[1:]
+        self.options = key.options
+        self.in_tree = key.in_tree
+        self.avals = key.avals
+        self.axes = key.axes
+        self.context = key.context
         self.statics: dict[int | str, Glimpse] = {}
         self.num_positional: int | None = None
-        if statics:
-            self.num_positional = statics[0]
-            for where, _, value in (*statics[1], *statics[2]):
-                self.statics[where] = Glimpse(value)
+        if key.statics:
+            self.num_positional, positional, keyword = key.statics
+            for place, _, value in (*positional, *keyword):
+                self.statics[place] = Glimpse(value)
         self.surroundings = surroundings(fun)
         self.debug_info = debug_info
         self.traceback = source_info.capture()
@@ -146,13 +149,14 @@ class TraceRecord:
         self.compilations: list[Compilation] = []
 
 
-def record_trace(fun: Callable[..., Any], key: tuple, debug_info: DebugInfo) -> TraceRecord | None:
+def record_trace(
+    fun: Callable[..., Any], key: TraceKey, debug_info: DebugInfo
+) -> TraceRecord | None:
     """Records the start of a trace, if the function belongs to the user's program.
 
     Args:
       fun: the function.
-      key: the key of the program: options, structure and types of the arguments, static arguments,
-        named axes, configuration.
+      key: the key of the program.
       debug_info: the names of the arguments.
     """
     codes = _codes(fun)

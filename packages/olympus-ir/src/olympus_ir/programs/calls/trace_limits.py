@@ -11,6 +11,7 @@ from ...trees.flattening import debug_info_of_tree
 from .options import JitOptions
 from .retracing import described
 from .trace_history import forget_trace, history_of, record_trace
+from .trace_keys import TraceKey
 
 __all__ = ["check"]
 
@@ -18,8 +19,8 @@ __all__ = ["check"]
 def check(
     fun: Any,
     options: JitOptions,
-    traced: Collection[tuple],
-    key: tuple,
+    traced: Collection[TraceKey],
+    key: TraceKey,
     positions: Sequence[int] | None,
 ) -> None:
     """Raises RuntimeError, which explains each trace, if another trace would exceed the limit.
@@ -32,9 +33,9 @@ def check(
       positions: the positions of the traced positional arguments; None for all.
     """
     limit = options.max_traces
-    if limit is None or sum(other[0] == options for other in traced) < limit:
+    if limit is None or sum(other.options == options for other in traced) < limit:
         return
-    record = record_trace(fun, key, debug_info_of_tree("jit", fun, key[1], positions))
+    record = record_trace(fun, key, debug_info_of_tree("jit", fun, key.in_tree, positions))
     records = [
         each
         for each in history_of(fun)

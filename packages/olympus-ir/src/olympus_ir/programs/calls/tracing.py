@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..._jaxlib import config_trace_context
 from ...diagnostics import phases
@@ -24,6 +24,7 @@ from ..staging import separate_constants, trace_to_olympuspr
 from ..tracing import current, evaluation_trace, find_tracers
 from .options import JitOptions
 from .trace_history import forget_trace, record_trace
+from .trace_keys import TraceKey
 from .traced_programs import TracedProgram, traced_program
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ else:
 
 __all__ = ["argument_avals", "bind_statics", "check_tracing_allowed", "jit_params", "trace_call"]
 
-# For each function, maps all inputs of tracing to the traced program.
+# For each function, maps each `TraceKey` to the traced program.
 _programs = FunctionCache()
 # The maximal number of programs of a function, so that calls with ever new shapes do not fill the
 # memory.
@@ -45,7 +46,7 @@ class _Unfinished(threading.local):
     """The unfinished traces of a thread, as pairs of a function's identity and a key."""
 
     def __init__(self) -> None:
-        self.traces: set[tuple[int, tuple]] = set()
+        self.traces: set[tuple[int, TraceKey]] = set()
 
 
 _unfinished = _Unfinished()
@@ -75,24 +76,24 @@ def trace_call(
       ValueError: if static arguments are missing or cannot be hashed.
       TypeError: if an operand is not an array.
     """
-    statics: tuple = ()
+    called, statics, positions = fun, (), None
     if options.static_argnums or options.static_argnames:
-        fun_called, args, kwargs, statics, positions = bind_statics(fun, options, args, kwargs)
-    else:
-        fun_called, positions = fun, None
+        called, args, kwargs, statics, positions = bind_statics(fun, options, args, kwargs)
     leaves, in_tree = flatten_operands((args, kwargs))
     avals = argument_avals(fun, in_tree, leaves, positions, abstract)
     programs = _programs.of(fun)
-    key = (options, in_tree, avals, statics, current.axes, config_trace_context())
-    program = programs.get(key)
+    # A hit needs no `TraceKey`: the plain tuple equals it, and is made faster.
+    fields = (options, in_tree, avals, statics, current.axes, config_trace_context())
+    program = programs.get(fields)
     if program is None:
+        key = TraceKey(*fields)
         if explain_cache_misses.value:
             cache_misses.explain(
                 fun, debug_info_of_tree("jit", fun, in_tree, positions), key, programs
             )
         if options.max_traces is not None:
             trace_limits.check(fun, options, programs, key, positions)
-        program = _trace_and_record(fun, fun_called, key, positions)
+        program = _trace_and_record(fun, called, key, positions)
         # A program that closes over active tracers cannot be reused by later calls.
         if not find_tracers(program.hoisted):
             keep(programs, key, program, _MOST_PROGRAMS)
@@ -102,12 +103,31 @@ def trace_call(
     return program, leaves
 
 
-def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, Any]) -> Any:
+class DynamicCall(NamedTuple):
+    """Call of a function without its static arguments.
+
+    Attributes:
+      fun: the function of the dynamic arguments.
+      args: the dynamic positional arguments.
+      kwargs: the dynamic keyword arguments.
+      statics: the static arguments; see `TraceKey`.
+      positions: the original positions of the dynamic positional arguments.
+    """
+
+    fun: Callable[..., Any]
+    args: tuple
+    kwargs: dict[str, Any]
+    statics: tuple
+    positions: list[int]
+
+
+def bind_statics(
+    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+) -> DynamicCall:
     """Binds the static arguments of a call.
 
-    Returns:
-      The function of the dynamic arguments, the positional and the keyword dynamic arguments, a
-      cache key of the static arguments, and the positions of the dynamic positional arguments.
+    Raises:
+      ValueError: a static argument cannot be hashed.
     """
     count = len(args)
     static_numbers = sorted(
@@ -115,13 +135,13 @@ def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, A
     )
     static_kwargs = {name: kwargs[name] for name in options.static_argnames if name in kwargs}
     static_args = [(number, args[number]) for number in static_numbers]
-    for where, value in [*static_args, *static_kwargs.items()]:
+    for place, value in [*static_args, *static_kwargs.items()]:
         try:
             hash(value)
         except TypeError:
             raise ValueError(
                 "Non-hashable static arguments are used in a jit function: argument "
-                f"{where!r} is {value!r} of type {type(value)}. Static arguments are compiled in "
+                f"{place!r} is {value!r} of type {type(value)}. Static arguments are compiled in "
                 "and need __hash__ and __eq__; pass arrays and lists as ordinary arguments."
             ) from None
     static = set(static_numbers)
@@ -137,12 +157,12 @@ def bind_statics(fun: Any, options: JitOptions, args: tuple, kwargs: dict[str, A
             full[position] = value
         return fun(*full, **keywords, **static_kwargs)
 
-    key = (
+    statics = (
         count,
         tuple((number, type(value), value) for number, value in static_args),
         tuple((name, type(value), value) for name, value in sorted(static_kwargs.items())),
     )
-    return function_of_dynamic, dynamic_args, dynamic_kwargs, key, positions
+    return DynamicCall(function_of_dynamic, dynamic_args, dynamic_kwargs, statics, positions)
 
 
 def argument_avals(
@@ -204,9 +224,21 @@ def check_tracing_allowed(info: DebugInfo) -> None:
         )
 
 
-def _trace_and_record(fun: Any, fun_called: Any, key: tuple, positions: Any) -> TracedProgram:
-    options, in_tree, avals = key[:3]
-    info = debug_info_of_tree("jit", fun, in_tree, positions)
+def _trace_and_record(
+    fun: Callable[..., Any],
+    called: Callable[..., Any],
+    key: TraceKey,
+    positions: Sequence[int] | None,
+) -> TracedProgram:
+    """Traces a call, with a record for explanations if the function is the user's.
+
+    Args:
+      fun: the function.
+      called: the function of the dynamic arguments.
+      key: the key of the program.
+      positions: the positions of the dynamic positional arguments; None for all.
+    """
+    info = debug_info_of_tree("jit", fun, key.in_tree, positions)
     check_tracing_allowed(info)
     trace = id(fun), key
     if trace in _unfinished.traces:
@@ -215,7 +247,7 @@ def _trace_and_record(fun: Any, fun_called: Any, key: tuple, positions: Any) -> 
     began = time.perf_counter()
     _unfinished.traces.add(trace)
     try:
-        program = _trace_program(fun, fun_called, options, in_tree, avals, positions, info)
+        program = _trace_program(fun, called, key, positions, info)
     except BaseException:
         forget_trace(record)
         raise
@@ -239,15 +271,14 @@ def _endless_recursion(info: DebugInfo) -> RecursionError:
 
 
 def _trace_program(
-    fun: Any,
-    fun_called: Any,
-    options: JitOptions,
-    in_tree: Any,
-    avals: tuple,
-    positions: Any,
+    fun: Callable[..., Any],
+    called: Callable[..., Any],
+    key: TraceKey,
+    positions: Sequence[int] | None,
     info: DebugInfo,
 ) -> TracedProgram:
-    flat = FlatFunction(fun_called, in_tree)
+    options, in_tree, avals = key.options, key.in_tree, key.avals
+    flat = FlatFunction(called, in_tree)
     if current.trace is evaluation_trace:
         with phases.tracing(function_name(fun)):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
@@ -301,13 +332,15 @@ def jit_params(
     }
 
 
-def _donated(options: JitOptions, in_tree: Any, positions: Any) -> tuple[bool, ...]:
+def _donated(
+    options: JitOptions, in_tree: Any, positions: Sequence[int] | None
+) -> tuple[bool, ...]:
     """Returns for each leaf whether its memory is donated."""
     args_tree, kwargs_tree = in_tree.children()
-    children = args_tree.children()
-    places = range(len(children)) if positions is None else positions
+    arguments = args_tree.children()
     flags: list[bool] = []
-    for position, child in zip(places, children, strict=True):
+    places = range(len(arguments)) if positions is None else positions
+    for position, child in zip(places, arguments, strict=True):
         flags += [position in options.donate_argnums] * child.num_leaves
     keywords = kwargs_tree.node_data()[1] if kwargs_tree.node_data() else []
     for name, child in zip(keywords, kwargs_tree.children(), strict=True):
