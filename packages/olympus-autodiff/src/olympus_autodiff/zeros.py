@@ -224,19 +224,19 @@ def as_operand(tangent: Any) -> Any:
     return as_array(tangent)
 
 
-def as_result(tangent: Any, given: Sequence[Any] = ()) -> Any:
+def as_result(tangent: Any, operands: Sequence[Any] = ()) -> Any:
     """Returns the tangent as an array for the user, even if it is zero.
 
     Numbers are returned unchanged: they are constants that a user's rule returned, or tangents that
-    the user passed. Other tangents that the user passed, such as NumPy arrays, are in ``given`` and
-    are also returned unchanged.
+    the user passed. Other tangents that the user passed, such as NumPy arrays, are in ``operands``
+    and are also returned unchanged.
     """
     if isinstance(tangent, float | complex | np.generic):
         return tangent
     result = as_operand(tangent)
     # `as_operand` returns arrays unchanged. Searching ``given`` for each of them would take
     # quadratic time.
-    if result is not tangent and any(tangent is value for value in given):
+    if result is not tangent and any(tangent is value for value in operands):
         return tangent
     return result
 
@@ -278,13 +278,13 @@ def whole(layout: Any, ndim: int) -> Any:
 def laid_out_as(value: Any, aval: Any) -> Any:
     """Returns a tangent or cotangent, resharded to the layout of a type."""
     own = explicit_layout(aval_of(value))
-    wanted = explicit_layout(aval)
-    if own is wanted:
+    layout = explicit_layout(aval)
+    if own is layout:
         return value
     if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
         # The devices are unknown, but a replicated value can be combined with any other value.
         return value
-    return bind_reshard(value, whole(own, aval.ndim) if wanted is None else wanted)
+    return bind_reshard(value, whole(own, aval.ndim) if layout is None else layout)
 
 
 def as_factor(value: Any, cotangent: Any) -> Any:

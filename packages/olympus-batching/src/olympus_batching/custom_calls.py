@@ -63,12 +63,12 @@ class BatchedFunction:
         return self._with_dims(outs, dims, self.out_dims)
 
     def _with_dims(
-        self, values: Sequence[Any], dims: Sequence[BatchDim], wanted: Sequence[BatchDim]
+        self, values: Sequence[Any], dims: Sequence[BatchDim], positions: Sequence[BatchDim]
     ) -> list[Any]:
         """Returns values with their batch dimensions at other positions."""
         return [
             _placed(value, self.trace, dim, position)
-            for value, dim, position in zip(values, dims, wanted, strict=True)
+            for value, dim, position in zip(values, dims, positions, strict=True)
         ]
 
 
@@ -120,14 +120,14 @@ class BatchedJvp(BatchedFunction):
         args, dims = _with_unbatched_placeholders(primals_and_tangents, [*self.dims, *self.dims])
         outs, out_dims = self.trace.call(self.fun, args, dims)
         half = len(outs) // 2
-        wanted = self.function.out_dims
-        if wanted is None:
-            wanted = [
+        positions = self.function.out_dims
+        if positions is None:
+            positions = [
                 of_tangent if of_primal is None else of_primal
                 for of_primal, of_tangent in zip(out_dims[:half], out_dims[half:], strict=True)
             ]
-        self.out_dims = wanted
-        return self._with_dims(outs, out_dims, [*wanted, *wanted])
+        self.out_dims = positions
+        return self._with_dims(outs, out_dims, [*positions, *positions])
 
 
 class BatchedBackward:
@@ -160,8 +160,8 @@ class BatchedBackward:
         args, dims = _with_unbatched_placeholders(residuals_and_cotangents, dims)
         cotangents, cotangent_dims = self.trace.call(self.bwd, args, dims)
         return [
-            _placed(cotangent, self.trace, dim, wanted)
-            for cotangent, dim, wanted in zip(
+            _placed(cotangent, self.trace, dim, position)
+            for cotangent, dim, position in zip(
                 cotangents, cotangent_dims, self.forward.dims, strict=True
             )
         ]
@@ -203,20 +203,20 @@ def _with_unbatched_placeholders(
     return values, dims
 
 
-def _placed(value: Any, trace: BatchTrace, dim: BatchDim, wanted: BatchDim) -> Any:
-    """Returns a tangent or cotangent with its batch dimension at ``wanted``.
+def _placed(value: Any, trace: BatchTrace, dim: BatchDim, position: BatchDim) -> Any:
+    """Returns a tangent or cotangent with its batch dimension at ``position``.
 
-    If ``wanted`` is None, sums over the batch dimension. Returns None unchanged: it is the
+    If ``position`` is None, sums over the batch dimension. Returns None unchanged: it is the
     cotangent of a constant that a function closes over.
     """
-    if dim == wanted or value is None:
+    if dim == position or value is None:
         return value
-    if wanted is None:
+    if position is None:
         assert dim is not None
         return lax.reduce_sum(value, (dim,))
     if _is_symbolic_zero(value):
-        return type(value)(batched_aval(value.aval, wanted, trace.axis))
+        return type(value)(batched_aval(value.aval, position, trace.axis))
     if _is_float0(value):
         shape = shape_of(value)
-        return np.zeros((*shape[:wanted], trace.axis.size, *shape[wanted:]), dtypes.float0)
-    return materialize(value, trace.axis.size, dim, wanted)
+        return np.zeros((*shape[:position], trace.axis.size, *shape[position:]), dtypes.float0)
+    return materialize(value, trace.axis.size, dim, position)

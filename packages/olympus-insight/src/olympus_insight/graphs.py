@@ -175,15 +175,15 @@ def _place(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> None:
     for turn in range(_ROUNDS):
         neighbors = above if turn % 2 == 0 else below
         for layer in layers if turn % 2 == 0 else reversed(layers):
-            wanted = [_mean([each.x for each in neighbors[id(node)]], node.x) for node in layer]
-            _spread(layer, wanted)
+            targets = [_mean([each.x for each in neighbors[id(node)]], node.x) for node in layer]
+            _spread(layer, targets)
 
 
-def _spread(layer: Sequence[Node], wanted: Sequence[float]) -> None:
+def _spread(layer: Sequence[Node], targets: Sequence[float]) -> None:
     """Places the nodes of a layer near the wanted positions, in order and without overlap."""
     if not layer:
         return
-    from_left, from_right = list(wanted), list(wanted)
+    from_left, from_right = list(targets), list(targets)
     for number in range(1, len(layer)):
         room = (layer[number - 1].width + layer[number].width) / 2 + _GAP
         from_left[number] = max(from_left[number], from_left[number - 1] + room)

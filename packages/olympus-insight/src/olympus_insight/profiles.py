@@ -255,12 +255,12 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
 
 def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[], float]:
     """Returns a function that runs the executable once and returns the seconds."""
-    given = _dynamic(stages, args, kwargs)
+    dynamic = _dynamic(stages, args, kwargs)
     donated = [each.donated for each in pytrees.tree_leaves(stages.compiled.args_info)]
-    shardings = [getattr(leaf, "sharding", None) for leaf in pytrees.tree_leaves(given)]
+    shardings = [getattr(leaf, "sharding", None) for leaf in pytrees.tree_leaves(dynamic)]
 
     def run() -> float:
-        leaves, tree = pytrees.tree_flatten(given)
+        leaves, tree = pytrees.tree_flatten(dynamic)
         if any(donated):
             leaves = [
                 copy_with_sharding(leaf, sharding) if gone and sharding is not None else leaf

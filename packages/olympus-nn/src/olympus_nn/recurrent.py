@@ -125,9 +125,9 @@ def unpack_lstm_weights(
       ValueError: the vector has another length.
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
-    wanted = sum(map(math.prod, shapes))
-    if weights.shape != (wanted,):
-        raise ValueError(f"lstm takes weights of shape ({wanted},), got {weights.shape}")
+    count = sum(map(math.prod, shapes))
+    if weights.shape != (count,):
+        raise ValueError(f"lstm takes weights of shape ({count},), got {weights.shape}")
     parts = _split(weights, shapes)
     half = len(parts) // 2
     linear, biases = parts[:half], parts[half:]

@@ -195,9 +195,9 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
     if config.global_scale is not None:
         blocks = blocks / config.global_scale.astype(x.dtype)
     largest = config.largest
-    wanted = onp.max(onp.abs(blocks), axis=-1, keepdims=True).astype(np.float32) / largest
+    exact_scales = onp.max(onp.abs(blocks), axis=-1, keepdims=True).astype(np.float32) / largest
     if config.mode == "mxfp8":
-        exponents = _rounded_up_to_power(wanted)
+        exponents = _rounded_up_to_power(exact_scales)
         scales = lax.bitcast_convert_type(exponents, config.scale_type)
         # The elements are multiplied by the reciprocals, whose exponent bits these are. The scales
         # themselves may be subnormal numbers, which processors read as zero.
@@ -209,7 +209,9 @@ def _quantize(x: Any, config: BlockScaleConfig) -> tuple[Any, Any]:
         limit = float(ml_dtypes.finfo(config.scale_type).max)
         # The elements are divided by the rounded scale. The barrier keeps the compiler from
         # removing the rounding.
-        scales = lax.optimization_barrier(onp.clip(wanted, 0, limit).astype(config.scale_type))
+        scales = lax.optimization_barrier(
+            onp.clip(exact_scales, 0, limit).astype(config.scale_type)
+        )
         factors = scales.astype(np.float32)
         scaled = blocks.astype(np.float32) / onp.where(factors == 0, 1, factors)
     elements = onp.clip(scaled, -largest, largest)

@@ -98,10 +98,10 @@ def _of_values(
     return derivative
 
 
-def _gradients(given: Any, arguments: Sequence[Any], single: bool) -> Any:
+def _gradients(gradients: Any, arguments: Sequence[Any], single: bool) -> Any:
     if single:
-        return _with_values(arguments[0], given)
-    return tuple(map(_with_values, arguments, given))
+        return _with_values(arguments[0], gradients)
+    return tuple(map(_with_values, arguments, gradients))
 
 
 def grad(

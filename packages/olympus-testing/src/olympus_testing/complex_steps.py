@@ -84,12 +84,14 @@ def check_complex_step(
     )
     if jvp is not None:
         _, pushed = jvp(fun, args, tangents)
-        for got, wanted in zip(
+        for got, expected_leaf in zip(
             pytrees.tree_leaves(pushed), pytrees.tree_leaves(expected), strict=True
         ):
             if np.asarray(got).dtype != dtypes.float0:
                 message = f"jvp and complex step{hint}"
-                assert_close(got, wanted, check_dtypes=False, message=message, rtol=rtol, atol=atol)
+                assert_close(
+                    got, expected_leaf, check_dtypes=False, message=message, rtol=rtol, atol=atol
+                )
     if vjp is not None:
         _, pull = vjp(fun, *args)
         cotangents = random_like(primals, generator)

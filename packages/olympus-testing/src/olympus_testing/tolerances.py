@@ -99,13 +99,13 @@ def _assert_leaf_close(
     if dtypes.is_extended(dtype):
         actual, expected = np.asarray(actual.physical), np.asarray(expected.physical)
         dtype = expected.dtype
-    values, wanted = _comparable(actual), _comparable(expected)
+    values, expected_values = _comparable(actual), _comparable(expected)
     if rtol is None:
         actual_dtype = getattr(actual, "dtype", dtype)
         rtol = max(tolerance(dtype), tolerance(actual_dtype))
     np.testing.assert_allclose(
         values,
-        wanted,
+        expected_values,
         rtol=rtol,
         atol=rtol if atol is None else atol,
         equal_nan=True,

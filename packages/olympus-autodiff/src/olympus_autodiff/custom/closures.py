@@ -180,7 +180,7 @@ class _Converted(NamedFunction):
         self.count = count
 
     def __call__(self, *args: Any) -> Any:
-        given = iter(args[self.count :])
+        operands = iter(args[self.count :])
         converted = sum(value is None for value in self.kept)
         if len(args) != self.count + converted:
             raise TypeError(
@@ -188,7 +188,7 @@ class _Converted(NamedFunction):
                 f"{self.count} arguments followed by the {converted} values that it closed over, "
                 f"got {len(args)} inputs"
             )
-        values = [next(given) if value is None else value for value in self.kept]
+        values = [next(operands) if value is None else value for value in self.kept]
         return self.closure(values, *args[: self.count])
 
 

@@ -248,13 +248,13 @@ class FlatJvp:
 
     def _check_types(self, result: Any, tangent: Any) -> None:
         expected = aval_of(result).to_tangent_aval()
-        given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
-        if given.shape != expected.shape or given.dtype != expected.dtype:
+        aval_given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
+        if aval_given.shape != expected.shape or aval_given.dtype != expected.dtype:
             raise TypeError(
                 "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
-                f"{aval_of(result).str_short()}) but got {given.str_short()}."
-                f"{_dtype_hint(given, expected)} It is the rule {self.__name__} of "
+                f"{aval_of(result).str_short()}) but got {aval_given.str_short()}."
+                f"{_dtype_hint(aval_given, expected)} It is the rule {self.__name__} of "
                 f"{name_of(self._function)}."
             )
 
@@ -262,7 +262,7 @@ class FlatJvp:
         return f"Custom JVP rule {self.__name__} for function {name_of(self._function)}"
 
 
-def _dtype_hint(given: Any, expected: Any) -> str:
-    if expected.dtype == dtypes.float0 and given.shape == expected.shape:
+def _dtype_hint(aval: Any, expected: Any) -> str:
+    if expected.dtype == dtypes.float0 and aval.shape == expected.shape:
         return " The tangent of an integer is `np.zeros(shape, dtypes.float0)`, or a SymbolicZero."
     return ""

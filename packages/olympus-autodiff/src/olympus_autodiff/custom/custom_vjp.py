@@ -358,15 +358,15 @@ class FlatBackward:
             return Zero(expected)
         if expected.dtype == dtypes.float0:
             return Zero(expected)  # cotangents of integer arguments are ignored
-        given = tangent_aval_of(cotangent)
-        if given.dtype == dtypes.float0 and given.shape == expected.shape:
+        aval_given = tangent_aval_of(cotangent)
+        if aval_given.dtype == dtypes.float0 and aval_given.shape == expected.shape:
             return Zero(expected)
-        if given.shape != expected.shape and not disable_bwd_checks.value:
+        if aval_given.shape != expected.shape and not disable_bwd_checks.value:
             raise ValueError(
                 "Custom VJP bwd rule must produce an output with the same type as "
                 f"the args tuple of the primal function, but at {self._path(position)} the bwd "
-                f"rule produced an output of type {given.str_short()} corresponding to an input of "
-                f"type {aval.str_short()}, so the shapes do not match. It is the rule "
+                f"rule produced an output of type {aval_given.str_short()} corresponding to an "
+                f"input of type {aval.str_short()}, so the shapes do not match. It is the rule "
                 f"{self.__name__}."
             )
         return cotangent

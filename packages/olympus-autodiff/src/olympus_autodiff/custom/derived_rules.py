@@ -184,7 +184,7 @@ def with_transpose(
             out = transpose(*others, cotangent)
             return tuple(out) if isinstance(out, tuple | list) else (out,)
 
-        given = tuple(arg for position, arg in enumerate(args) if position in linear)
-        return linear_call(forward, backward, others, given, smooth=True)
+        linear_operands = tuple(arg for position, arg in enumerate(args) if position in linear)
+        return linear_call(forward, backward, others, linear_operands, smooth=True)
 
     return called

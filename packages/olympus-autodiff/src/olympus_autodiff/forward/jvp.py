@@ -219,17 +219,17 @@ def jvp_olympuspr(
       The program, and for each result, whether it has a tangent. The program maps the inputs and
       their nonzero tangents to the results and their tangents.
     """
-    wanted = (
+    instantiate = (
         (bool(instantiate_out),) * len(closed.out_avals)
         if isinstance(instantiate_out, bool)
         else tuple(instantiate_out) or (False,) * len(closed.out_avals)
     )
-    return _jvp_olympuspr(closed, tuple(nonzero_in), wanted)
+    return _jvp_olympuspr(closed, tuple(nonzero_in), instantiate)
 
 
 @memoized
 def _jvp_olympuspr(
-    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], wanted: tuple[bool, ...]
+    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], instantiate_out: tuple[bool, ...]
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     count = len(nonzero_in)
     nonzero_out: tuple[bool, ...] = ()
@@ -248,7 +248,7 @@ def _jvp_olympuspr(
         trace.finished = True
         nonzero_out = tuple(
             can_move(aval_of(primal)) and (want or tangent.__class__ is not Zero)
-            for (primal, tangent), want in zip(pairs, wanted, strict=True)
+            for (primal, tangent), want in zip(pairs, instantiate_out, strict=True)
         )
         return [primal for primal, _ in pairs] + [
             instantiate(tangent)

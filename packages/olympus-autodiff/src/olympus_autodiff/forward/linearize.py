@@ -224,18 +224,18 @@ class LinearFunction:
 def check_tangent_type(tangent: Any, primal_aval: Any) -> None:
     """Raises ValueError if a tangent does not have the tangent type of its primal value."""
     expected = primal_aval.to_tangent_aval()
-    given = tangent_aval_of(tangent)
-    if given.shape != expected.shape or given.dtype != expected.dtype:
+    aval = tangent_aval_of(tangent)
+    if aval.shape != expected.shape or aval.dtype != expected.dtype:
         raise ValueError(
             "linearized function called on tangent values inconsistent with the original primal "
-            f"values: got tangent {given.str_short()} for primal {primal_aval.str_short()}, "
+            f"values: got tangent {aval.str_short()} for primal {primal_aval.str_short()}, "
             f"expected {expected.str_short()}."
         )
-    extra = getattr(given, "vma", frozenset()) - getattr(expected, "vma", frozenset())
+    extra = getattr(aval, "vma", frozenset()) - getattr(expected, "vma", frozenset())
     if extra:
         raise ValueError(
             "linearized function called on tangent values inconsistent with the original primal "
-            f"values: Got tangent aval {given.str_short(True)} for primal aval "
+            f"values: Got tangent aval {aval.str_short(True)} for primal aval "
             f"{primal_aval.str_short(True)} but expected {expected.str_short(True)}. \nThis might "
             f"be fixed by:\n  * applying `olympus.lax.pcast(..., {tuple(sorted(extra, key=str))}, "
             "to='varying')` to the primal value passed to linearize"

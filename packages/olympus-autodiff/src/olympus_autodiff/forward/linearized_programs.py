@@ -66,8 +66,8 @@ def linearize_olympuspr(
       nonzero_in: for each input, whether it has a tangent.
       instantiate_out: for each result, whether to return its tangent even if it is zero.
     """
-    wanted = tuple(instantiate_out) or (False,) * len(closed.out_avals)
-    return _linearize_olympuspr(closed, tuple(nonzero_in), wanted)
+    instantiate = tuple(instantiate_out) or (False,) * len(closed.out_avals)
+    return _linearize_olympuspr(closed, tuple(nonzero_in), instantiate)
 
 
 def join_nonzero(first: Sequence[bool], second: Sequence[bool]) -> tuple[bool, ...]:
@@ -88,7 +88,7 @@ class _Recording(NamedTuple):
 def record_linearization(
     closed: ClosedOlympuspr,
     nonzero_in: Sequence[bool],
-    wanted: Sequence[bool],
+    instantiate: Sequence[bool],
     run: Callable[..., list[Any]] = eval_olympuspr,
 ) -> _Recording:
     """Runs a program; stages its primal part, and records its linear part.
@@ -96,7 +96,7 @@ def record_linearization(
     Args:
       closed: the program.
       nonzero_in: for each input, whether it has a tangent.
-      wanted: for each result, whether to record its tangent even if it is zero.
+      instantiate: for each result, whether to record its tangent even if it is zero.
       run: a function that runs the program, given the program, its constants and its inputs.
     """
     staged = StagingTrace(closed.debug_info, parent=current.trace)
@@ -113,7 +113,7 @@ def record_linearization(
     with set_current_trace(trace), inside_program():
         results = run(closed.jaxpr, closed.consts, *inputs)
     outvars, tangent_outvars, nonzero_out = [], [], []
-    for result, want in zip(results, wanted, strict=True):
+    for result, want in zip(results, instantiate, strict=True):
         primal, tangent = trace.unpair(result)
         atom: Any = staged.atom(primal)
         outvars.append(atom)
@@ -177,9 +177,9 @@ class ResidualCollector:
 
 @memoized
 def _linearize_olympuspr(
-    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], wanted: tuple[bool, ...]
+    closed: ClosedOlympuspr, nonzero_in: tuple[bool, ...], instantiate: tuple[bool, ...]
 ) -> LinearizedProgram:
-    recording = record_linearization(closed, nonzero_in, wanted)
+    recording = record_linearization(closed, nonzero_in, instantiate)
     staged, tangent_trace = recording.staged, recording.tangent_trace
     collector = ResidualCollector(staged)
     equations, tangent_outvars = lift_constants(

@@ -308,15 +308,15 @@ def _backward(primitive: VJPHiPrimitive, residual_tree: Any) -> Callable[..., li
 
 @transpose_rules.define(call_hi_primitive_p)
 def _call_transpose(cotangents: Sequence[Any], *operands: Any, _prim: VJPHiPrimitive) -> list[Any]:
-    given = [
+    accumulators = [
         _Accumulator(operand.aval) if operand.__class__ is UndefinedPrimal else operand
         for operand in operands
     ]
     out_ct = pytrees.tree_unflatten(_prim.out_tree, [instantiate(ct) for ct in cotangents])
-    _prim.transpose(out_ct, *_prim.args_of(given))
+    _prim.transpose(out_ct, *_prim.args_of(accumulators))
     return [
         accumulator.total if is_undefined_primal(operand) else None
-        for accumulator, operand in zip(given, operands, strict=True)
+        for accumulator, operand in zip(accumulators, operands, strict=True)
     ]
 
 

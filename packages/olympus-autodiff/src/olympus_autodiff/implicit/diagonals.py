@@ -143,13 +143,13 @@ def _unit_vectors(x: Any) -> Any:
 
 def _check_probes(x: Any, probes: Any) -> None:
     leaves, structure = pytrees.tree_flatten(x)
-    given, given_structure = pytrees.tree_flatten(probes)
+    probe_leaves, given_structure = pytrees.tree_flatten(probes)
     if structure != given_structure:
         raise ValueError(
             f"`probes` must have the structure of `x`, {structure}; got {given_structure}"
         )
     shapes = [tuple(aval_of(leaf).shape) for leaf in leaves]
-    given_shapes = [tuple(aval_of(leaf).shape) for leaf in given]
+    given_shapes = [tuple(aval_of(leaf).shape) for leaf in probe_leaves]
     count = given_shapes[0][0] if given_shapes and given_shapes[0] else None
     if given_shapes != [(count, *shape) for shape in shapes]:
         raise ValueError(

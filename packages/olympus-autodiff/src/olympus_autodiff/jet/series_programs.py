@@ -48,7 +48,7 @@ def jet_olympuspr(
     order: int,
     moving_in: Sequence[bool],
     term_avals: Sequence[ShapedArray],
-    wanted: Sequence[bool] = (),
+    instantiate: Sequence[bool] = (),
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     """Returns the program that propagates series through a program.
 
@@ -57,13 +57,13 @@ def jet_olympuspr(
       order: the number of terms.
       moving_in: for each input, whether it has terms.
       term_avals: the types of the terms, for the inputs that have terms.
-      wanted: for each result, whether to return its terms even if the result is constant.
+      instantiate: for each result, whether to return its terms even if the result is constant.
 
     Returns:
       The program, and for each result, whether it has terms. The program maps the inputs and
       their terms to the results and their terms.
     """
-    flags = tuple(wanted) or (False,) * len(closed.out_avals)
+    flags = tuple(instantiate) or (False,) * len(closed.out_avals)
     return _jet_olympuspr(closed, order, tuple(moving_in), tuple(term_avals), flags)
 
 
@@ -73,7 +73,7 @@ def _jet_olympuspr(
     order: int,
     moving_in: tuple[bool, ...],
     term_avals: tuple[ShapedArray, ...],
-    wanted: tuple[bool, ...],
+    instantiate: tuple[bool, ...],
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     count = len(moving_in)
     moving_out: tuple[bool, ...] = ()
@@ -88,7 +88,7 @@ def _jet_olympuspr(
         )
         moving_out = tuple(
             terms is not zero_series or (want and has_tangents(aval.dtype))
-            for aval, terms, want in zip(closed.out_avals, series, wanted, strict=True)
+            for aval, terms, want in zip(closed.out_avals, series, instantiate, strict=True)
         )
         return [*results, *flat_terms(results, series, moving_out, order)]
 

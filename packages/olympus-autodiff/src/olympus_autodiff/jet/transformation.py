@@ -222,16 +222,16 @@ def _common_order(series: Sequence[Any]) -> int:
 
 def _checked_term(primal: Any, term: Any) -> Any:
     """Returns a term in its argument's shape, and in the argument's dtype if that is inexact."""
-    aval, given = aval_of(primal), aval_of(term)
-    if given.shape != aval.shape:
-        if given.shape:
+    aval, term_aval = aval_of(primal), aval_of(term)
+    if term_aval.shape != aval.shape:
+        if term_aval.shape:
             raise ShapeError(
                 f"jet terms must have the shape of their argument; got shape {aval.shape} and a "
-                f"term of shape {given.shape}"
+                f"term of shape {term_aval.shape}"
             )
         term = broadcast_to(term, aval.shape)
-    if given.dtype != aval.dtype and dtypes.issubdtype(aval.dtype, np.inexact):
+    if term_aval.dtype != aval.dtype and dtypes.issubdtype(aval.dtype, np.inexact):
         return convert_dtype(term, aval.dtype)
-    if dtypes.issubdtype(given.dtype, np.integer):
+    if dtypes.issubdtype(term_aval.dtype, np.integer):
         return convert_dtype(term, dtypes.canonicalize_dtype(np.float32))
     return term

@@ -63,15 +63,15 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             decision: Any = True  # the content of the reference may change before it is read again
         else:
             decision = decide(policy, equation)
-        wanted = [var for var, use in zip(equation.outvars, used, strict=True) if use]
+        used_vars = [var for var, use in zip(equation.outvars, used, strict=True) if use]
         passes = split.get(id(equation))
         if isinstance(decision, Offloadable):
-            moves = [Move.of(var, decision) for var in reversed(wanted)]
+            moves = [Move.of(var, decision) for var in reversed(used_vars)]
             forward += [move.to for move in moves]
             again += [move.back for move in moves]
             saved += [move.there for move in moves]
         elif decision is not Recompute:
-            saved += reversed(wanted)
+            saved += reversed(used_vars)
         else:
             first, second = passes if passes is not None and is_needed else (equation, equation)
             second = _with_used_results(second, used)

@@ -51,8 +51,8 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
       TypeError: a number is not an integer.
       ValueError: a number is out of range, or two numbers name the same argument.
     """
-    given = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    numbers = tuple(map(operator.index, given))
+    listed = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    numbers = tuple(map(operator.index, listed))
     if not numbers:
         raise ValueError(f"argnums={argnums} names no argument: give the position of at least one")
     for number in numbers:

@@ -112,9 +112,9 @@ def check_vjp(
         (np.real(leaf).dtype for leaf in map(np.asarray, pytrees.tree_leaves(results))),
         np.dtype("float32"),
     )
-    given = np.asarray(_inner_product(tangents, pulled_back), dtype)
+    projected = np.asarray(_inner_product(tangents, pulled_back), dtype)
     expected = np.asarray(_inner_product(result_tangents, cotangents), dtype)
-    _assert_close(given, expected, atol, rtol, f"{err_msg} cotangent projection")
+    _assert_close(projected, expected, atol, rtol, f"{err_msg} cotangent projection")
 
 
 def check_grads(
@@ -248,14 +248,14 @@ def _assert_close(
     if pytrees.tree_structure(results) != pytrees.tree_structure(expected):
         raise AssertionError(f"{message}: structures differ")
     leaves = zip(pytrees.tree_leaves(results), pytrees.tree_leaves(expected), strict=True)
-    for computed, wanted in leaves:
-        if _is_float0(computed) or _is_float0(wanted):
+    for computed, expected_leaf in leaves:
+        if _is_float0(computed) or _is_float0(expected_leaf):
             continue
         aval = aval_of(computed)
         count = max(1, aval.size)
         np.testing.assert_allclose(
             np.asarray(computed, np.result_type(np.asarray(computed), np.float32)),
-            np.asarray(wanted),
+            np.asarray(expected_leaf),
             rtol=_tolerance(rtol, aval.dtype) * count,
             atol=_tolerance(atol, aval.dtype) * count,
             err_msg=message.strip(),

@@ -143,15 +143,15 @@ def _value_and_grad(
     check_function(fun)
     check_reduce_axes("grad", reduce_axes)
     single = not isinstance(argnums, tuple | list)
-    wanted: Any
+    positions: Any
     if isinstance(argnums, tuple | list):
-        wanted = tuple(map(operator.index, argnums))
+        positions = tuple(map(operator.index, argnums))
     else:
-        wanted = operator.index(argnums)  # type: ignore[arg-type]
+        positions = operator.index(argnums)  # type: ignore[arg-type]
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        check_enough(wanted, len(args))
-        numbers = argument_numbers(wanted, len(args))
+        check_enough(positions, len(args))
+        numbers = argument_numbers(positions, len(args))
         inputs = Inputs("grad", fun, numbers, args)
 
         def check(leaf: Any) -> None:

@@ -231,8 +231,8 @@ def transpose_olympuspr(
       other inputs and the nonzero cotangents of results to the nonzero cotangents of the chosen
       inputs.
     """
-    wanted = tuple(instantiate_out) or (False,) * sum(linear_in)
-    return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), wanted)
+    instantiate = tuple(instantiate_out) or (False,) * sum(linear_in)
+    return _transpose_olympuspr(closed, tuple(linear_in), tuple(nonzero_cotangents), instantiate)
 
 
 @memoized
@@ -240,7 +240,7 @@ def _transpose_olympuspr(
     closed: ClosedOlympuspr,
     linear_in: tuple[bool, ...],
     nonzero_cotangents: tuple[bool, ...],
-    wanted: tuple[bool, ...],
+    instantiate_out: tuple[bool, ...],
 ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     nonzero_out: tuple[bool, ...] = ()
     count = linear_in.count(False)
@@ -257,7 +257,7 @@ def _transpose_olympuspr(
         )
         results = [
             instantiate(result) if want else result
-            for result, want in zip(results, wanted, strict=True)
+            for result, want in zip(results, instantiate_out, strict=True)
         ]
         nonzero_out = tuple(result.__class__ is not Zero for result in results)
         return [result for result in results if result.__class__ is not Zero]
@@ -461,13 +461,13 @@ class _Transposed:
 
     @api_boundary
     def __call__(self, consts: Sequence[Any], cotangent: Any) -> Any:
-        given, given_tree = pytrees.tree_flatten(cotangent)
+        cotangents, given_tree = pytrees.tree_flatten(cotangent)
         if given_tree != self.out_tree:
             raise TypeError(
                 "cotangent tree does not match function output, expected "
                 f"{self.out_tree} but got {given_tree}"
             )
-        for value, expected in zip(given, self.olympuspr.out_avals, strict=True):
+        for value, expected in zip(cotangents, self.olympuspr.out_avals, strict=True):
             found, aval = aval_of(value), cast(ShapedArray, expected)
             if found.shape != aval.shape or found.dtype != aval.dtype:
                 raise TypeError(
@@ -475,9 +475,9 @@ class _Transposed:
                     f"{aval.str_short()} but got {found.str_short()}"
                 )
         linear = [True] * len(self.olympuspr.invars)
-        results = transpose_program(self.olympuspr, consts, linear, (), given)
+        results = transpose_program(self.olympuspr, consts, linear, (), cotangents)
         return pytrees.tree_unflatten(
-            self.args_tree, [as_result(result, given) for result in results]
+            self.args_tree, [as_result(result, cotangents) for result in results]
         )
 
 

@@ -119,11 +119,11 @@ class VJP:
             ],
         )
 
-    def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
+    def with_refs(self, *destinations: Any) -> Callable[[Any], Any]:
         """Returns a function that adds cotangents to references instead of returning them.
 
         Args:
-          *wanted: for each argument, in its structure, the destination of its cotangents: a
+          *destinations: for each argument, in its structure, the destination of its cotangents: a
             reference to add to, `GradValue()` to return them, or `DontWant()` to drop them.
 
         Returns:
@@ -141,7 +141,7 @@ class VJP:
           Ref(7., dtype=float32, weak_type=True)
         """
         placed = gradient_references.placed
-        places = self.in_tree.flatten_up_to(wanted)
+        places = self.in_tree.flatten_up_to(destinations)
 
         def pulled_back(out_ct: Any) -> Any:
             cotangents = pytrees.tree_leaves(self(out_ct))
@@ -229,19 +229,19 @@ pytrees.register_pytree_node(VJP, _flatten_vjp, _unflatten_vjp)
 
 
 def _checked_cotangent(cotangent: Any, expected: Any) -> Any:
-    given = tangent_aval_of(cotangent)
-    if known_types.is_high(expected) and given == expected:
+    aval = tangent_aval_of(cotangent)
+    if known_types.is_high(expected) and aval == expected:
         return cotangent
     if expected.layout is not None:
         expected = expected.to_ct_aval()
-    same_layout = given.layout is expected.layout
-    if not same_layout and given.layout is None:
+    same_layout = aval.layout is expected.layout
+    if not same_layout and aval.layout is None:
         # A cotangent without a layout counts as replicated, so it can be resharded.
         cotangent, same_layout = laid_out_as(cotangent, expected), True
-    if given.shape != expected.shape or given.dtype != expected.dtype or not same_layout:
+    if aval.shape != expected.shape or aval.dtype != expected.dtype or not same_layout:
         raise ValueError(
             f"unexpected {naming.library} type (e.g. shape/dtype) for argument to VJP function: "
-            f"got {given.str_short()}, but expected {expected.str_short()} because the "
+            f"got {aval.str_short()}, but expected {expected.str_short()} because the "
             f"corresponding output of the differentiated function had {naming.library} type "
             f"{expected.str_short()}"
         )

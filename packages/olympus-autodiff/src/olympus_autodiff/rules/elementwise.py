@@ -302,8 +302,8 @@ def _convert_transpose(cotangent: Any, x: Any, *, sharding: Any, **params: Any) 
     aval = x.aval
     if is_complex(cotangent) and not dtypes.issubdtype(aval.dtype, np.complexfloating):
         cotangent = real(cotangent)  # a conversion would warn that the imaginary part is dropped
-    given = aval_of(cotangent)
-    if aval.dtype == given.dtype and aval.weak_type == given.weak_type:
+    cotangent_aval = aval_of(cotangent)
+    if aval.dtype == cotangent_aval.dtype and aval.weak_type == cotangent_aval.weak_type:
         return [cotangent]
     return [
         lax.convert_element_type_p.bind(

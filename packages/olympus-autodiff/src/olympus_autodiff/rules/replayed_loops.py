@@ -89,8 +89,8 @@ class _Loop(NamedTuple):
 
     @property
     def linearized(self) -> LinearizedProgram:
-        wanted = (*self.nonzero.carry, *(False,) * len(self.nonzero_ys))
-        return linearize_olympuspr(self.body, self.nonzero.flat, wanted)
+        instantiate = (*self.nonzero.carry, *(False,) * len(self.nonzero_ys))
+        return linearize_olympuspr(self.body, self.nonzero.flat, instantiate)
 
     def slice_of(self, x: Any, step: Any) -> Any:
         return lax.dynamic_index_in_dim(
@@ -141,8 +141,8 @@ def _nonzero(
     num_ys = len(body.out_avals) - layout.num_carry
 
     def derive(carry: Sequence[bool]) -> Any:
-        wanted = (*carry, *(False,) * num_ys)
-        split = linearize_olympuspr(body, nonzero._replace(carry=carry).flat, wanted)
+        instantiate = (*carry, *(False,) * num_ys)
+        split = linearize_olympuspr(body, nonzero._replace(carry=carry).flat, instantiate)
         after, nonzero_ys = layout.results(split.nonzero_out)
         return nonzero_ys, after
 

@@ -329,15 +329,15 @@ class _ScanSplitter:
             if not dependent.isdisjoint(operands):
                 dependent.update(equation.outvars)
         computed = invariant.difference(self.const_vars)
-        wanted: dict[Var, None] = {}
+        needed: dict[Var, None] = {}
         for atom in residuals:
             if atom in computed:
-                wanted[atom] = None
+                needed[atom] = None
         kept_results = self.olympuspr.outvars[: self.num_carry + self.num_ys]
         for atom in (*(a for eqn in others for a in eqn.invars), *kept_results):
             if atom.__class__ is not Literal and atom in computed and atom in dependent:
-                wanted[atom] = None
-        hoisted = list(wanted)
+                needed[atom] = None
+        hoisted = list(needed)
         before = live_equations(candidates, hoisted)
         gone = set(hoisted)
         inner = live_equations(

@@ -63,9 +63,9 @@ def _transposed_scan(
     linear_layout = ScanLayout(num_linear_consts, len(carried))
 
     def derive(carried: Sequence[bool]) -> Any:
-        wanted = (*(False,) * num_linear_consts, *carried, *(False,) * num_linear_xs)
+        instantiate = (*(False,) * num_linear_consts, *carried, *(False,) * num_linear_xs)
         transposed, nonzero_out = transpose_olympuspr(
-            body, linear_in, (*carried, *nonzero_ys), wanted
+            body, linear_in, (*carried, *nonzero_ys), instantiate
         )
         summed, arrived, sliced = linear_layout.operands(nonzero_out)
         return (transposed, summed, sliced), arrived

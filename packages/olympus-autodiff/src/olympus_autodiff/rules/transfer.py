@@ -45,16 +45,16 @@ def _device_put_transpose(
     srcs: Sequence[Any],
     copy_semantics: Sequence[Any],
 ) -> list[Any]:
-    wanted = [
+    is_nonzero = [
         is_undefined_primal(operand) and ct.__class__ is not Zero
         for operand, ct in zip(operands, cotangents, strict=True)
     ]
     moved = iter(
         lax.device_put_p.bind(
-            *_chosen(cotangents, wanted),
-            devices=_chosen(tuple(map(_origin, srcs, operands, devices)), wanted),
-            srcs=_chosen(devices, wanted),
-            copy_semantics=_chosen(copy_semantics, wanted),
+            *_chosen(cotangents, is_nonzero),
+            devices=_chosen(tuple(map(_origin, srcs, operands, devices)), is_nonzero),
+            srcs=_chosen(devices, is_nonzero),
+            copy_semantics=_chosen(copy_semantics, is_nonzero),
         )
     )
-    return [next(moved) if flag else None for flag in wanted]
+    return [next(moved) if flag else None for flag in is_nonzero]

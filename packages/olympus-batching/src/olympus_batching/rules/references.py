@@ -225,12 +225,12 @@ def _indexed_alike(axis_size: int, indexer: NDIndexer, dim: int) -> tuple[list[A
         indexer.int_indexer_shape,
     )
     labels = [label for label, _ in layout(batched)]
-    wanted = [_shifted_label(label, dim) for label, _ in layout(indexer)]
+    order_of_labels = [_shifted_label(label, dim) for label, _ in layout(indexer)]
     out_dim = labels.index(dim)
-    if [label for label in labels if label != dim] == wanted:
+    if [label for label in labels if label != dim] == order_of_labels:
         return [batched], out_dim
     # If a slice separates index arrays, the arrays' dimensions come first.
-    order = tuple([labels.index(label) for label in (dim, *wanted)])
+    order = tuple([labels.index(label) for label in (dim, *order_of_labels)])
     return [batched, TransposeTransform(order)], 0
 
 
@@ -288,8 +288,8 @@ def _indexed_each(
             return ("array", label[1] + 1)
         return ("array", steps[label]) if label in steps else _shifted_label(label, dim)
 
-    wanted = [("array", 0), *(new_label(label) for label, _ in layout(indexer))]
-    order = tuple([labels.index(label) for label in wanted])
+    expected_labels = [("array", 0), *(new_label(label) for label, _ in layout(indexer))]
+    order = tuple([labels.index(label) for label in expected_labels])
     if order == tuple(range(len(order))):
         return [new], 0
     return [new, TransposeTransform(order)], 0

@@ -304,7 +304,7 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
     root = _local(directory)
     types = load_pytreedef(root)
     leaves, tree = pytrees.tree_flatten(types, is_leaf=_is_none)
-    wanted = _prefix(shardings, types)
+    destinations = _prefix(shardings, types)
     masks = [True] * len(leaves) if mask is None else _prefix(mask, types)
     specs = _spread(ts_specs, types)
 
@@ -317,7 +317,7 @@ def load(directory: Any, shardings: Any, *, mask: Any = None, ts_specs: Any = No
             spec = merge_nested_ts_specs(
                 get_tensorstore_spec(root / STORE / str(number)), specs[number]
             )
-            return await async_deserialize(wanted[number], spec, byte_limiter=limiter)
+            return await async_deserialize(destinations[number], spec, byte_limiter=limiter)
 
         return await gather_all(*map(read_leaf, range(len(leaves))))
 

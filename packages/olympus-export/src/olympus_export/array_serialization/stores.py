@@ -254,8 +254,8 @@ async def async_deserialize(
         context=context or shared_context(),
         **options,
     )
-    wanted = global_shape if global_shape is not None else given_shape
-    shape = tuple(store.shape if wanted is None else wanted)
+    requested = global_shape if global_shape is not None else given_shape
+    shape = tuple(store.shape if requested is None else requested)
     dtype = dtype if dtype is not None else given_dtype
     sharding.shard_shape(shape)  # raises if the sharding does not divide the shape
     devices = sharding.addressable_devices_indices_map(shape).items()

@@ -200,13 +200,13 @@ def _main(traced: stages.Traced, operands: Sequence[_Operand]) -> Callable[..., 
     constants = len(closed.consts)
 
     def main(weights: Any, args: Any, kwargs: Any) -> Any:
-        stored, given = iter(weights), iter(pytrees.tree_leaves((args, kwargs)))
+        stored, leaves = iter(weights), iter(pytrees.tree_leaves((args, kwargs)))
         values = []
         for operand in operands:
             if operand.is_weight:
                 values.append(next(stored))
             else:
-                values.append(operand.value if operand.is_constant else next(given))
+                values.append(operand.value if operand.is_constant else next(leaves))
         results = eval_olympuspr(closed.jaxpr, values[:constants], *values[constants:])
         return pytrees.tree_unflatten(traced.out_tree, results)
 

@@ -49,13 +49,13 @@ def _check_types(exported: Exported, module: Any) -> None:
     kind = ir.FunctionType(ir.TypeAttr(found[0].attributes["function_type"]).value)
     inputs = [exported.in_avals[position] for position in exported.module_kept_var_idx]
     skipped = len(exported.ordered_effects) + (len(exported.platforms) > 1)
-    for given, wanted in (
+    for actual, expected_avals in (
         (kind.inputs[skipped:], inputs),
         (kind.results[len(exported.ordered_effects) :], exported.out_avals),
     ):
-        types = mlir.plain_types([mlir.aval_type(aval) for aval in wanted])
-        if list(given) != types:
-            shown = f"{list(map(str, given))} in place of {list(map(str, types))}"
+        types = mlir.plain_types([mlir.aval_type(aval) for aval in expected_avals])
+        if list(actual) != types:
+            shown = f"{list(map(str, actual))} in place of {list(map(str, types))}"
             raise _damaged(exported, f"its main function has the types {shown}")
 
 

@@ -224,33 +224,33 @@ class Exported:
         if in_tree != self.in_tree:
             _raise_structure_error(self, in_tree)
         for position, (leaf, aval) in enumerate(zip(leaves, self.in_avals, strict=True)):
-            given = get_aval(leaf)
-            if given.shape != aval.shape:
-                _check_shape(self, position, aval, given)
-            if given.dtype != aval.dtype:
-                _raise_mismatch("Dtype", self, position, aval, given)
+            actual = get_aval(leaf)
+            if actual.shape != aval.shape:
+                _check_shape(self, position, aval, actual)
+            if actual.dtype != aval.dtype:
+                _raise_mismatch("Dtype", self, position, aval, actual)
         if self._call_flat is None:
             self._call_flat = _differentiable_call(self)
         return pytrees.tree_unflatten(self.out_tree, self._call_flat(*leaves))
 
 
-def _check_shape(exported: Exported, position: int, aval: Any, given: Any) -> None:
+def _check_shape(exported: Exported, position: int, aval: Any, actual: Any) -> None:
     """Raises ValueError if the rank or a static dimension of a shape differs."""
-    if aval.ndim != given.ndim:
-        _raise_mismatch("Rank", exported, position, aval, given)
-    for dimension, (size, given_size) in enumerate(zip(aval.shape, given.shape, strict=True)):
+    if aval.ndim != actual.ndim:
+        _raise_mismatch("Rank", exported, position, aval, actual)
+    for dimension, (size, given_size) in enumerate(zip(aval.shape, actual.shape, strict=True)):
         if type(size) is int and given_size != size:
             where = f".shape[{dimension}] (expected same constant)"
-            _raise_mismatch("Shape", exported, position, aval, given, where)
+            _raise_mismatch("Shape", exported, position, aval, actual, where)
 
 
 def _raise_mismatch(
-    what: str, exported: Exported, position: int, aval: Any, given: Any, where: str = ""
+    what: str, exported: Exported, position: int, aval: Any, actual: Any, where: str = ""
 ) -> NoReturn:
     field = "dtype" if what == "Dtype" else "shape"
     raise ValueError(
         f"{what} mismatch for {path_of(exported.in_tree, position)}{where}: "
-        f"expected {_shown(aval, field)} and called with {_shown(given, field)}"
+        f"expected {_shown(aval, field)} and called with {_shown(actual, field)}"
     )
 
 

@@ -117,9 +117,9 @@ def _flat_call(
         with tf.GradientTape() as tape:
             tape.watch(smooth)
             results = pytrees.tree_leaves(called(*pytrees.tree_unflatten(tree, tensors)))
-        given = [tf.convert_to_tensor(np.asarray(each)) for each in cotangents]
+        upstream = [tf.convert_to_tensor(np.asarray(each)) for each in cotangents]
         gradients = tape.gradient(
-            results, smooth, given, unconnected_gradients=tf.UnconnectedGradients.ZERO
+            results, smooth, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )
         return [np.asarray(gradient) for gradient in gradients]
 

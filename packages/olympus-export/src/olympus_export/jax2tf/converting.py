@@ -82,8 +82,8 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
     ]
     specs = symbolic_args_specs(pytrees.tree_unflatten(tree, structs), texts, constraints)
     for index, (shape, spec) in enumerate(zip(known, pytrees.tree_leaves(specs), strict=True)):
-        for axis, (size, given) in enumerate(zip(shape, spec.shape, strict=True)):
-            if size == -1 and not is_symbolic_dim(given):
+        for axis, (size, symbol) in enumerate(zip(shape, spec.shape, strict=True)):
+            if size == -1 and not is_symbolic_dim(symbol):
                 raise ValueError(
                     f"the size of dimension {axis} of argument {index} is not known to TensorFlow. "
                     "Name it by a variable: convert(fun, polymorphic_shapes=...)"
@@ -145,12 +145,12 @@ def convert(
     @functools.wraps(fun_jax)
     def converted(*args: Any, **kwargs: Any) -> Any:
         tensors = pytrees.tree_map(_tensor, (args, kwargs))
-        given, keywords = pytrees.tree_map(_Type, tensors)
+        types, keywords = pytrees.tree_map(_Type, tensors)
         keywords = {
             name: pytrees.tree_map(lambda each: ShapeDtypeStruct(each.shape, each.dtype), each)
             for name, each in keywords.items()
         }
-        specs = _specs(given, polymorphic_shapes, polymorphic_constraints)
+        specs = _specs(types, polymorphic_shapes, polymorphic_constraints)
         exported = exporting(*specs, **keywords)
         flat = pytrees.tree_leaves(tensors)
         results = _with_gradient(exported, with_gradient)(*flat)

@@ -213,8 +213,8 @@ def partially_evaluate(
         if isinstance(instantiate, bool):
             instantiate = [instantiate] * len(outputs)
         outputs = [
-            trace.tracer(output) if wanted else output
-            for output, wanted in zip(outputs, instantiate, strict=True)
+            trace.tracer(output) if is_instantiated else output
+            for output, is_instantiated in zip(outputs, instantiate, strict=True)
         ]
         unknown = [output for output in outputs if trace.is_unknown(output)]
         olympuspr, constants = trace.to_olympuspr(unknown)

@@ -83,8 +83,8 @@ def _get_bind_params(self: Primitive, params: dict[str, Any]) -> dict[str, Any]:
 
 def _get_bind_params_of_call(self: CustomCall, params: dict[str, Any]) -> dict[str, Any]:
     """Returns the arguments with which `bind` applies a call again."""
-    given = self.functions_of(params)
-    return {**given, "subfuns": tuple(map(as_wrapped, given["subfuns"]))}
+    call_params = self.functions_of(params)
+    return {**call_params, "subfuns": tuple(map(as_wrapped, call_params["subfuns"]))}
 
 
 def _def_bind_with_trace(

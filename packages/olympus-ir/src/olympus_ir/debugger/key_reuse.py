@@ -81,10 +81,10 @@ def _check(
     name: str,
     closed: ClosedOlympuspr,
     operands: Sequence[Any],
-    given: Sequence[np.ndarray | None],
+    used_before: Sequence[np.ndarray | None],
     results: Sequence[Any],
 ) -> None:
-    fresh = [None if used is None else np.zeros_like(used) for used in given]
+    fresh = [None if used is None else np.zeros_like(used) for used in used_before]
     count = len(operands)
     indices = {
         var: int(operand)
@@ -92,13 +92,13 @@ def _check(
         if np.shape(operand) == () and dtypes.issubdtype(get_aval(operand).dtype, np.integer)
     }
     _follow(closed.jaxpr, fresh[:count], fresh[count:], indices)
-    for position, (used, now) in enumerate(zip(given, fresh, strict=True)):
+    for position, (used, now) in enumerate(zip(used_before, fresh, strict=True)):
         if used is not None and now is not None and (lines := _lines_of_reuse(used, now)):
             # Values that the function closes over follow its arguments.
             raise KeyReuseError(
                 f"Previously-consumed key passed to {name} at index {position}{lines}"
             )
-    used_of_results = _follow(closed.jaxpr, given[:count], given[count:], indices)
+    used_of_results = _follow(closed.jaxpr, used_before[:count], used_before[count:], indices)
     for result, used in zip(results, used_of_results, strict=True):
         if used is not None:
             _remember(result, used)

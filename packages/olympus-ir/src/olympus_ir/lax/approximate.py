@@ -39,8 +39,8 @@ def _reduced_size(size: int, rank: int, k: int, recall_target: float, size_overr
     if recall_target == 1.0:
         return size
     whole = size if size_override < 0 else size_override
-    wanted = min(max(int((1 - k) / math.log(recall_target)), tile), size)
-    halvings = min(int(math.log2(whole / wanted)), math.ceil(math.log2(size // tile)))
+    reduced_size = min(max(int((1 - k) / math.log(recall_target)), tile), size)
+    halvings = min(int(math.log2(whole / reduced_size)), math.ceil(math.log2(size // tile)))
     if halvings <= 0 and whole == size:
         return size
     tiles = -(-size // tile)

@@ -61,11 +61,11 @@ class CustomCall(Primitive):
     def bind_with_trace(
         self, trace: Trace, args: Sequence[Any], params: Any, params_after_avals: Any = None, /
     ) -> Sequence[Any]:
-        given = params if params_after_avals is None else params_after_avals
-        if "subfuns" not in given:
-            given = self.functions_of(given)
+        call_params = params if params_after_avals is None else params_after_avals
+        if "subfuns" not in call_params:
+            call_params = self.functions_of(call_params)
         with set_current_trace(trace):  # the functions run under this trace
-            return self._call(trace, _as_arrays(args), **given)
+            return self._call(trace, _as_arrays(args), **call_params)
 
     def bind_equation(self, operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:  # type: ignore[override]
         return self.bind_with_trace(current.trace, operands, params)

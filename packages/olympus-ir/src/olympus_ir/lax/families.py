@@ -106,7 +106,7 @@ def check_same_dtypes(name: str, avals: Sequence[ShapedArray], numpy_name: str =
     first = avals[0].dtype
     for aval in avals:
         if aval.dtype is not first and aval.dtype != first:
-            given = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
+            names = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
             tip = (
                 f" (Tip: olympus.numpy.{numpy_name} is a similar function that does automatic type "
                 "promotion on inputs.)"
@@ -114,7 +114,7 @@ def check_same_dtypes(name: str, avals: Sequence[ShapedArray], numpy_name: str =
                 else ""
             )
             raise TypeError(
-                f"lax.{name} requires arguments to have the same dtypes, got {given}.{tip}"
+                f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip}"
             )
 
 

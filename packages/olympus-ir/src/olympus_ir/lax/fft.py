@@ -149,12 +149,16 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     return _compiled_fft()(x, _fft_type(fft_type), tuple(map(int, fft_lengths)))
 
 
-def _fft_type(given: Any) -> FftType:
+def _fft_type(type_or_name: Any) -> FftType:
     try:
-        return FftType[given.upper()] if isinstance(given, str) else FftType(given)
+        return (
+            FftType[type_or_name.upper()]
+            if isinstance(type_or_name, str)
+            else FftType(type_or_name)
+        )
     except (KeyError, ValueError):
         names = ", ".join(kind.name for kind in FftType)
-        raise ValueError(f"Unknown FFT type {given!r}; the types are {names}.") from None
+        raise ValueError(f"Unknown FFT type {type_or_name!r}; the types are {names}.") from None
 
 
 def _transform(x: Any, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Any:

@@ -168,10 +168,10 @@ def _check_ragged(
         _check_group_dimension(name, rhs, group_sizes, numbers)
     prefix = tuple(lhs.shape[dim] for dim in prefix_dimensions(numbers))
     if group_sizes.ndim > 1 and group_sizes.shape[:-1] != prefix:
-        wanted = (*prefix, group_sizes.shape[-1])
+        expected = (*prefix, group_sizes.shape[-1])
         raise TypeError(
-            f"{name}: expected group_sizes to have shape {wanted}, got {group_sizes.shape}. It is "
-            "the number of groups, alone or after the dimensions of lhs before the ragged one."
+            f"{name}: expected group_sizes to have shape {expected}, got {group_sizes.shape}. It "
+            "is the number of groups, alone or after the dimensions of lhs before the ragged one."
         )
 
 

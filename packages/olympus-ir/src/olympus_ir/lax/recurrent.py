@@ -46,8 +46,8 @@ def rnn_abstract_eval(
     cudnn_allow_tf32: bool,
 ) -> Sequence[ShapedArray]:
     """Returns the types of the results of `rnn_fwd`."""
-    batch_size, length, given = x_aval.shape
-    if given != input_size:
+    batch_size, length, features = x_aval.shape
+    if features != input_size:
         raise ValueError(
             f"lstm takes x of shape (batch, length, input_size={input_size}), got {x_aval.shape}"
         )

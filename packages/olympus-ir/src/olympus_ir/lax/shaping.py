@@ -138,13 +138,13 @@ def _check_partial_sums(operand: Any, asked: Any) -> None:
     layout = get_aval(operand).layout
     for word in ("unreduced", "reduced"):
         own = frozenset() if layout is None else getattr(layout.spec, word)
-        wanted = getattr(asked.spec, word)
-        if own and own != wanted:
+        axes = getattr(asked.spec, word)
+        if own and own != axes:
             raise ValueError(
                 f"out_sharding passed to `reshape` must be {word} over the same mesh axes as "
                 f"operand. Got {asked} and operand of type {get_aval(operand).str_short()}"
             )
-        if wanted and not own:
+        if axes and not own:
             raise ValueError(
                 f"out_sharding passed to `reshape` cannot contain {word} axes. Got {asked}"
             )

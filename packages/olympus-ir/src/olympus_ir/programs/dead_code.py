@@ -76,13 +76,14 @@ def dce_olympuspr(
         kept.append(equation)
         live.update(equation.invars)  # literals among them do no harm
     kept.reverse()
-    wanted = (
+    instantiate_inputs = (
         instantiate if not isinstance(instantiate, bool) else [instantiate] * len(olympuspr.invars)
     )
     if refs:
         live -= refs.difference(*[equation.invars for equation in kept])
     used_inputs = [
-        var in live or bool(keep) for var, keep in zip(olympuspr.invars, wanted, strict=True)
+        var in live or bool(keep)
+        for var, keep in zip(olympuspr.invars, instantiate_inputs, strict=True)
     ]
     reduced = Olympuspr(
         [var for var in olympuspr.constvars if var in live],

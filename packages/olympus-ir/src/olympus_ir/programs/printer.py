@@ -201,9 +201,9 @@ class Printer:
                         found.append((program, equation.params.get("name") or "jaxpr"))
                         pending.append(program)
         shared = []
-        for program, wanted in found:
+        for program, requested_name in found:
             if counts[id(program)] > 1 or len(program.eqns) > _LONGEST_IN_PLACE:
-                base = re.sub(r"\W", "", str(wanted)) or "jaxpr"
+                base = re.sub(r"\W", "", str(requested_name)) or "jaxpr"
                 name, number = base, 0
                 while name in self._reserved:
                     number += 1

@@ -121,8 +121,8 @@ def _flags(olympuspr: Olympuspr, should_discharge: bool | Sequence[bool]) -> lis
     if isinstance(should_discharge, bool):
         should_discharge = [should_discharge] * len(olympuspr.invars)
     return [
-        bool(wanted) and var.aval.is_ref
-        for var, wanted in zip(olympuspr.invars, should_discharge, strict=True)
+        bool(flag) and var.aval.is_ref
+        for var, flag in zip(olympuspr.invars, should_discharge, strict=True)
     ]
 
 

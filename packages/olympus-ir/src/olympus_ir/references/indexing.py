@@ -54,20 +54,20 @@ class Slice:
         return not isinstance(self.size, int)
 
     @classmethod
-    def from_slice(cls, given: slice, size: int) -> Slice:
+    def from_slice(cls, bounds: slice, size: int) -> Slice:
         """Converts a Python slice of a dimension of ``size`` elements.
 
         Raises:
           ValueError: if the step is negative.
           TypeError: if the bounds are not integers.
         """
-        for bound in (given.start, given.stop):
+        for bound in (bounds.start, bounds.stop):
             if isinstance(bound, Tracer):
                 raise TypeError(
                     f"the bounds of a slice of a reference must be known while tracing, got "
-                    f"{given}; use `ds(start, size)` for a slice with a computed start."
+                    f"{bounds}; use `ds(start, size)` for a slice with a computed start."
                 )
-        start, stop, step = given.indices(size)
+        start, stop, step = bounds.indices(size)
         if step < 1:
             raise ValueError(f"slice must have a step >= 1 (found: {step})")
         return cls(start, max((stop - start + step - 1) // step, 0), step)

@@ -192,14 +192,14 @@ class BitcastTransform(_StaticTransform):
 def reshape_of(shape: tuple[int, ...], args: tuple) -> ReshapeTransform:
     """Returns the transform for ``ref.reshape(*args)`` on a reference of a given shape."""
     if len(args) == 1 and not isinstance(args[0], int):
-        (wanted,) = args
+        (sizes,) = args
     else:
-        wanted = args
-    wanted = list(wanted)
-    if -1 in wanted:
-        rest = math.prod([size for size in wanted if size != -1])
-        wanted[wanted.index(-1)] = math.prod(shape) // max(rest, 1)
-    return ReshapeTransform(canonicalize_shape(wanted))
+        sizes = args
+    sizes = list(sizes)
+    if -1 in sizes:
+        rest = math.prod([size for size in sizes if size != -1])
+        sizes[sizes.index(-1)] = math.prod(shape) // max(rest, 1)
+    return ReshapeTransform(canonicalize_shape(sizes))
 
 
 # ---- chains of transforms ----

@@ -143,8 +143,8 @@ def _gathered(array: Any, indexer: NDIndexer) -> Any:
         tuple(range(batch, batch + len(window))), tuple(collapsed), tuple(mapped)
     )
     result = gather(array, vectors, numbers, sizes, mode="clip")
-    wanted = [label for label, _ in layout(indexer)]
-    order = [labels.index(label) for label in wanted]
+    expected = [label for label, _ in layout(indexer)]
+    order = [labels.index(label) for label in expected]
     return result if order == list(range(len(order))) else transpose(result, order)
 
 
@@ -155,8 +155,8 @@ def _scattered(operation: Any, array: Any, indexer: NDIndexer, value: Any) -> An
     numbers = ScatterDimensionNumbers(
         tuple(range(batch, batch + len(window))), tuple(inserted), tuple(mapped)
     )
-    given = [label for label, _ in layout(indexer)]
-    order = [given.index(label) for label in labels]
+    labels_given = [label for label, _ in layout(indexer)]
+    order = [labels_given.index(label) for label in labels]
     if order != list(range(len(order))):
         value = transpose(value, order)
     return operation(array, vectors, value, numbers)

@@ -37,16 +37,16 @@ def _new_handler() -> Any:
 
 
 def _set_level(level: str | None) -> None:
-    wanted = level not in (None, "NOTSET")
-    if not wanted and not _handler_of_level:
+    is_enabled = level not in (None, "NOTSET")
+    if not is_enabled and not _handler_of_level:
         return
     logger = logging.getLogger(ROOT)
-    logger.setLevel(level if wanted else "NOTSET")
-    if wanted and not _handler_of_level:
+    logger.setLevel(level if is_enabled else "NOTSET")
+    if is_enabled and not _handler_of_level:
         handler = _new_handler()
         logger.addHandler(handler)
         _handler_of_level.append((logger, handler))
-    elif not wanted:
+    elif not is_enabled:
         logger.removeHandler(_handler_of_level.pop()[1])
 
 

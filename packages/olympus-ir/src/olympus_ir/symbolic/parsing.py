@@ -63,16 +63,16 @@ class _Parser:
     def token(self) -> str:
         return self.tokens[self.position][0]
 
-    def take(self, *wanted: str) -> bool:
-        """Skips the next token if it is one of ``wanted``; returns whether it did."""
-        if self.token in wanted:
+    def take(self, *tokens: str) -> bool:
+        """Skips the next token if it is one of ``tokens``; returns whether it did."""
+        if self.token in tokens:
             self.position += 1
             return True
         return False
 
-    def expect(self, wanted: str) -> None:
-        if not self.take(wanted):
-            raise self.error(f"expecting '{wanted}' but found {self._found()}")
+    def expect(self, token: str) -> None:
+        if not self.take(token):
+            raise self.error(f"expecting '{token}' but found {self._found()}")
 
     def _found(self) -> str:
         return f"'{self.token}'" if self.token else "the end"

@@ -131,9 +131,9 @@ def solve(shapes: Sequence[Sequence[Any]], path_of: Callable[[int], str]) -> Sol
         shown = ", ".join(
             f"'{dimension}' for dimension size {name}" for name, dimension in unsolved
         )
-        wanted = ", ".join(map(repr, names))
+        listed = ", ".join(map(repr, names))
         raise ValueError(
-            f"Cannot solve for values of dimension variables {{{wanted}}}. "
+            f"Cannot solve for values of dimension variables {{{listed}}}. "
             "We can only solve linear uni-variate constraints."
             f"{solver.specifications} Unprocessed specifications: {shown}. Pass one more argument "
             "that has such a variable for a dimension."
@@ -223,10 +223,10 @@ class _Solver:
                 return
             values[name] = value
         dimension = evaluate(constraint.difference, values)
-        wanted = "equal" if constraint.is_equality else "greater or equal"
+        relation = "equal" if constraint.is_equality else "greater or equal"
         text = (
             f"Input shapes do not match the symbolic shape constraint {constraint.text}. Expected "
-            f"'{constraint.difference}' to be {wanted} to 0, but found {{0}}. "
+            f"'{constraint.difference}' to be {relation} to 0, but found {{0}}. "
         )
         self.check(dimension, constraint.is_equality, text, [dimension])
 

@@ -457,13 +457,13 @@ def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...
         >>> isdtype(np.float32, "real floating")
         True
     """
-    given = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+    resolved = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
     for each in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(each, str) and each in _KINDS:
-            if _KINDS[each](given):
+            if _KINDS[each](resolved):
                 return True
         elif isinstance(each, ExtendedDType):
-            if given == each:
+            if resolved == each:
                 return True
         else:
             try:
@@ -479,7 +479,7 @@ def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...
                 raise TypeError(
                     f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={each!r}"
                 ) from None
-            if given == other:
+            if resolved == other:
                 return True
     return False
 

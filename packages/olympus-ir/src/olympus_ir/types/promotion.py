@@ -204,7 +204,7 @@ def _listing(operands: Iterable[tuple[DType, bool]]) -> str:
 
 
 def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypePromotionError:
-    given = f"Input dtypes {_listing(operands)} have no available implicit dtype promotion path"
+    problem = f"Input dtypes {_listing(operands)} have no available implicit dtype promotion path"
     target = dtypes.name_of(operands[0][0])
     small = [
         dtype
@@ -214,7 +214,7 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
     ]
     if strict and not small:
         return TypePromotionError(
-            f"{given} when olympus_numpy_dtype_promotion=strict. Cast the operands to the dtype "
+            f"{problem} when olympus_numpy_dtype_promotion=strict. Cast the operands to the dtype "
             f"you want, for example x.astype({target!r}), or set the option to 'standard'."
         )
     floats = [dtype for dtype in small if dtype in dtypes.small_floats]
@@ -224,8 +224,8 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
     else:
         names, cast = "1-bit, 2-bit and 4-bit integers", "int32"
     return TypePromotionError(
-        f"{given}. To avoid unintended promotion, {names} do not support implicit promotion. Cast "
-        f"them to the dtype you want, for example x.astype({cast!r})."
+        f"{problem}. To avoid unintended promotion, {names} do not support implicit promotion. "
+        f"Cast them to the dtype you want, for example x.astype({cast!r})."
     )
 
 

@@ -234,7 +234,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
       >>> can_cast("int32", "float64"), can_cast("float64", "int32")
       (True, False)
     """
-    given: Any = from_
-    given = given.dtype if hasattr(given, "dtype") and not isinstance(given, type) else given
+    source: Any = from_
+    source = source.dtype if hasattr(source, "dtype") and not isinstance(source, type) else source
     kind: Any = casting
-    return np.can_cast(np.dtype(given), np.dtype(to), casting=kind)
+    return np.can_cast(np.dtype(source), np.dtype(to), casting=kind)

@@ -373,8 +373,8 @@ def _raise_incompatible(function: str, shapes: Sequence[tuple]) -> NoReturn:
     if len({len(shape) for shape in shapes if shape}) > 1:
         problem = f"Incompatible shapes for broadcasting: shapes={list(shapes)} in {function}."
     else:
-        given = ", ".join(map(str, shapes))
-        problem = f"{function} got incompatible shapes for broadcasting: {given}."
+        shapes_text = ", ".join(map(str, shapes))
+        problem = f"{function} got incompatible shapes for broadcasting: {shapes_text}."
     longest = max(shapes, key=len)
     leading = any(
         0 < len(each) < len(longest) == len(each) + 1 and each == longest[:-1] for each in shapes

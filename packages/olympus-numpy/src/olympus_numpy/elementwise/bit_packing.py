@@ -91,12 +91,12 @@ def _unpacked(a: Any, axis: int | None, count: int | None, bitorder: str) -> Any
     bits = lax.reshape(bits, (*a.shape[:-1], a.shape[-1] * 8))
     if count is not None:
         size = bits.shape[-1]
-        wanted = size + count if count < 0 else count
-        if wanted > size:
-            config = [(0, 0, 0)] * (bits.ndim - 1) + [(0, wanted - size, 0)]
+        length = size + count if count < 0 else count
+        if length > size:
+            config = [(0, 0, 0)] * (bits.ndim - 1) + [(0, length - size, 0)]
             bits = lax.pad(bits, np.zeros((), _uint8), config)
         else:
-            bits = lax.slice_in_dim(bits, 0, max(wanted, 0), axis=bits.ndim - 1)
+            bits = lax.slice_in_dim(bits, 0, max(length, 0), axis=bits.ndim - 1)
     return moveaxis(bits, -1, axis)
 
 

@@ -148,17 +148,17 @@ class ufunc(Generic[P]):
                 raise TypeError(self._wrong_number(len(args)))
             return self._call(*args)
 
-    def _wrong_number(self, given: int) -> str:
+    def _wrong_number(self, count_given: int) -> str:
         """Returns the message for a call with the wrong number of arguments."""
-        if given > self._nin:
+        if count_given > self._nin:
             plural = "" if self._nin == 1 else "s"
             return (
                 f"{self.__name__}() takes {self._nin} positional argument{plural} "
-                f"but {given} were given"
+                f"but {count_given} were given"
             )
-        parameters = list(inspect.signature(self._defining).parameters)[given : self._nin]
+        parameters = list(inspect.signature(self._defining).parameters)[count_given : self._nin]
         names = " and ".join(map(repr, parameters))
-        count, plural = self._nin - given, "" if self._nin - given == 1 else "s"
+        count, plural = self._nin - count_given, "" if self._nin - count_given == 1 else "s"
         return f"{self.__name__}() missing {count} required positional argument{plural}: {names}"
 
     def _check_binary(self, method: str) -> None:
@@ -369,11 +369,11 @@ class ufunc(Generic[P]):
             )
         check_arraylike(f"{self.__name__}.at", a)
         a = asarray(a)
-        given = 1 + (b is not None)
-        if given != self._nin:
+        count = 1 + (b is not None)
+        if count != self._nin:
             raise TypeError(
                 f"{self.__name__}.at() applies a function of {self._nin} positional "
-                f"argument{'' if self._nin == 1 else 's'}, but {given} were given"
+                f"argument{'' if self._nin == 1 else 's'}, but {count} were given"
             )
         if self._at is not None:
             return self._at(a, indices, b)

@@ -380,8 +380,8 @@ def _contract_some(
     first, *others = chosen
     for position, other in enumerate(others):
         later = set().union(*(term for _, term in others[position + 1 :]), remaining)
-        wanted = output if position == len(others) - 1 else None
-        first = _contract_pair(first, other, later, wanted, precision, element_type, product)
+        result_labels = output if position == len(others) - 1 else None
+        first = _contract_pair(first, other, later, result_labels, precision, element_type, product)
     return first
 
 

@@ -229,8 +229,8 @@ def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any)
     if spec_tree != tree:
         differences = [
             f"at {pytrees.keystr(path)}, " * bool(path)
-            + f"`{what}` is a {given} but `{target_name}` is a {wanted}, so {difference}"
-            for path, given, wanted, difference in pytrees.equality_errors_of_structures(
+            + f"`{what}` is a {actual} but `{target_name}` is a {expected}, so {difference}"
+            for path, actual, expected, difference in pytrees.equality_errors_of_structures(
                 spec_tree, tree
             )
         ]
@@ -356,12 +356,13 @@ class _Call:
             if target in used_outputs:
                 raise ValueError(f"{mapping}, and output {target} is the target of another input")
             used_outputs.add(target)
-            given, wanted = self.in_avals[source], out_avals[target]
-            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            in_aval, out_aval = self.in_avals[source], out_avals[target]
+            if in_aval.shape != out_aval.shape or in_aval.dtype != out_aval.dtype:
                 raise ValueError(
                     f"{mapping} referring to input{names[source]} with abstract value "
-                    f"{given.str_short()} and to output{out_names[target]} with a different "
-                    f"abstract value {wanted.str_short()}. Both must have the same shape and dtype."
+                    f"{in_aval.str_short()} and to output{out_names[target]} with a different "
+                    f"abstract value {out_aval.str_short()}. Both must have the same shape and "
+                    "dtype."
                 )
 
     def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:

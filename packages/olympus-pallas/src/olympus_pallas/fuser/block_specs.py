@@ -318,17 +318,17 @@ def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs:
         for var, spec in zip(whole.invars, specs, strict=True):
             blocks[var] = _block_of(spec) if isinstance(spec, BlockSpec) else None
         for equation in whole.eqns:
-            given = [
+            operand_blocks = [
                 None if atom.__class__ is Literal else blocks.get(atom) for atom in equation.invars
             ]
             if equation.primitive is custom_fusion_p:
                 rule = equation.params["custom"].push_block_spec_rule
-                results = _specs_of_custom(equation, rule, given, "push")
+                results = _specs_of_custom(equation, rule, operand_blocks, "push")
                 blocks.update(zip(equation.outvars, results, strict=True))
-            elif all(block is None for block in given):
+            elif all(block is None for block in operand_blocks):
                 blocks[equation.outvars[0]] = None
             else:
-                blocks[equation.outvars[0]] = rules_of(equation).push(equation, given)
+                blocks[equation.outvars[0]] = rules_of(equation).push(equation, operand_blocks)
         results = []
         for atom in whole.outvars:
             block = None if atom.__class__ is Literal else blocks.get(atom)

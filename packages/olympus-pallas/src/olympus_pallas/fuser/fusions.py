@@ -223,8 +223,8 @@ def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> li
     if not is_plain:
         rest = [each for each in after if any(var in dependent for var in each.outvars)]
         output = _output_fusion(chosen, rest, outputs, known, compute, strict_mode)
-    given = pytrees.tree_leaves(params["func"](*fusions, output))
-    results = dict(zip(outputs, given, strict=True))
+    leaves = pytrees.tree_leaves(params["func"](*fusions, output))
+    results = dict(zip(outputs, leaves, strict=True))
     others = [atom for atom in program.outvars if _key(atom) not in results]
     more = dict(zip(map(id, others), compute(others), strict=True))
     return [results.get(_key(atom), more.get(id(atom))) for atom in program.outvars]
@@ -236,12 +236,12 @@ def _key(atom: Any) -> Any:
 
 def _slice(equations: Sequence[Any], atoms: Sequence[Any], known: dict[Any, Any]) -> list[Any]:
     """Returns the equations that compute given atoms."""
-    wanted = {atom for atom in atoms if atom.__class__ is not Literal and atom not in known}
+    required = {atom for atom in atoms if atom.__class__ is not Literal and atom not in known}
     needed = []
     for equation in reversed(equations):
-        if any(var in wanted for var in equation.outvars):
+        if any(var in required for var in equation.outvars):
             needed.append(equation)
-            wanted.update(
+            required.update(
                 atom
                 for atom in equation.invars
                 if atom.__class__ is not Literal and atom not in known

@@ -168,8 +168,8 @@ class Core:
             return values[atom]
 
         for equation in program.eqns:
-            given = [value_of(atom) for atom in equation.invars]
-            results = self.apply(equation, given)
+            operand_values = [value_of(atom) for atom in equation.invars]
+            results = self.apply(equation, operand_values)
             if equation.primitive.multiple_results:
                 values.update(zip(equation.outvars, results, strict=True))
             else:

@@ -188,13 +188,13 @@ class Run:
         """Waits until a number of cores have arrived."""
         with self.changed:
             number = self._arrived[name] = self._arrived.get(name, 0) + 1
-            wanted = -(-number // count) * count
+            target = -(-number // count) * count
             self.touch()
             self.wait_until(
-                core, lambda: self._arrived[name] >= wanted, f"not all have come to {name}"
+                core, lambda: self._arrived[name] >= target, f"not all have come to {name}"
             )
             if self.races is not None:
-                self.races.meet(core, (name, wanted))
+                self.races.meet(core, (name, target))
 
     # ---- memories ----
 

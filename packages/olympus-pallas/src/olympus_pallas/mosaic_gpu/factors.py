@@ -36,8 +36,8 @@ def _tiles(
         )
     shape = target.shape
     fits = len(shape) == 2 and shape[0] % _ROWS == 0 and shape[1] % columns == 0
-    wanted = (shape[0] // _ROWS, shape[1] // columns, *tile) if fits else None
-    if source.shape != wanted:
+    expected = (shape[0] // _ROWS, shape[1] // columns, *tile) if fits else None
+    if source.shape != expected:
         raise ValueError(
             f"{name} copies tiles of shape (rows // {_ROWS}, columns // {columns}, {tile[0]}, "
             f"{tile[1]}) to tensor memory of shape (rows, columns), got {source.str_short()} and "
@@ -103,11 +103,11 @@ def dense_shape(shape: tuple[int, ...], metadata: Any | None) -> tuple[int, ...]
     """
     if metadata is None:
         return shape
-    given = aval_of_view(metadata).shape
-    if given != shape:
+    logical = aval_of_view(metadata).shape
+    if logical != shape:
         raise ValueError(
             f"a_sparse_metadata must have the shape of the stored elements of a, {shape}, got "
-            f"{given}"
+            f"{logical}"
         )
     return (shape[0], 2 * shape[1])
 

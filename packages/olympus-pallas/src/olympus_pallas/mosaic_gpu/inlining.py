@@ -102,9 +102,9 @@ def _aval(value: Any) -> Any:
 
 def _check_argument(name: str, value: Any, kind: Any) -> None:
     if is_reference(value) != isinstance(kind, RefType):
-        wanted = "a reference" if isinstance(kind, RefType) else "an array"
+        expected = "a reference" if isinstance(kind, RefType) else "an array"
         raise ValueError(
-            f"{name} takes {wanted} for {kind} of its arg_types, got {_aval(value).str_short()}"
+            f"{name} takes {expected} for {kind} of its arg_types, got {_aval(value).str_short()}"
         )
 
 

@@ -121,11 +121,11 @@ class Mesh(meshes.Mesh):
             raise ValueError(
                 f"only shared memory can be accessed from another block, got {buffer.name}"
             )
-        wanted = ("block", self.block_of(core, places))
+        block = ("block", self.block_of(core, places))
         with core.run.changed:
-            key = (core.device, wanted, buffer.name)
+            key = (core.device, block, buffer.name)
             core.run.wait_until(
-                core, lambda: key in core.run.buffers, f"block {wanted[1]} has no {buffer.name}"
+                core, lambda: key in core.run.buffers, f"block {block[1]} has no {buffer.name}"
             )
             return Site(core.run.buffers[key], site.transforms)
 

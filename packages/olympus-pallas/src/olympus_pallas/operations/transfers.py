@@ -136,12 +136,12 @@ def _read_types(*flat: Any, args_tree: Any) -> Any:
 def _dma_types(*flat: Any, tree: Any, **params: Any) -> Any:
     parts = pytrees.tree_unflatten(tree, flat)
     source, source_view, target, target_view, semaphore, position = parts[:6]
-    given = transformed_aval(source.inner_aval, source_view)
-    wanted = transformed_aval(target.inner_aval, target_view)
-    if given.shape != wanted.shape or given.dtype != wanted.dtype:
+    source_aval = transformed_aval(source.inner_aval, source_view)
+    target_aval = transformed_aval(target.inner_aval, target_view)
+    if source_aval.shape != target_aval.shape or source_aval.dtype != target_aval.dtype:
         raise ValueError(
-            f"the references of a copy must have one shape and dtype, got {given.str_short()} and "
-            f"{wanted.str_short()}"
+            "the references of a copy must have one shape and dtype, got "
+            f"{source_aval.str_short()} and {target_aval.str_short()}"
         )
     _check_one("make_async_copy", semaphore, position)
     if len(parts) > 6:

@@ -72,8 +72,8 @@ class InterpretParams:
         ):
             value = getattr(self, name)
             if value not in choices:
-                wanted = " or ".join(map(repr, choices))
-                raise ValueError(f"`{name}` must be {wanted}, got {value!r}")
+                allowed = " or ".join(map(repr, choices))
+                raise ValueError(f"`{name}` must be {allowed}, got {value!r}")
         if self.num_cores_or_threads < 1:
             raise ValueError(
                 f"num_cores_or_threads must be positive, got {self.num_cores_or_threads}"

@@ -396,13 +396,13 @@ class BufferedRef(BufferedRefBase):
         wait_out_slot: Any = None,
     ) -> BufferedRef:
         """Returns the operand with new values for the given counts."""
-        given = {
+        fields = {
             "copy_in_slot": copy_in_slot,
             "copy_out_slot": copy_out_slot,
             "wait_in_slot": wait_in_slot,
             "wait_out_slot": wait_out_slot,
         }
-        changes = {name: value for name, value in given.items() if value is not None}
+        changes = {name: value for name, value in fields.items() if value is not None}
         return dataclasses.replace(self, **changes)
 
     def _advanced(self, name: str, predicate: Any) -> BufferedRef:

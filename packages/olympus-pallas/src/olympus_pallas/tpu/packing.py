@@ -265,12 +265,12 @@ def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **s
         )
     known = _letter_sizes(left, shape, sizes)
     names = [name for group in left for name in group]
-    wanted = [name for group in right for name in group]
-    _check_letters(equation, names, wanted)
+    result_names = [name for group in right for name in group]
+    _check_letters(equation, names, result_names)
     if assert_is_tile_preserving:
         _check_tiles(equation, left, right, known, _bits(get_aval(x).dtype))
     x = lax.reshape(x, tuple(known[name] for name in names))
-    order = tuple(names.index(name) for name in wanted)
+    order = tuple(names.index(name) for name in result_names)
     if order != tuple(range(len(order))):
         x = lax.transpose(x, order)
     return lax.reshape(x, tuple(math.prod(known[name] for name in group) for group in right))
@@ -296,12 +296,12 @@ def _letter_sizes(
     return known
 
 
-def _check_letters(equation: str, names: list[str], wanted: list[str]) -> None:
+def _check_letters(equation: str, names: list[str], result_names: list[str]) -> None:
     """Checks that both sides of an equation have the same letters, each letter once."""
-    for name in wanted:
+    for name in result_names:
         if name not in names:
             raise ValueError(f"Unknown dimension {name} in RHS")
-    if sorted(names) != sorted(wanted) or len(set(names)) != len(names):
+    if sorted(names) != sorted(result_names) or len(set(names)) != len(names):
         raise ValueError(
             f"each dimension stands once on each side of an equation, got {equation!r}"
         )

@@ -67,7 +67,7 @@ class Indices:
           TypeError: the indices are not integers.
           ValueError: the indices have more than one dimension.
         """
-        given, transforms = ref_and_transforms("Indices", ref)
+        base, transforms = ref_and_transforms("Indices", ref)
         values = self.values[...] if get_aval(self.values).is_ref else self.values
         aval: Any = get_aval(values)
         if aval.dtype.kind not in "iu":
@@ -76,11 +76,11 @@ class Indices:
             raise ValueError(f"values of Indices must have one dimension, got {aval.str_short()}")
         if self.ignored_value is None:
             index = NDIndexer.from_indices_shape((values,), ref.shape, validate=True)
-            return TransformedRef(given, (*transforms, index))
+            return TransformedRef(base, (*transforms, index))
         kept = lax.ne(values, np.asarray(self.ignored_value, aval.dtype))
         values = lax.select_n(kept, lax.full_like(values, 0), values)
         index = NDIndexer.from_indices_shape((values,), ref.shape, validate=True)
-        return TransformedRef(given, (*transforms, index, KeptRows(kept)))
+        return TransformedRef(base, (*transforms, index, KeptRows(kept)))
 
 
 @register_pytree_node_class

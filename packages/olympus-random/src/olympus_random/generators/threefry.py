@@ -33,8 +33,8 @@ threefry2x32_p = instruction("threefry2x32", multiple_results=True, family="rand
 @threefry2x32_p.def_abstract_eval
 def _threefry2x32_types(*avals: ShapedArray) -> tuple[ShapedArray, ShapedArray]:
     if len(avals) != 4 or any(aval.dtype != np.uint32 for aval in avals):
-        given = ", ".join(aval.str_short(short_dtypes=True) for aval in avals)
-        raise TypeError(f"threefry2x32 takes two key words and two counters of uint32, got {given}")
+        types = ", ".join(aval.str_short(short_dtypes=True) for aval in avals)
+        raise TypeError(f"threefry2x32 takes two key words and two counters of uint32, got {types}")
     out = ShapedArray(
         broadcast_operands("threefry2x32", avals), np.uint32, **common_placement(avals)
     )

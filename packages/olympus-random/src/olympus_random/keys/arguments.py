@@ -148,11 +148,11 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
     """
     for parameter in parameters:
         if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
-            given = get_aval(parameter).dtype
+            dtype_given = get_aval(parameter).dtype
             raise TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
-                f"{dtypes.name_of(given)} to {dtypes.name_of(dtype)}: give dtype="
-                f"{dtypes.name_of(given)}, or convert the argument"
+                f"{dtypes.name_of(dtype_given)} to {dtypes.name_of(dtype)}: give dtype="
+                f"{dtypes.name_of(dtype_given)}, or convert the argument"
             )
 
 
@@ -178,9 +178,9 @@ def float_dtype(name: str, dtype: Any, *, complex_too: bool = False) -> Any:
     canonical = dtypes.check_and_canonicalize_user_dtype(dtype, name)
     if dtypes.issubdtype(canonical, np.inexact if complex_too else np.floating):
         return canonical
-    wanted = "a float or complex dtype" if complex_too else "a float dtype"
+    expected = "a float or complex dtype" if complex_too else "a float dtype"
     raise ValueError(
-        f"dtype argument to `{name}` must be {wanted}, got {dtypes.name_of(canonical)}"
+        f"dtype argument to `{name}` must be {expected}, got {dtypes.name_of(canonical)}"
     )
 
 

@@ -251,23 +251,23 @@ def window_of(window: Any, size: int) -> np.ndarray:
 
 
 def _window_by_name(window: str | tuple, size: int) -> np.ndarray:
-    given, *parameters = (window,) if isinstance(window, str) else window
-    symmetric = given.endswith("_symmetric")
-    name = given.removesuffix("_symmetric").removesuffix("_periodic")
+    full_name, *parameters = (window,) if isinstance(window, str) else window
+    symmetric = full_name.endswith("_symmetric")
+    name = full_name.removesuffix("_symmetric").removesuffix("_periodic")
     function = _BY_NAME.get(name)
     if function is None:
         raise ValueError(
-            f"Invalid window name {given!r} in parameter window={window!r}! The names are "
+            f"Invalid window name {full_name!r} in parameter window={window!r}! The names are "
             f"{', '.join(_BY_NAME)}."
         )
     if function in _NEEDED and not parameters:
-        raise ValueError(f"{given!r} must have parameters, but window={window!r}!")
+        raise ValueError(f"{full_name!r} must have parameters, but window={window!r}!")
     if function in _WITHOUT and parameters:
-        raise ValueError(f"{given!r} does not allow parameters, but window={window!r}!")
+        raise ValueError(f"{full_name!r} does not allow parameters, but window={window!r}!")
     if function is _kaiser_bessel_derived and not symmetric:
         raise ValueError(
             "Kaiser-Bessel Derived windows are only defined for symmetric shapes: ask for "
-            f"({given + '_symmetric'!r}, ...)"
+            f"({full_name + '_symmetric'!r}, ...)"
         )
     if size <= 1:
         return np.ones(size)

@@ -167,8 +167,8 @@ def _is_as_asserted(value: Any, spec: Any) -> bool:
     if not mesh.are_all_axes_explicit:
         return False
     aval = get_aval(value)
-    wanted = normal_form(NamedSharding(mesh, spec), aval.ndim)
-    if aval.layout is not wanted:
+    constrained = normal_form(NamedSharding(mesh, spec), aval.ndim)
+    if aval.layout is not constrained:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
             f"`Explicit`. The array sharding: {aval.sharding.spec} did not match the sharding "

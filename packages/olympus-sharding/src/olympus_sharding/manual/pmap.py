@@ -137,10 +137,10 @@ def _check_axes(what: str, axes: Any) -> None:
             )
 
 
-def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
-    if isinstance(given, int):
-        return (given,)
-    return tuple(operator.index(number) for number in given)
+def _numbers(argnums: int | Sequence[int]) -> tuple[int, ...]:
+    if isinstance(argnums, int):
+        return (argnums,)
+    return tuple(operator.index(number) for number in argnums)
 
 
 class _Mapping:
@@ -335,10 +335,10 @@ class _Call:
         """Returns the compiled function of flat operands."""
         mapping = self.mapping
         axis_name = mapping.axis_name
-        size, wanted = self._common_size(leaves), mapping.axis_size
-        if wanted is not None and wanted != size:
+        size, specified = self._common_size(leaves), mapping.axis_size
+        if specified is not None and specified != size:
             raise ValueError(
-                f"Specified axis_size {wanted} doesn't match received axis_size {size}."
+                f"Specified axis_size {specified} doesn't match received axis_size {size}."
             )
         mesh = mapping.mesh(size)
         axes = [

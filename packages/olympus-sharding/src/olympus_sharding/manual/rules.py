@@ -45,8 +45,10 @@ def _select(values: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
     return [value for value, flag in zip(values, flags, strict=True) if flag]
 
 
-def _with_zeros(given: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]) -> list[Any]:
-    values = iter(given)
+def _with_zeros(
+    tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequence[Any]
+) -> list[Any]:
+    values = iter(tangents)
     return [
         next(values) if flag else Zero.of(result)
         for flag, result in zip(nonzero, results, strict=True)
@@ -160,18 +162,18 @@ def _gather_scalars(
       params: the parameters of the equation.
       first: the index of the first residual among the operands.
     """
-    wanted = program.in_avals
-    given = [*wanted[:first], *local_avals, *wanted[first + len(local_avals) :]]
+    inner_avals = program.in_avals
+    avals = [*inner_avals[:first], *local_avals, *inner_avals[first + len(local_avals) :]]
 
     def run(*args: Any) -> list[Any]:
         operands = [
             lax.reshape(arg, aval.shape) if arg.shape != aval.shape else arg
-            for arg, aval in zip(args, wanted, strict=True)
+            for arg, aval in zip(args, inner_avals, strict=True)
         ]
         return eval_olympuspr(program.jaxpr, program.consts, *operands)
 
     with inside(params):
-        return trace_to_closed(run, given, program.debug_info)
+        return trace_to_closed(run, avals, program.debug_info)
 
 
 @linearize_rules.define(shard_map_p)

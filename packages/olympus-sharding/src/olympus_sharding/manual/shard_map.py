@@ -364,8 +364,8 @@ def _trace_local(
         results = operands.call(*flat_args)
         out_tree = operands.call.out_tree
         if callable(out_specs):
-            given: Any = out_specs()
-            flat_out_specs = given
+            specs: Any = out_specs()
+            flat_out_specs = specs
         else:
             flat_out_specs = flat_specs("out", out_specs, pytrees.tree_unflatten(out_tree, results))
         check_axes("out", flat_out_specs, mesh, manual)

@@ -111,9 +111,9 @@ def sharding_text(
     heights = [max(1, int(height * (stop - start)) - 1) for start, stop in rows]
     widths = []
     for position, (start, stop) in enumerate(columns):
-        wanted = min(max(int(width * (stop - start)), min_width), max_width) - 2
+        inner_width = min(max(int(width * (stop - start)), min_width), max_width) - 2
         # A part is always wide enough for its label.
-        widths.append(max(wanted, *(len(row[position]) for row in labels)))
+        widths.append(max(inner_width, *(len(row[position]) for row in labels)))
     return _draw(labels, heights, widths, colors)
 
 

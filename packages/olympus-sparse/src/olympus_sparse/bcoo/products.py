@@ -142,12 +142,12 @@ def bcoo_dot_general_p(
     batch_shape = lhs.shape[:n_batch]
     out = jnp.broadcast_to(out, (*batch_shape, *out.shape[n_batch:]))
     labels = [("lhs", dim) for dim in range(n_batch)] + kernel.labels
-    wanted = [
+    result_labels = [
         *(("lhs", dim) for dim, _ in pairs.batch),
         *(("lhs", dim) for dim in pairs.lhs_free),
         *(("rhs", dim) for dim in pairs.rhs_free),
     ]
-    return lax.transpose(out, tuple(labels.index(label) for label in wanted))
+    return lax.transpose(out, tuple(labels.index(label) for label in result_labels))
 
 
 def _without_contracted_batches(lhs: BCOO, numbers: Any) -> tuple[BCOO, Any]:

@@ -262,14 +262,14 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
         *(("lhs", d) for d in pairs.lhs_free),
         *(("rhs", d) for d in pairs.rhs_free),
     ]
-    wanted = [
+    result_labels = [
         *(("lhs", l) for l, _ in pairs.batch),
         *(("lhs", d) for d in lhs_free),
         *(("rhs", d) for d in rhs_free),
     ]
     shape = tuple((lhs if side == "lhs" else rhs).shape[dim] for side, dim in produced)
     out = make((data, indices), SparseInfo(shape))
-    order = tuple(produced.index(label) for label in wanted)
+    order = tuple(produced.index(label) for label in result_labels)
     return bcoo_transpose(out, permutation=order)
 
 

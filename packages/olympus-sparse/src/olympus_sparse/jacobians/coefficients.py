@@ -49,10 +49,10 @@ def coefficients_of(results: Sequence[Any], pattern: Pattern, dtype: Any) -> lis
         for term in value.terms if isinstance(value, Linear) else ():
             own = np.arange(value.size) if term.rows is None else term.rows
             columns = term.columns.ravel()
-            wanted = (own + start) * width + columns
-            positions = np.minimum(np.searchsorted(keys, wanted), max(keys.size - 1, 0))
+            sought = (own + start) * width + columns
+            positions = np.minimum(np.searchsorted(keys, sought), max(keys.size - 1, 0))
             # Coefficients outside of the pattern are products with constants that are zero.
-            positions = np.where((columns >= 0) & (keys[positions] == wanted), positions, -1)
+            positions = np.where((columns >= 0) & (keys[positions] == sought), positions, -1)
             coefficient = term.coefficient
             if np.ndim(coefficient):
                 coefficient = coefficient.reshape(-1)

@@ -105,9 +105,9 @@ class Plan:
         avals = [real_aval(leaf) for leaf in leaves]
         if tree != self._flat.in_tree or avals != self._flat.avals:
             expected = ", ".join(aval.str_short() for aval in self._flat.avals)
-            given = ", ".join(aval.str_short() for aval in avals)
+            types = ", ".join(aval.str_short() for aval in avals)
             raise ValueError(
-                f"the plan was made for an argument with the arrays {expected}, got {given}; make "
+                f"the plan was made for an argument with the arrays {expected}, got {types}; make "
                 "another plan for them"
             )
         others = [arg for position, arg in enumerate(args) if position != self._flat.argnum]

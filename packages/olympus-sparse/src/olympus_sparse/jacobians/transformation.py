@@ -195,7 +195,7 @@ def _types(args: tuple) -> tuple:
 
 def _planned(
     fun: Callable[..., Any],
-    given: Plan | None,
+    plan: Plan | None,
     format: str,
     options: tuple,
     make: Callable[[tuple], Plan],
@@ -207,8 +207,8 @@ def _planned(
     @api_boundary
     @functools.wraps(fun)
     def derivative(*args: Any) -> Any:
-        if given is not None:
-            return given(*args, format=format)
+        if plan is not None:
+            return plan(*args, format=format)
         types = _types(args)
         leaves, tree = pytrees.tree_flatten(types)
         key = (options, tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves))

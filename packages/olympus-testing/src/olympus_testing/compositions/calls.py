@@ -54,17 +54,17 @@ def without_derivatives(draft: Draft) -> Value:
     inner, slope = draft.chooser.choice(RULES)
     fun, first = f"lambda p: {inner.format('p')}", draft.chance(0.5)
     place = 0 if first else 1
-    given = f"{fun}, $0" if first else f"$0, {fun}"
+    arguments = f"{fun}, $0" if first else f"$0, {fun}"
     names = "f, p" if first else "p, f"
     if draft.chance(0.5):
         text = (
             f"(lambda h: [h.defjvp(lambda f, p, t: (f(p[0]), {slope.format('p[0]')} * t[0])), "
-            f"h({given})][1])(jax.custom_jvp(lambda {names}: f(p), nondiff_argnums=({place},)))"
+            f"h({arguments})][1])(jax.custom_jvp(lambda {names}: f(p), nondiff_argnums=({place},)))"
         )
     else:
         text = (
             f"(lambda h: [h.defvjp(lambda {names}: (f(p), p), lambda f, r, ct: "
-            f"({slope.format('r')} * ct,)), h({given})][1])(jax.custom_vjp(lambda {names}: f(p), "
-            f"nondiff_argnums=({place},)))"
+            f"({slope.format('r')} * ct,)), h({arguments})][1])(jax.custom_vjp("
+            f"lambda {names}: f(p), nondiff_argnums=({place},)))"
         )
     return draft.add(text, [x], x.kind.shape, x.kind.dtype)

@@ -262,35 +262,35 @@ def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     if len(shape) > len(target):
         return False
     ends = zip(reversed(shape), reversed(target), strict=False)
-    return all(size in (1, wanted) for size, wanted in ends)
+    return all(size in (1, expected) for size, expected in ends)
 
 
-def _converted(text: str, given: Kind, wanted: Kind) -> str:
-    if given.is_complex and not wanted.is_complex:
+def _converted(text: str, kind: Kind, target: Kind) -> str:
+    if kind.is_complex and not target.is_complex:
         text = f"jnp.real({text})"
-    if given.is_inexact and not wanted.is_inexact and wanted.dtype != "bool":
+    if kind.is_inexact and not target.is_inexact and target.dtype != "bool":
         text = f"jnp.clip({text}, 0, 50)"
-    if wanted.dtype == "bool" and given.dtype != "bool":
-        text = f"({text} > 0.5)" if not given.is_complex else f"({text} > 0.25)"
-        given = Kind(given.shape, "bool")
-    if given.shape != wanted.shape:
-        if wanted.shape == ():
+    if target.dtype == "bool" and kind.dtype != "bool":
+        text = f"({text} > 0.5)" if not kind.is_complex else f"({text} > 0.25)"
+        kind = Kind(kind.shape, "bool")
+    if kind.shape != target.shape:
+        if target.shape == ():
             text = (
-                f"jnp.sum({text}, dtype='{given.dtype}')"
-                if given.dtype != "bool"
+                f"jnp.sum({text}, dtype='{kind.dtype}')"
+                if kind.dtype != "bool"
                 else f"jnp.any({text})"
             )
-        elif given.size == wanted.size:
-            text = f"jnp.reshape({text}, {wanted.shape})"
-        elif given.size == 0:
-            whole = "jnp.any" if given.dtype == "bool" else "jnp.sum"
-            text = f"jnp.broadcast_to({whole}({text}), {wanted.shape})"
+        elif kind.size == target.size:
+            text = f"jnp.reshape({text}, {target.shape})"
+        elif kind.size == 0:
+            whole = "jnp.any" if kind.dtype == "bool" else "jnp.sum"
+            text = f"jnp.broadcast_to({whole}({text}), {target.shape})"
         else:
-            text = f"jnp.resize({text}, {wanted.shape})"
+            text = f"jnp.resize({text}, {target.shape})"
     return (
         text
-        if text.startswith("(") or given.dtype == wanted.dtype == "bool"
-        else f"{text}.astype('{wanted.dtype}')"
+        if text.startswith("(") or kind.dtype == target.dtype == "bool"
+        else f"{text}.astype('{target.dtype}')"
     )
 
 

@@ -250,11 +250,11 @@ def make_array_from_process_local_data(
     return tree_unflatten(tree, list(arrays))
 
 
-def _global_shapes(given: Any, tree: Any) -> list[tuple[int, ...] | None]:
+def _global_shapes(shape_tree: Any, tree: Any) -> list[tuple[int, ...] | None]:
     """Returns the shape of each whole array; None for shapes that follow from the data."""
-    if given is None:
+    if shape_tree is None:
         return [None] * tree.num_leaves
-    shapes = [given] if treedef_is_leaf(tree) else tree.flatten_up_to(given)
+    shapes = [shape_tree] if treedef_is_leaf(tree) else tree.flatten_up_to(shape_tree)
     return [None if shape is None else tuple(shape) for shape in shapes]
 
 

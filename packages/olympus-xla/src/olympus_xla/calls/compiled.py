@@ -292,11 +292,11 @@ def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement,
 
     The result thus keeps the form in which the user wrote a spec, such as ``P('x', None)``.
     """
-    for given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
+    for sharding_given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (
-            type(given) is NamedSharding
+            type(sharding_given) is NamedSharding
             and operand.ndim == aval.ndim
-            and given.is_equivalent_to(sharding, aval.ndim)
+            and sharding_given.is_equivalent_to(sharding, aval.ndim)
         ):
-            return given
+            return sharding_given
     return sharding

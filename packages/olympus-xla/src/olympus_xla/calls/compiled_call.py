@@ -70,11 +70,11 @@ def _check_high_arguments(
 ) -> None:
     if tree != in_tree:
         _raise_tree_mismatch(in_tree, tree)
-    given, wanted = list(map(get_aval, leaves)), program.closed.in_avals
-    if given != list(wanted):
+    avals, expected = list(map(get_aval, leaves)), program.closed.in_avals
+    if avals != list(expected):
         raise TypeError(
             "Argument types differ from the types for which this computation was compiled: it "
-            f"takes {wanted}, got {given}"
+            f"takes {expected}, got {avals}"
         )
 
 
@@ -108,11 +108,11 @@ def _check_arguments(
     mismatches = []
     in_avals = program.closed.in_avals[len(program.hoisted) :]
     for name, leaf, aval in zip(names, leaves, in_avals, strict=True):
-        given = get_aval(leaf)
-        if given.shape != aval.shape or given.dtype != aval.dtype or given.is_ref != aval.is_ref:
+        actual = get_aval(leaf)
+        if actual.shape != aval.shape or actual.dtype != aval.dtype or actual.is_ref != aval.is_ref:
             mismatches.append(
                 f"Argument '{name}' compiled with {aval.str_short()} and called with "
-                f"{given.str_short()}"
+                f"{actual.str_short()}"
             )
     if mismatches:
         raise TypeError(
@@ -130,10 +130,10 @@ _CHECKS = {
 }
 
 
-def _raise_tree_mismatch(compiled_for: Any, given: Any) -> None:
+def _raise_tree_mismatch(compiled_for: Any, actual_tree: Any) -> None:
     errors = []
     for path, before, now, explanation in pytrees.equality_errors_of_structures(
-        compiled_for, given
+        compiled_for, actual_tree
     ):
         where = ("args", "kwargs")[path[0].idx] + pytrees.keystr(path[1:]) if path else ""
         errors.append(f"    * at {where}, seen {before} but now given {now}, so {explanation}")
@@ -159,13 +159,13 @@ def _check_shardings(
     ):
         if not kept:
             continue
-        sharding, given = next(required), committed_sharding(leaf)
-        if given is None or given is sharding:
+        sharding, committed = next(required), committed_sharding(leaf)
+        if committed is None or committed is sharding:
             continue
-        if not given.is_equivalent_to(sharding, aval.ndim):
+        if not committed.is_equivalent_to(sharding, aval.ndim):
             mismatches.append(
                 f"Argument {name} with shape {aval.str_short()}:\n"
-                f"  Passed sharding: {given}\n"
+                f"  Passed sharding: {committed}\n"
                 f"  Required sharding: {sharding}"
             )
     if mismatches:

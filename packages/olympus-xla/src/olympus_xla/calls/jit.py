@@ -204,17 +204,17 @@ def _placement(in_shardings: Any, out_shardings: Any, device: Any, backend: str 
     """Returns the user's placement options as pairs of name and value."""
     if device is not None or backend is not None:
         _check_single_device(in_shardings, out_shardings, device, backend)
-    given = []
+    placement = []
     for name, value in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
         if value is not None:
             leaves, tree = pytrees.tree_flatten(value)
             check_shardings(name, leaves)
-            given.append((name, (tree, tuple(leaves))))
+            placement.append((name, (tree, tuple(leaves))))
     if device is not None:
-        given.append(("device", device))
+        placement.append(("device", device))
     if backend is not None:
-        given.append(("backend", backend))
-    return tuple(given)
+        placement.append(("backend", backend))
+    return tuple(placement)
 
 
 def _check_single_device(

@@ -31,12 +31,12 @@ def as_executable_expects(
       arrays: the operands, without tokens.
       skipped: the number of tokens, which precede the operands.
     """
-    wanted = _parameter_layouts(loaded, skipped, len(arrays))
+    layouts = _parameter_layouts(loaded, skipped, len(arrays))
     return [
         array
         if _lies_as(array, layout)
         else compiled_copies.with_layout(array, _as_layout(array, layout))
-        for array, layout in zip(arrays, wanted, strict=True)
+        for array, layout in zip(arrays, layouts, strict=True)
     ]
 
 
@@ -86,22 +86,22 @@ def operands_lie_as_expected(compiled: Any, operands: Sequence[Any]) -> bool:
 
 def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
     """Raises ValueError if committed arrays do not have the layouts in ``in_shardings``."""
-    for leaf, wanted in zip(leaves, compiled.placement.in_layouts, strict=False):
-        if wanted is None or type(leaf) is not ArrayImpl or not leaf._committed:
+    for leaf, required in zip(leaves, compiled.placement.in_layouts, strict=False):
+        if required is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
         own = layout_of(leaf)
-        if wanted is not Layout.AUTO and same_layout(own, wanted):
+        if required is not Layout.AUTO and same_layout(own, required):
             continue
         hint = (
             " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
             "passed is an array with a concrete layout. Consider passing a `ShapeDtypeStruct` to "
             "`lower` and placing arguments as the compiled function's `input_formats` say."
-            if wanted is Layout.AUTO
+            if required is Layout.AUTO
             else ""
         )
         raise ValueError(
             "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
-            f"{wanted},\narg layout: {own} for arg type: {leaf.aval.str_short()}.{hint}"
+            f"{required},\narg layout: {own} for arg type: {leaf.aval.str_short()}.{hint}"
         )
 
 

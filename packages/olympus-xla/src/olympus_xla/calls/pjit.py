@@ -75,10 +75,10 @@ def pjit(
         inline=inline,
         compiler_options=compiler_options,
     )
-    given = {"in_shardings": in_shardings, "out_shardings": out_shardings}
-    given = {name: value for name, value in given.items() if value is not UNSPECIFIED}
-    without_mesh = compiled(**given)
-    over_mesh = compiled(**{name: _replicated_for_none(value) for name, value in given.items()})
+    shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    shardings = {name: value for name, value in shardings.items() if value is not UNSPECIFIED}
+    without_mesh = compiled(**shardings)
+    over_mesh = compiled(**{name: _replicated_for_none(value) for name, value in shardings.items()})
     called: Any = _choice(without_mesh, over_mesh)
     for name in ("lower", "trace", "eval_shape"):
         setattr(called, name, _choice(getattr(without_mesh, name), getattr(over_mesh, name)))

@@ -83,8 +83,8 @@ def _set_build_option(build: Any, name: str, value: Any) -> None:
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, _OF_THE_BUILD[name]):
-        wanted = " or ".join(kind.__name__ for kind in _OF_THE_BUILD[name])
-        raise TypeError(f"compiler option {name!r} must be {wanted}, got {value!r}")
+        kinds = " or ".join(kind.__name__ for kind in _OF_THE_BUILD[name])
+        raise TypeError(f"compiler option {name!r} must be {kinds}, got {value!r}")
     if "effort" in name:
         set_effort(build, name, value)
     else:
@@ -177,13 +177,13 @@ def get_compile_options(
       1
     """
     ids = None if device_assignment is None else np.asarray(device_assignment)
-    wanted = (num_replicas, num_partitions)
+    expected_shape = (num_replicas, num_partitions)
     if ids is not None:
         ids = ids[:, np.newaxis] if ids.ndim == 1 and num_partitions == 1 else ids
-        if ids.shape != wanted:
+        if ids.shape != expected_shape:
             raise ValueError(
                 f"device_assignment has the shape {ids.shape}, and {num_replicas} replicas of "
-                f"{num_partitions} partitions want {wanted}"
+                f"{num_partitions} partitions want {expected_shape}"
             )
     options = compile_options(
         None if ids is None else ids.ravel().tolist(),

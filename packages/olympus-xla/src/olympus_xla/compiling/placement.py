@@ -381,20 +381,24 @@ def _known_shardings(
     """
     avals, count = program.closed.in_avals[-len(shardings) :], len(shardings)
     known: list[tuple[str, Any]] = []
-    for position, (own, given) in enumerate(zip(shardings, in_given, strict=True)):
+    for position, (own, requested) in enumerate(zip(shardings, in_given, strict=True)):
         if own is not None:
             argument = _argument(program, position, count)
-            if given is not None and not _have_same_parts(own, given, avals[position].ndim):
+            if requested is not None and not _have_same_parts(own, requested, avals[position].ndim):
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
-                    f"Got jit sharding: {given},\narg sharding: {own} for {argument[:-4]}. Put "
+                    f"Got jit sharding: {requested},\narg sharding: {own} for {argument[:-4]}. Put "
                     "the array there with device_put before the call."
                 )
-            moves = given is not None and not own.is_equivalent_to(given, avals[position].ndim)
-            known.append(("in_shardings", given) if moves else (argument, own))
-        elif given is not None:
-            known.append(("in_shardings", given))
-    known += [("explicit output sharding", given) for given in out_given if given is not None]
+            moves = requested is not None and not own.is_equivalent_to(
+                requested, avals[position].ndim
+            )
+            known.append(("in_shardings", requested) if moves else (argument, own))
+        elif requested is not None:
+            known.append(("in_shardings", requested))
+    known += [
+        ("explicit output sharding", requested) for requested in out_given if requested is not None
+    ]
     for constant in program.closed.consts:
         if _is_over_mesh(constant):
             known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
@@ -529,8 +533,8 @@ def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
     device = asked_device(asked)
     if device is not None:
         return [device_sharding(device)] * program.out_tree.num_leaves
-    given = asked.get("out_shardings")
-    return _flat_shardings(given, program.out_tree, program.out_tree.num_leaves, "out")
+    out_shardings = asked.get("out_shardings")
+    return _flat_shardings(out_shardings, program.out_tree, program.out_tree.num_leaves, "out")
 
 
 def flat_layouts(prefix: Any, tree: Any, count: int, what: str) -> tuple:
@@ -560,18 +564,18 @@ def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> Non
                 ) from None
 
 
-def prefix_of_shardings(given: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
+def prefix_of_shardings(shardings: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
     """Expands a tree of shardings to the leaves of a target, of which the tree is a prefix.
 
     Args:
-      given: the tree of shardings, as a pair of structure and leaves.
+      shardings: the tree of shardings, as a pair of structure and leaves.
       target: the positional arguments, or the result.
       what: the name of the tree, ``"in_shardings"`` or ``"out_shardings"``.
 
     Raises:
       ValueError: the tree is not a prefix of the target.
     """
-    prefix = pytrees.tree_unflatten(*given)
+    prefix = pytrees.tree_unflatten(*shardings)
     is_of_arguments = what == "in_shardings"
     if is_of_arguments and isinstance(prefix, list):
         prefix = tuple(prefix)

@@ -342,8 +342,8 @@ def _operands(
         if placement.mesh is not None and len(placement.devices) > 1:
             shardings = [each or placement.replicated for each in placement.in_shardings]
         # Closed-over operands come first. They have no requested layouts.
-        given = placement.in_layouts
-        layouts = (*(None,) * (count - len(given)), *given)
+        program_layouts = placement.in_layouts
+        layouts = (*(None,) * (count - len(program_layouts)), *program_layouts)
     return [
         Operand(aval, donated=gives, sharding=sharding, layout=layout)
         for aval, keep, gives, sharding, layout in zip(

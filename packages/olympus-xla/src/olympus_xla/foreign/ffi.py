@@ -250,9 +250,9 @@ def ffi_call(
     return call
 
 
-def _result_avals(given: Sequence[Any]) -> tuple[Any, ...]:
+def _result_avals(types: Sequence[Any]) -> tuple[Any, ...]:
     avals: list[Any] = []
-    for position, each in enumerate(given):
+    for position, each in enumerate(types):
         if isinstance(each, AbstractToken):
             avals.append(each)
             continue
@@ -274,12 +274,12 @@ def _physical_ndim(aval: Any) -> int:
 
 
 def minor_to_major_layouts(
-    given: Sequence[Any], avals: Sequence[Any], what: str
+    specified: Sequence[Any], avals: Sequence[Any], what: str
 ) -> tuple[tuple[int, ...], ...]:
     """Returns the layouts of operands or results in XLA's notation, from minor to major.
 
     Args:
-      given: the layout of each value. A layout is a `Layout`, a sequence of the dimensions from
+      specified: the layout of each value. A layout is a `Layout`, a sequence of the dimensions from
         major to minor, or None for row-major order.
       avals: the types of the values.
       what: ``"input"`` or ``"output"``, for errors.
@@ -288,14 +288,14 @@ def minor_to_major_layouts(
       ValueError: a layout does not have each dimension once, or the number of layouts is not the
         number of values.
     """
-    if len(given) != len(avals):
+    if len(specified) != len(avals):
         values = "arguments" if what == "input" else "results"
         raise ValueError(
             f"The number of {what} {values} ({len(avals)}) must equal the number of {what} layouts "
-            f"({len(given)})."
+            f"({len(specified)})."
         )
     layouts = []
-    for position, (layout, aval) in enumerate(zip(given, avals, strict=True)):
+    for position, (layout, aval) in enumerate(zip(specified, avals, strict=True)):
         ndim = _physical_ndim(aval)
         major_to_minor = layout.major_to_minor if isinstance(layout, Layout) else layout
         if major_to_minor is None:
@@ -312,10 +312,10 @@ def minor_to_major_layouts(
 
 
 def check_aliases(
-    given: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
+    pairs: Mapping[int, int] | None, in_avals: Sequence[Any], out_avals: Sequence[Any]
 ) -> tuple[tuple[int, int], ...]:
     aliases = []
-    for source, target in sorted((given or {}).items()):
+    for source, target in sorted((pairs or {}).items()):
         for index, count, what in (
             (source, len(in_avals), "input"),
             (target, len(out_avals), "output"),

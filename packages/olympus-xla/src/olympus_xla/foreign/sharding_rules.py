@@ -148,17 +148,17 @@ class SdyShardingRule:
 
     def _check_kinds(self, used: set[str]) -> None:
         """Checks that a factor of a special kind is used, and has no other kind."""
-        given: set[str] = set()
+        named: set[str] = set()
         for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
             for name in getattr(self, kind):
                 if name not in used:
                     raise ValueError(f"Factor {name} in {kind} is not used in the rule")
-                if name in given:
+                if name in named:
                     raise ValueError(
                         f"Factor {name} can only be in one of reduction_factors, "
                         "need_replication_factors and permutation_factors"
                     )
-                given.add(name)
+                named.add(name)
 
     def _key(self) -> tuple:
         return (

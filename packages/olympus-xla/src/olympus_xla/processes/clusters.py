@@ -34,19 +34,19 @@ class Cluster:
     local_device_ids: tuple[int, ...] | None = None
 
 
-def complete(given: Cluster, method: str | None) -> Cluster:
+def complete(cluster: Cluster, method: str | None) -> Cluster:
     """Completes a layout of processes from the environment.
 
     Args:
-      given: the part given by the user.
+      cluster: the part given by the user.
       method: the name of a method; None for the first method whose launcher is in use.
 
     Raises:
       ValueError: there is no such method, or its launcher is not in use.
     """
-    fields = (given.coordinator_address, given.num_processes, given.process_id)
+    fields = (cluster.coordinator_address, cluster.num_processes, cluster.process_id)
     if method == "deactivate" or None not in fields:
-        return given
+        return cluster
     if method is not None and method not in _METHODS:
         raise ValueError(
             f"cluster_detection_method must be one of {[*_METHODS, 'deactivate']}, got {method!r}"
@@ -56,7 +56,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
         if found is not None:
 
             def chosen(field: str, found: Cluster = found) -> Any:
-                value = getattr(given, field)
+                value = getattr(cluster, field)
                 return getattr(found, field) if value is None else value
 
             return Cluster(
@@ -70,7 +70,7 @@ def complete(given: Cluster, method: str | None) -> Cluster:
                 f"cluster_detection_method is {method!r}, and this process was not started that "
                 "way: the environment does not say so"
             )
-    return given
+    return cluster
 
 
 def _environment(variables: Mapping[str, str]) -> Cluster | None:

@@ -97,8 +97,8 @@ def _specialized(fun: Callable[..., Any], known: dict[str, Any]) -> Callable[...
         out_specs_fn: Callable[..., Any] | None = None,
         devices: Sequence[Any] | None = None,
     ) -> Callable[..., Any]:
-        given = {"in_specs": in_specs, "out_specs_fn": out_specs_fn, "devices": devices}
-        more = {name: value for name, value in given.items() if value is not None}
+        options = {"in_specs": in_specs, "out_specs_fn": out_specs_fn, "devices": devices}
+        more = {name: value for name, value in options.items() if value is not None}
         for name in more:
             if name in known:
                 raise ValueError(f"{name} already specified")
@@ -197,8 +197,8 @@ def colocated_python_class(cls: type) -> Any:
             @functools.wraps(method)
             def on_object(*args: Any, **kwargs: Any) -> Any:
                 if self._object is None:
-                    given, keywords = self._arguments
-                    self._object = cls(*given, **keywords)
+                    positional, keywords = self._arguments
+                    self._object = cls(*positional, **keywords)
                 return method(self._object, *args, **kwargs)
 
             bound = colocated_python(on_object)

@@ -279,10 +279,10 @@ def _checked(cluster: clusters.Cluster) -> tuple[str, int, int]:
     return cluster.coordinator_address, cluster.num_processes, cluster.process_id
 
 
-def _secret(given: str | None) -> str | None:
-    if given is not None and not isinstance(given, str):
-        raise TypeError(f"coordinator_secret must be a string, got a {type(given).__name__}")
-    return given or os.environ.get(SECRET_VARIABLE) or None
+def _secret(secret: str | None) -> str | None:
+    if secret is not None and not isinstance(secret, str):
+        raise TypeError(f"coordinator_secret must be a string, got a {type(secret).__name__}")
+    return secret or os.environ.get(SECRET_VARIABLE) or None
 
 
 def _connect(

@@ -188,12 +188,12 @@ def check_carry_structure(operation: str, body: Subprogram, in_tree: Any, out_tr
         return
     name = _carry_name(body)
     differences = []
-    for path, given, returned, difference in pytrees.equality_errors_of_structures(
+    for path, expected, returned, difference in pytrees.equality_errors_of_structures(
         in_tree, out_tree
     ):
         component = f"carry component {name}{pytrees.keystr(path)}" if path else f"carry {name}"
         differences.append(
-            f"the input {component} is a {given} but the corresponding component of the carry "
+            f"the input {component} is a {expected} but the corresponding component of the carry "
             f"output is a {returned}, so {difference}"
         )
     if not differences:
@@ -222,16 +222,16 @@ def check_carry_types(
     name = _carry_name(body)
     paths = pytrees.Structure(tree).paths()
     differences, casts = [], []
-    for path, given, returned in zip(paths, in_avals, out_avals, strict=True):
-        difference = type_difference(given, returned)
+    for path, before, returned in zip(paths, in_avals, out_avals, strict=True):
+        difference = type_difference(before, returned)
         if difference:
             component = f"carry component {name}{pytrees.keystr(path)}" if path else f"carry {name}"
             differences.append(
-                f"the input {component} has type {given.str_short()} but the corresponding output "
+                f"the input {component} has type {before.str_short()} but the corresponding output "
                 f"carry component has type {returned.str_short()}, so {difference}"
             )
             start = f"the initial carry value corresponding to the input {component}"
-            casts += cast_to_vary(f", to {start}", given, returned)
+            casts += cast_to_vary(f", to {start}", before, returned)
     raise TypeError(
         f"{operation} function carry input and carry output must have equal types, but they "
         f"differ:\n\n{listed(differences)}{mended_by(casts)}\n\nRevise the function so that all "
@@ -239,15 +239,15 @@ def check_carry_types(
     )
 
 
-def cast_to_vary(what: str, given: AbstractValue, wanted: AbstractValue) -> list[str]:
+def cast_to_vary(what: str, aval: AbstractValue, expected: AbstractValue) -> list[str]:
     """Returns advice to cast a value that varies over too few mesh axes; empty if no cast helps.
 
     Args:
       what: the end of the sentence, which names the value.
-      given: the type of the value.
-      wanted: the type that it should have.
+      aval: the type of the value.
+      expected: the type that it should have.
     """
-    axes = getattr(wanted, "vma", frozenset()) - getattr(given, "vma", frozenset())
+    axes = getattr(expected, "vma", frozenset()) - getattr(aval, "vma", frozenset())
     if not axes:
         return []
     return [f"applying `olympus.lax.pcast(..., {tuple(sorted(axes))}, to='varying')`{what}"]

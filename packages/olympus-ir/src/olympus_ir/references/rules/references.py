@@ -44,10 +44,10 @@ def _addupdate(equation: Equation, operands: Operands) -> Changes:
 
 def _typed(value: Any, aval: Any) -> Any:
     """Returns a value with the weak type and the layout of the value it replaces."""
-    given = get_aval(value)
-    if given.weak_type != aval.weak_type:
+    value_aval = get_aval(value)
+    if value_aval.weak_type != aval.weak_type:
         value = lax.convert_dtype(value, aval.dtype, aval.weak_type)
-    return _laid_out(value, given.layout, aval.layout)
+    return _laid_out(value, value_aval.layout, aval.layout)
 
 
 def _laid_out(value: Any, own: Any, layout: Any) -> Any:

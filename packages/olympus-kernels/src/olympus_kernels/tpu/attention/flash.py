@@ -151,10 +151,10 @@ def _check(q: Any, k: Any, v: Any, ab: Any, segment_ids: Any) -> None:
     if ab is not None and ab.shape != pairs:
         raise ValueError(f"ab needs the shape {pairs}, got {ab.shape}")
     if segment_ids is not None:
-        wanted = [(q.shape[0], q.shape[2]), (k.shape[0], k.shape[2])]
+        expected = [(q.shape[0], q.shape[2]), (k.shape[0], k.shape[2])]
         shapes = [np.shape(each) for each in segment_ids]
-        if shapes != wanted:
-            raise ValueError(f"segment_ids need the shapes {wanted}, got {shapes}")
+        if shapes != expected:
+            raise ValueError(f"segment_ids need the shapes {expected}, got {shapes}")
 
 
 def _operands(q: Any, k: Any, v: Any, ab: Any, segments: Any) -> Operands:

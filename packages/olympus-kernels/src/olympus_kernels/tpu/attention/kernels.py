@@ -219,13 +219,13 @@ class _Call:
             BlockSpec((1, settings.block_kv), lambda *at: (0, self.at_keys(*at))),
             self.of_pairs(),
         )
-        given = [
+        present = [
             field for field, value in zip(specs._fields, operands, strict=True) if value is not None
         ]
 
         def kernel(kinds: Any, inners: Any, positions: Any, *refs: Any) -> None:
             remaining = iter(refs)
-            blocks = Operands(**{field: next(remaining) for field in given})
+            blocks = Operands(**{field: next(remaining) for field in present})
             mask = next(remaining)
             inputs = [next(remaining) for _ in more]
             results = [next(remaining) for _ in outputs]
@@ -247,7 +247,7 @@ class _Call:
             grid_spec=PrefetchScalarGridSpec(
                 num_scalar_prefetch=3,
                 grid=self.grid,
-                in_specs=[getattr(specs, field) for field in given]
+                in_specs=[getattr(specs, field) for field in present]
                 + [self._of_mask()]
                 + [spec for _, spec in more],
                 out_specs=[spec for _, spec in outputs],
@@ -264,7 +264,7 @@ class _Call:
             self.mask.kinds,
             self.mask.inner,
             self.mask.places,
-            *(getattr(operands, field) for field in given),
+            *(getattr(operands, field) for field in present),
             self.mask.blocks,
             *(value for value, _ in more),
         )

@@ -127,10 +127,10 @@ def _cut(mask: Any, heads: int, block_q: int, block_kv: int) -> tuple:
     return kinds, positions, cut.reshape(-1, block_q, block_kv).astype(np.int8)
 
 
-def _of_next(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _of_next(values: np.ndarray, needed: np.ndarray) -> np.ndarray:
     """Returns for each program the value of the first wanted program at or after it."""
     flat, positions = values.reshape(-1), np.arange(values.size)
-    wants = np.where(wanted.reshape(-1), positions, values.size)
+    wants = np.where(needed.reshape(-1), positions, values.size)
     following = np.minimum.accumulate(wants[::-1])[::-1]
-    last = positions[wanted.reshape(-1)][-1:] if wanted.any() else np.zeros(1, int)
+    last = positions[needed.reshape(-1)][-1:] if needed.any() else np.zeros(1, int)
     return flat[np.where(following < values.size, following, last)].reshape(values.shape)

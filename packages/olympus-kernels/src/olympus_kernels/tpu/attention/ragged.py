@@ -67,18 +67,18 @@ def static_validate_inputs(
         raise ValueError(f"num_seqs.shape={num_seqs.shape} must be (1,)")
     if size_of_keys != size:
         raise ValueError(f"Q head_dim {size} must be the same as that of K/V {size_of_keys}.")
-    for name, array, wanted in (
+    for name, array, expected in (
         ("kv_lens", kv_lens, (sequences,)),
         ("cu_q_lens", cu_q_lens, (sequences + 1,)),
     ):
-        if array.shape != wanted:
+        if array.shape != expected:
             raise ValueError(
-                f"Expected {name}.shape={array.shape} to be {wanted} where `max_num_seqs` is "
+                f"Expected {name}.shape={array.shape} to be {expected} where `max_num_seqs` is "
                 "`page_indices.shape[0]`."
             )
-    given = {"kv_lens": kv_lens, "page_indices": page_indices, "cu_q_lens": cu_q_lens}
-    if any(array.dtype != np.int32 for array in given.values()):
-        found = ", ".join(f"{name}.dtype={array.dtype}" for name, array in given.items())
+    integer_arrays = {"kv_lens": kv_lens, "page_indices": page_indices, "cu_q_lens": cu_q_lens}
+    if any(array.dtype != np.int32 for array in integer_arrays.values()):
+        found = ", ".join(f"{name}.dtype={array.dtype}" for name, array in integer_arrays.items())
         raise ValueError(
             "The dtype of `kv_lens`, `page_indices`, and `cu_q_lens` must be int32. Got " + found
         )

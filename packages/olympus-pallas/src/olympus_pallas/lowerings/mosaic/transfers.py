@@ -210,12 +210,12 @@ def _start(
         raise KernelLoweringError("copies that add have no Mosaic form; copy, and add then")
     source, target, semaphore = _copy(builder, operands, tree)
     sent, device, core = _destination(builder, operands, tree, device_id_type)
-    given = [source, sent, target, semaphore, device, core]
+    segments = [source, sent, target, semaphore, device, core]
     attributes = {
-        "operandSegmentSizes": i32_array([*(int(value is not None) for value in given), 0]),
+        "operandSegmentSizes": i32_array([*(int(value is not None) for value in segments), 0]),
         "priority": mlir.i32(priority),
     }
-    present = [value for value in given if value is not None]
+    present = [value for value in segments if value is not None]
     builder.operation("tpu.enqueue_dma", [], present, attributes)
     return []
 

@@ -150,7 +150,7 @@ class _Plan:
             else:
                 self.dead.add(position)
 
-    def _chain(self, var: Var, block: range, kept: set[Any], wanted: int) -> list[int] | None:
+    def _chain(self, var: Var, block: range, kept: set[Any], first_use: int) -> list[int] | None:
         """Returns the positions of the equations that compute a value from stored values.
 
         Returns None if there are too many equations or one is expensive, or if they would extend
@@ -165,7 +165,7 @@ class _Plan:
                 continue
             if position not in block or each in kept:
                 # Recomputation may extend the lifetime of an operand by at most one block.
-                if each in self.chains or self.last_use[each] < wanted - len(block):
+                if each in self.chains or self.last_use[each] < first_use - len(block):
                     return None
                 continue
             equation = self.equations[position]

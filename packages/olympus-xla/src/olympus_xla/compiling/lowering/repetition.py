@@ -359,15 +359,15 @@ def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Eq
     if any(wiring.key != first.key for wiring in wirings):
         return None
     # Each block returns every value that is used outside of any block.
-    wanted = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
-    results = [var for var, flag in zip(first.made, wanted, strict=True) if flag]
+    is_result = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
+    results = [var for var, flag in zip(first.made, is_result, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]
     body = ClosedOlympuspr(
         Olympuspr([], list(first.operands), results, equations, debug_info=olympuspr.debug_info)
     )
     calls = []
     for block, wiring in zip(blocks, wirings, strict=True):
-        outvars: list[Var] = [var for var, flag in zip(wiring.made, wanted, strict=True) if flag]
+        outvars: list[Var] = [var for var, flag in zip(wiring.made, is_result, strict=True) if flag]
         source = olympuspr.eqns[block.start].source_info
         calls.append(
             Equation(wiring.operands, outvars, block_p, {"call_jaxpr": body}, source_info=source)

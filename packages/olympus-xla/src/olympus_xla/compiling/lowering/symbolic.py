@@ -205,8 +205,8 @@ class SymbolicContext(LoweringContext):
             return super().constant(value, dtype)
         flat = self.sizes(array.ravel().tolist())
         whole = flat if array.ndim == 1 else self.reshape(flat, array.shape, _INT32)
-        wanted = _INT32 if dtype is None else np.dtype(dtype)
-        return whole if wanted == _INT32 else self.convert(whole, array.shape, wanted)
+        target_dtype = _INT32 if dtype is None else np.dtype(dtype)
+        return whole if target_dtype == _INT32 else self.convert(whole, array.shape, target_dtype)
 
     def full(self, value: Any, shape: Sequence[int], dtype: Any) -> Any:
         if isinstance(value, SymbolicDim) or mlir.has_symbolic(shape):
@@ -354,8 +354,10 @@ def _correction(dividend: _Number, divisor: _Number) -> Any:
     signs = (remainder.compare("LT", 0), divisor.compare("LT", 0))
     # XLA can constant-fold these operations during shape inference.
     differ = context.compare("NE", *signs, (), _BOOL)
-    wanted = context.create("stablehlo.and", mlir.tensor_type((), _BOOL), (differ, has_remainder))
-    choices = (wanted, context.size(1), context.size(0))
+    rounds_down = context.create(
+        "stablehlo.and", mlir.tensor_type((), _BOOL), (differ, has_remainder)
+    )
+    choices = (rounds_down, context.size(1), context.size(0))
     return context.create("stablehlo.select", mlir.tensor_type((), _INT32), choices)
 
 

@@ -153,18 +153,18 @@ def _spread(windows: _Windows, positions: Any, source: Any) -> Any:
         if stride > 1:
             places[dimension] = len(shape)
             shape.append(stride)
-    wanted = lax.full(tuple(shape), np.int8(0))
+    target = lax.full(tuple(shape), np.int8(0))
     never = None
     step = 1
     for dimension in reversed(range(len(windows.sizes))):
         if dimension in places:
             position = lax.broadcasted_iota(np.int8, tuple(shape), places[dimension])
-            wanted = lax.add(wanted, lax.mul(position, lax.full_like(position, step)))
+            target = lax.add(target, lax.mul(position, lax.full_like(position, step)))
             if windows.sizes[dimension] < windows.strides[dimension]:
                 outside = lax.ge(position, lax.full_like(position, windows.sizes[dimension]))
                 never = outside if never is None else lax.bitwise_or(never, outside)
         step *= windows.sizes[dimension]
-    hit = lax.eq(lax.broadcast_in_dim(positions, tuple(shape), kept), wanted)
+    hit = lax.eq(lax.broadcast_in_dim(positions, tuple(shape), kept), target)
     if never is not None:
         hit = lax.bitwise_and(hit, lax.bitwise_not(never))
     values = lax.broadcast_in_dim(source, tuple(shape), kept)

@@ -129,13 +129,13 @@ def cut(
     before, _ = functions.with_limit(math.inf, _MOST_COUNTED)
     if before <= most:
         return olympuspr, None
-    wanted = most if budget is not None else min(most, _LEAST_GAIN * before)
+    threshold = most if budget is not None else min(most, _LEAST_GAIN * before)
     best, positions = before, set()
     for limit in _LIMITS:
         operations, found = functions.with_limit(limit)
         if operations < best:
             best, positions = operations, found
-        if best <= wanted:
+        if best <= threshold:
             break
     if not positions or (budget is None and best > _LEAST_GAIN * before):
         return olympuspr, None

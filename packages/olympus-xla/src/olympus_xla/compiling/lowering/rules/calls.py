@@ -109,8 +109,8 @@ def _checkpoint(
     policy: Any,
 ) -> list[Any]:
     closed = jaxpr if isinstance(jaxpr, ClosedOlympuspr) else close_olympuspr(jaxpr)
-    wanted = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    if differentiated and wanted and operands:
+    isolates = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
+    if differentiated and isolates and operands:
         # Without a barrier, XLA would merge the recomputation with the first computation and keep
         # its values.
         types = [operand.type for operand in operands]

@@ -140,15 +140,20 @@ def _partition(
     )
     in_flat = pytrees.tree_leaves(argument_shardings)
     out_flat = pytrees.tree_leaves(result_shardings)
-    for what, given, avals in (("argument", in_flat, in_avals), ("result", out_flat, out_avals)):
-        if len(given) != len(avals):
+    for what, shardings, avals in (
+        ("argument", in_flat, in_avals),
+        ("result", out_flat, out_avals),
+    ):
+        if len(shardings) != len(avals):
             raise ValueError(
-                f"custom_partitioning: partition returned {len(given)} {what} shardings, and there "
-                f"are {len(avals)} {what}s"
+                f"custom_partitioning: partition returned {len(shardings)} {what} shardings, and "
+                f"there are {len(avals)} {what}s"
             )
     parts = [_part(aval, sharding) for aval, sharding in zip(in_avals, in_flat, strict=True)]
-    wanted = [_part(aval, sharding) for aval, sharding in zip(out_avals, out_flat, strict=True)]
-    code = _program_of_device(found, mesh, lower_fn, in_tree, parts, wanted)
+    local_results = [
+        _part(aval, sharding) for aval, sharding in zip(out_avals, out_flat, strict=True)
+    ]
+    code = _program_of_device(found, mesh, lower_fn, in_tree, parts, local_results)
     in_hlo = [_hlo(each, aval.ndim) for each, aval in zip(in_flat, in_avals, strict=True)]
     packed = [_hlo(each, aval.ndim) for each, aval in zip(out_flat, out_avals, strict=True)]
     return code, in_hlo, _packed(packed, is_tuple)
@@ -177,14 +182,14 @@ def _program_of_device(
     lower_fn: Any,
     in_tree: Any,
     parts: Sequence[Any],
-    wanted: Sequence[Any],
+    local_results: Sequence[Any],
 ) -> bytes:
     def flat(*leaves: Any) -> list[Any]:
         return pytrees.tree_leaves(lower_fn(*pytrees.tree_unflatten(in_tree, leaves)))
 
     with extend_axes(dict(mesh.shape)):
         closed = trace_to_closed(flat, parts)
-    for position, (aval, expected) in enumerate(zip(closed.out_avals, wanted, strict=True)):
+    for position, (aval, expected) in enumerate(zip(closed.out_avals, local_results, strict=True)):
         if (aval.shape, aval.dtype) != (expected.shape, expected.dtype):
             raise ValueError(
                 f"Mismatch in result shapes of custom_partitioning: result {position} of the "
