@@ -11,7 +11,7 @@ from ..diagnostics.name_stacks import NameStack
 from ..diagnostics.traceback_filtering import api_boundary
 from ..loading import deferred
 from ..trees import pytrees
-from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ..trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from ..trees.operands import flatten_operands
 from ..trees.pickled_functions import travels
 from ..trees.wrapping import wraps
@@ -74,12 +74,10 @@ def make_olympuspr(
         check_tracing_allowed(info)
         with extend_axes(axes):
             olympuspr, constants = trace_to_olympuspr(flat, avals, info)
-        out_tree = flat.out_tree
-        olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
         if any(aval.is_ref for aval in avals):
             check_aliases(info, constants, leaves)
         closed = ClosedOlympuspr(olympuspr, constants)
-        return (closed, _structs(closed, out_tree)) if return_shape else closed
+        return (closed, _structs(closed, flat.out_tree)) if return_shape else closed
 
     olympuspr_maker.__doc__ = getattr(fun, "__doc__", None)
     olympuspr_maker.__name__ = f"make_olympuspr({function_name(fun)})"

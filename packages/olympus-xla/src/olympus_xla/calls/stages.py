@@ -16,10 +16,9 @@ from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
 from olympus_ir.programs.calls.traced_programs import TracedProgram
-from olympus_ir.programs.calls.tracing import bind_statics, trace_call
+from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_computation
@@ -523,12 +522,9 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
             raise escaped_tracer_error(
                 value, f"was used by `{program.params['name']}`, traced ahead of time"
             )
-    if options.static_argnums or options.static_argnames:
-        call = bind_statics(fun, options, args, kwargs)
-        args, kwargs = call.args, call.kwargs
-    _, in_tree = flatten_operands((args, kwargs))
     operands = program.placed_operands([*program.hoisted, *leaves])
-    traced = Traced(program, options, in_tree, [committed_sharding(each) for each in operands])
+    shardings = [committed_sharding(each) for each in operands]
+    traced = Traced(program, options, program.in_tree, shardings)
     layouts = [each._layout if isinstance(each, ShapeDtypeStruct) else None for each in operands]
     if any(isinstance(layout, Layout) for layout in layouts):
         traced._layouts = tuple(layouts)

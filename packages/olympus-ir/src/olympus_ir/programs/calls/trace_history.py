@@ -13,7 +13,7 @@ import functools
 import itertools
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ...diagnostics import source_info
@@ -120,15 +120,16 @@ class TraceRecord:
     )
 
     def __init__(
-        self, fun: Callable[..., Any], codes: Codes, key: TraceKey, debug_info: DebugInfo
+        self, chain: Sequence[Any], codes: Codes, key: TraceKey, debug_info: DebugInfo
     ) -> None:
+        fun = chain[0]
+        is_method = isinstance(fun, types.MethodType)
         self.number = next_number()
         try:
-            is_method = fun.__class__ is types.MethodType
             self.function: Any = weakref.WeakMethod(fun) if is_method else weakref.ref(fun)
         except TypeError:
             self.function = None
-        self.function_id = id(fun.__self__) if isinstance(fun, types.MethodType) else id(fun)
+        self.function_id = id(fun.__self__) if is_method else id(fun)
         self.codes = codes
         self.options = key.options
         self.in_tree = key.in_tree
@@ -141,7 +142,7 @@ class TraceRecord:
             self.num_positional, positional, keyword = key.statics
             for place, _, value in (*positional, *keyword):
                 self.statics[place] = Glimpse(value)
-        self.surroundings = surroundings(fun)
+        self.surroundings = _surroundings(chain)
         self.debug_info = debug_info
         self.traceback = source_info.capture()
         self.seconds = 0.0
@@ -159,7 +160,8 @@ def record_trace(
       key: the key of the program.
       debug_info: the names of the arguments.
     """
-    codes = _codes(fun)
+    chain = _chain(fun)
+    codes = _codes(chain)
     if not codes or not source_info.is_user_file(codes[-1].co_filename):
         return None
     history = histories.get(codes)
@@ -167,7 +169,7 @@ def record_trace(
         while len(histories) >= _MOST_FUNCTIONS:
             histories.pop(next(iter(histories)), None)
         history = histories[codes] = collections.deque(maxlen=_MOST_RECORDS)
-    record = TraceRecord(fun, codes, key, debug_info)
+    record = TraceRecord(chain, codes, key, debug_info)
     history.append(record)
     return record
 
@@ -185,7 +187,7 @@ def history_of(fun: Callable[..., Any]) -> list[TraceRecord]:
     Args:
       fun: the function, or its jitted form.
     """
-    return list(histories.get(_codes(traced_function(fun)), ()))
+    return list(histories.get(_codes(_chain(traced_function(fun))), ()))
 
 
 def traced_function(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -193,23 +195,25 @@ def traced_function(fun: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(fun, "__wrapped__", fun) if hasattr(fun, "_olympus_options") else fun
 
 
-def _chain(fun: Any) -> Iterator[Any]:
-    """Yields the function and the functions that it wraps, innermost last."""
-    for _ in range(100):  # a longer chain of wrappers must be circular
-        yield fun
+def _chain(fun: Any) -> list[Any]:
+    """Returns the function and the functions that it wraps, innermost last."""
+    chain = [fun]
+    while len(chain) < 100:  # a longer chain of wrappers must be circular
         if isinstance(fun, functools.partial):
             fun = fun.func
         elif isinstance(fun, types.MethodType):
             fun = fun.__func__
-        elif (wrapped := getattr(fun, "__wrapped__", None)) is not None:
-            fun = wrapped
         else:
-            return
+            fun = getattr(fun, "__wrapped__", None)
+            if fun is None:
+                break
+        chain.append(fun)
+    return chain
 
 
-def _codes(fun: Any) -> Codes:
+def _codes(chain: Sequence[Any]) -> Codes:
     found = []
-    for each in _chain(fun):
+    for each in chain:
         code = getattr(each, "__code__", None)
         if code is None and not isinstance(each, type | functools.partial):
             code = getattr(type(each).__call__, "__code__", None)
@@ -224,8 +228,12 @@ def surroundings(fun: Callable[..., Any]) -> dict[tuple[str, str], Glimpse]:
     The values are closure cells, globals, bound arguments and defaults. Keys are pairs of kind and
     name.
     """
+    return _surroundings(_chain(fun))
+
+
+def _surroundings(chain: Sequence[Any]) -> dict[tuple[str, str], Glimpse]:
     found: dict[tuple[str, str], Glimpse] = {}
-    for each in _chain(fun):
+    for each in chain:
         if isinstance(each, functools.partial):
             for position, value in enumerate(each.args):
                 found["partial argument", str(position)] = Glimpse(value)

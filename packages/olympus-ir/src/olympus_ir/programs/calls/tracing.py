@@ -14,7 +14,7 @@ from ...diagnostics.debug_info import DebugInfo
 from ...loading import deferred
 from ...settings.config_states import explain_cache_misses, no_tracing
 from ...settings.naming import naming
-from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name, result_paths
+from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from ...trees.function_caches import FunctionCache, keep
 from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
@@ -46,7 +46,7 @@ class _Unfinished(threading.local):
     """The unfinished traces of a thread, as pairs of a function's identity and a key."""
 
     def __init__(self) -> None:
-        self.traces: set[tuple[int, TraceKey]] = set()
+        self.traces: list[tuple[int, TraceKey]] = []
 
 
 _unfinished = _Unfinished()
@@ -245,14 +245,14 @@ def _trace_and_record(
         raise _endless_recursion(info)
     record = record_trace(fun, key, info)
     began = time.perf_counter()
-    _unfinished.traces.add(trace)
+    _unfinished.traces.append(trace)
     try:
         program = _trace_program(fun, called, key, positions, info)
     except BaseException:
         forget_trace(record)
         raise
     finally:
-        _unfinished.traces.discard(trace)
+        _unfinished.traces.pop()
     if record is not None:
         record.seconds = time.perf_counter() - began
         program.record = record
@@ -285,7 +285,6 @@ def _trace_program(
     else:  # Within another trace, the time is not reported separately.
         olympuspr, constants = trace_to_olympuspr(flat, avals, info)
     out_tree = flat.out_tree
-    olympuspr.debug_info = info.with_result_paths(lambda: result_paths(out_tree))
     hoisted, closed = separate_constants(ClosedOlympuspr(olympuspr, constants))
     donated = (
         _donated(options, in_tree, positions)
