@@ -22,7 +22,11 @@ from typing import Any
 import numpy as np
 
 from . import turns
-from .operations import OPERATIONS, Operation, names_of
+from .common_operations import COMMON_OPERATIONS
+from .operations import OPERATIONS as GUARDED_OPERATIONS
+from .operations import Operation, names_of
+
+OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS)
 
 HEADING = "## Operations beside NumPy, PyTorch and JAX"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "olympus": "OLYMPUS"}

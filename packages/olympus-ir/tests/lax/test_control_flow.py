@@ -8,7 +8,7 @@ import pytest
 
 from olympus_ir import Array, ShapedArray, lax, trace_to_olympuspr
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
-from olympus_ir.lax.control_flow import scanning
+from olympus_ir.lax.control_flow import associative, scanning
 from olympus_ir.programs.checker import check_olympuspr
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
@@ -483,6 +483,30 @@ class TestAssociativeScan:
         sums = lax.associative_scan(lax.add, values, reverse=reverse)
         assert isinstance(sums, Array)
         check(sums, expected)
+
+    @pytest.mark.parametrize(
+        ("combine", "ufunc"),
+        [(lax.add, np.add), (lambda x, y: lax.mul(y, x), np.multiply), (lax.max, np.maximum)],
+    )
+    def test_known_operations_of_many_elements(self, combine, ufunc):
+        values = np.random.default_rng(0).uniform(0.9, 1.1, (3, 700)).astype(np.float32)
+        found = lax.associative_scan(combine, values, axis=1, reverse=True)
+        np.testing.assert_allclose(found, ufunc.accumulate(values[:, ::-1], 1)[:, ::-1], 1e-4)
+
+    @pytest.mark.parametrize(
+        "combine",
+        [
+            lambda x, y: lax.add(x, lax.mul(y, x.dtype.type(1))),
+            lambda x, y: lax.add(x, x),
+            lambda x, y: lax.add(x, y) if isinstance(x, Array) else bool(x),
+        ],
+    )
+    def test_other_operations_of_many_elements_are_combined_in_pairs(self, combine):
+        values = np.arange(1500, dtype=np.int32)
+        in_pairs = associative.combined_in_pairs(
+            lambda x, y: [combine(x[0], y[0])], [values], axis=0, reverse=False
+        )
+        check(lax.associative_scan(combine, values), np.asarray(in_pairs[0]))
 
     def test_along_a_dimension(self):
         values = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -12,6 +12,7 @@ import numpy as np
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.expansions.log_add_exp import log_add_exp
+from olympus_ir.lax.control_flow.associative import combined_in_pairs
 from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.types import dtypes
@@ -180,7 +181,13 @@ def _reduce_by_halves(*operands: Any, computation: Any, jaxpr: Any, dimensions: 
 
 def _cumulative(combine: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def function(operand: Any, *, axis: int, reverse: bool) -> Any:
-        return lax.associative_scan(combine, operand, reverse=reverse, axis=axis)
+        # `associative_scan` would be the cumulative operation again.
+        return combined_in_pairs(
+            lambda first, second: [combine(first[0], second[0])],
+            [operand],
+            axis=axis,
+            reverse=reverse,
+        )[0]
 
     return through_single(function)
 

@@ -3,22 +3,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...diagnostics.traceback_filtering import api_boundary
+from ...programs.primitives import Primitive
+from ...programs.staging import trace_to_closed
 from ...programs.tracing import is_constant_dim
 from ...trees import pytrees
 from ...types.annotations import ArrayLike
 from ...types.avals import get_aval
 from ..axes import canonical_axis
-from ..elementwise import add
+from ..elementwise import add, add_p, max_p, min_p, mul_p
 from ..indexing import slice_in_dim
 from ..logic import bitwise_or
+from ..reductions import cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..shaping import concatenate, pad, rev
 from ..values import as_array
+
+# Operations whose partial results are an operation of their own.
+_CUMULATIVE = {add_p: cumsum_p, mul_p: cumprod_p, max_p: cummax_p, min_p: cummin_p}
+
+# Partial results of fewer elements are combined in pairs.
+_SMALLEST = 1024
 
 
 @api_boundary
@@ -29,11 +39,12 @@ def associative_scan(
 
     Element ``i`` of the result combines the elements up to ``i``. Elements are combined in pairs,
     so the number of steps grows with the logarithm of the number of elements (G. E. Blelloch,
-    Prefix sums and their applications, 1990).
+    Prefix sums and their applications, 1990). Sums, products and extremes of many elements are
+    `cumsum`, `cumprod`, `cummax` and `cummin`, which may add in another order.
 
     Args:
       fn: an associative operation on two pytrees of the structure of ``elems``. It is applied to
-        many elements along ``axis`` at once.
+        many elements along ``axis`` at once, and may be traced once more.
       elems: an array, or a pytree of arrays of the same size along ``axis``.
       reverse: whether to go from the last element to the first.
       axis: the dimension of the elements.
@@ -70,17 +81,60 @@ def associative_scan(
         result = fn(pytrees.tree_unflatten(tree, first), pytrees.tree_unflatten(tree, second))
         return pytrees.tree_leaves(result)
 
-    if reverse:
-        leaves = [rev(leaf, (axis,)) for leaf in leaves]
     if not is_constant_dim(size):
         raise NotImplementedError(
             f"associative scan over axis of non-constant size: {size}. Use lax.scan, whose number "
             "of steps may be symbolic."
         )
-    results = _partial_results(combine, leaves, size, axis)
-    if reverse:
-        results = [rev(leaf, (axis,)) for leaf in results]
+    cumulative = _cumulative_operation(combine, leaves, axis)
+    if cumulative is not None:
+        results = [cumulative.bind(leaves[0], axis=axis, reverse=bool(reverse))]
+    else:
+        results = combined_in_pairs(combine, leaves, axis=axis, reverse=reverse)
     return pytrees.tree_unflatten(tree, results)
+
+
+def combined_in_pairs(
+    combine: Callable[[list[Any], list[Any]], list[Any]],
+    elems: list[Any],
+    *,
+    axis: int,
+    reverse: bool,
+) -> list[Any]:
+    """Returns all partial results of an operation on lists of arrays, in logarithmic depth."""
+    if reverse:
+        elems = [rev(elem, (axis,)) for elem in elems]
+    results = _partial_results(combine, elems, get_aval(elems[0]).shape[axis], axis)
+    return [rev(result, (axis,)) for result in results] if reverse else results
+
+
+def _cumulative_operation(
+    combine: Callable[[list[Any], list[Any]], list[Any]], elems: list[Any], axis: int
+) -> Primitive | None:
+    """Returns the primitive that computes the partial results, if the operation has one."""
+    aval = get_aval(elems[0])
+    if len(elems) > 1 or aval.dtype.kind not in "iuf" or not _is_large(aval.shape):
+        return None
+    shape = (*aval.shape[:axis], aval.shape[axis] // 2, *aval.shape[axis + 1 :])
+    half = aval.update(shape=shape, weak_type=False)
+    try:
+        program = trace_to_closed(lambda x, y: combine([x], [y]), (half, half)).jaxpr
+    except TypeError:  # an operation on values, or one that refuses its operands in pairs as well
+        return None
+    if len(program.eqns) != 1:
+        return None
+    (equation,) = program.eqns
+    is_plain = (
+        len(equation.invars) == 2
+        and set(equation.invars) == set(program.invars)
+        and list(equation.outvars) == list(program.outvars)
+        and equation.outvars[0].aval.dtype == aval.dtype
+    )
+    return _CUMULATIVE.get(equation.primitive) if is_plain else None
+
+
+def _is_large(shape: Sequence[Any]) -> bool:
+    return all(map(is_constant_dim, shape)) and math.prod(shape) >= _SMALLEST
 
 
 def _partial_results(
