@@ -26,8 +26,8 @@ from ..zeros import Zero, is_undefined_primal
 from . import linear_solves, scan, scan_transpose
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_while
-from .scan import instantiated, paired
-from .subprograms import rearranged, staged_zeros
+from .scan import instantiated
+from .subprograms import paired, rearranged, staged_zeros
 
 __all__ = ["linear_solves", "scan", "scan_transpose"]
 

@@ -39,7 +39,7 @@ from ..tables import jvp_rules, linearize_rules
 from ..zeros import Zero, instantiate
 from .calls import moving, with_zeros
 from .replayed_loops import linearize_scan
-from .subprograms import rearranged
+from .subprograms import paired, rearranged
 
 # ---- forward mode ----
 
@@ -81,21 +81,6 @@ def _jvp_scan(
     inputs = paired(*((len(each), sum(each)) for each in (nonzero_consts, carry, nonzero_xs)))
     results = paired(*((len(each), sum(each)) for each in (carry, nonzero_ys)))
     return _JvpPlan(rearranged(derived, inputs, results), derived.consts, carry, nonzero_ys)
-
-
-def paired(*sizes: tuple[int, int]) -> list[int]:
-    """Returns positions that move the tangents of each group directly after its primal values.
-
-    Args:
-      *sizes: for each group, the numbers of primal values and of tangents. Before the move, the
-        primal values of all groups precede all tangents.
-    """
-    primal, tangent, order = 0, sum(count for count, _ in sizes), []
-    for num_primals, num_tangents in sizes:
-        order += [*range(primal, primal + num_primals), *range(tangent, tangent + num_tangents)]
-        primal += num_primals
-        tangent += num_tangents
-    return order
 
 
 @jvp_rules.define(lax.scan_p)

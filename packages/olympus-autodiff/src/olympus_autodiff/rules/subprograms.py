@@ -41,6 +41,28 @@ def rearranged(
     )
 
 
+def paired(*sizes: tuple[int, int]) -> list[int]:
+    """Returns positions that move the tangents of each group directly after its primal values.
+
+    Args:
+      *sizes: for each group, the numbers of primal values and of tangents. Before the move, the
+        primal values of all groups precede all tangents.
+
+    Example:
+      >>> paired((2, 1), (1, 1))  # from a b c da dc to a b da c dc
+      [0, 1, 3, 2, 4]
+    """
+    next_primal = 0
+    next_tangent = sum(num_primals for num_primals, _ in sizes)
+    order: list[int] = []
+    for num_primals, num_tangents in sizes:
+        order += range(next_primal, next_primal + num_primals)
+        order += range(next_tangent, next_tangent + num_tangents)
+        next_primal += num_primals
+        next_tangent += num_tangents
+    return order
+
+
 def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
     """Returns zeros of a type. Adds an equation that makes them unless the type is a scalar."""
     if dtypes.is_extended(aval.dtype):

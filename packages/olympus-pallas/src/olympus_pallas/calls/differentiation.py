@@ -11,16 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_autodiff.forward.jvp import jvp_olympuspr
+from olympus_autodiff.rules.calls import with_zeros
+from olympus_autodiff.rules.subprograms import paired
 from olympus_autodiff.tables import jvp_rules, linearize_rules
 from olympus_autodiff.zeros import Zero, has_tangents, instantiate
-from olympus_ir.programs.dead_code import dce_closed
+from olympus_ir.programs.dead_code import chosen, dce_closed
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import Olympuspr, close_olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.references import primitives as references
 from olympus_ir.references.discharge import discharge_closed
 from olympus_ir.types.avals import ShapedArray
-from olympus_ir.types.references import AbstractRef
 
 from ..grids.block_mappings import BlockMapping
 from ..grids.grid_mappings import GridMapping
@@ -48,46 +49,47 @@ def _pallas_call(
             "JVP with dynamic grid bounds not supported: give the kernel a grid of known size, or "
             "the function a derivative with custom_jvp."
         )
-    scalars = grid_mapping.num_index_operands
-    moving = [tangent.__class__ is not Zero for tangent in tangents]
-    out_moving = [has_tangents(aval.dtype) for aval in out_avals]
-    kernel = _derivative(jaxpr, grid_mapping, moving, out_moving)
-    inputs = grid_mapping.block_mappings[: grid_mapping.num_inputs]
-    outputs = grid_mapping.block_mappings_output
-    tangent_inputs = [
-        _tangent_block(block) for block, flag in zip(inputs, moving[scalars:], strict=True) if flag
-    ]
-    tangent_outputs = [
-        _tangent_block(block) for block, flag in zip(outputs, out_moving, strict=True) if flag
-    ]
-    scratch = grid_mapping.scratch_avals
-    mapping = grid_mapping.replace(
-        block_mappings=(*inputs, *tangent_inputs, *outputs, *tangent_outputs),
-        scratch_avals=(*scratch, *(aval.to_tangent_aval() for aval in scratch if _moves(aval))),
-        num_inputs=len(inputs) + len(tangent_inputs),
-        num_outputs=len(outputs) + len(tangent_outputs),
-    )
-    tangent_avals = [
-        aval.to_tangent_aval() for aval, flag in zip(out_avals, out_moving, strict=True) if flag
-    ]
+    nonzero = [tangent.__class__ is not Zero for tangent in tangents]
+    nonzero_out = [has_tangents(aval.dtype) for aval in out_avals]
+    tangent_avals = [aval.to_tangent_aval() for aval in chosen(out_avals, nonzero_out)]
     results = pallas_call_p.bind(
         *primals,
-        *(instantiate(t) for t, flag in zip(tangents, moving, strict=True) if flag),
-        jaxpr=kernel,
-        grid_mapping=mapping,
+        *map(instantiate, chosen(tangents, nonzero)),
+        jaxpr=_derivative(jaxpr, grid_mapping, nonzero, nonzero_out),
+        grid_mapping=_with_tangents(grid_mapping, nonzero, nonzero_out),
         input_output_aliases=(),
         out_avals=(*out_avals, *tangent_avals),
         **params,
     )
-    outs, rest = results[: len(out_avals)], iter(results[len(out_avals) :])
-    return outs, [
-        next(rest) if flag else Zero(aval.to_tangent_aval())
-        for aval, flag in zip(out_avals, out_moving, strict=True)
-    ]
+    outs, out_tangents = results[: len(out_avals)], results[len(out_avals) :]
+    return outs, with_zeros(out_tangents, nonzero_out, outs)
 
 
-def _moves(aval: AbstractRef) -> bool:
-    return has_tangents(aval.dtype)
+def _with_tangents(
+    grid_mapping: GridMapping, nonzero: Sequence[bool], nonzero_out: Sequence[bool]
+) -> GridMapping:
+    """Returns the mapping of a kernel that also takes and returns tangents.
+
+    Args:
+      grid_mapping: the mapping of the kernel of primals.
+      nonzero: for each operand, whether it has a tangent.
+      nonzero_out: for each result, whether it has a tangent.
+    """
+    inputs = grid_mapping.block_mappings[: grid_mapping.num_inputs]
+    outputs = grid_mapping.block_mappings_output
+    nonzero_inputs = nonzero[grid_mapping.num_index_operands :]
+    tangent_inputs = list(map(_tangent_block, chosen(inputs, nonzero_inputs)))
+    tangent_outputs = list(map(_tangent_block, chosen(outputs, nonzero_out)))
+    scratch = grid_mapping.scratch_avals
+    return grid_mapping.replace(
+        block_mappings=(*inputs, *tangent_inputs, *outputs, *tangent_outputs),
+        scratch_avals=(
+            *scratch,
+            *(aval.to_tangent_aval() for aval in scratch if has_tangents(aval.dtype)),
+        ),
+        num_inputs=len(inputs) + len(tangent_inputs),
+        num_outputs=len(outputs) + len(tangent_outputs),
+    )
 
 
 def _tangent_block(block: BlockMapping) -> BlockMapping:
@@ -100,8 +102,8 @@ def _tangent_block(block: BlockMapping) -> BlockMapping:
 def _derivative(
     jaxpr: Olympuspr,
     grid_mapping: GridMapping,
-    in_moving: Sequence[bool],
-    out_moving: Sequence[bool],
+    nonzero_in: Sequence[bool],
+    nonzero_out: Sequence[bool],
 ) -> Olympuspr:
     """Returns the kernel of primals and tangents.
 
@@ -110,47 +112,34 @@ def _derivative(
     """
     avals = jaxpr.in_avals
     num_in = grid_mapping.num_index_operands + grid_mapping.num_inputs
-    num_out = grid_mapping.num_outputs
-    moving = [*in_moving, *out_moving, *map(_moves, avals[num_in + num_out :])]
+    scratch = avals[num_in + grid_mapping.num_outputs :]
+    nonzero_scratch = [has_tangents(aval.dtype) for aval in scratch]
+    nonzero = [*nonzero_in, *nonzero_out, *nonzero_scratch]
     discharged = discharge_closed(close_olympuspr(jaxpr))
-    pushed, _ = jvp_olympuspr(discharged.closed, moving, moving)
-    tangent_of = [aval.to_tangent_aval() for aval, flag in zip(avals, moving, strict=True) if flag]
-    # The results are the values of the references that the kernel writes, and their tangents.
-    changed = set(discharged.written)
-    tangent_positions = [position for position, flag in enumerate(moving) if flag]
-    wanted = [position in changed for position in discharged.refs]
-    wanted += [position in changed for position in tangent_positions]
-    program, used = dce_closed(pushed, wanted)
-    count_in, count_out = sum(in_moving), sum(out_moving)
+    pushed, _ = jvp_olympuspr(discharged.closed, nonzero, nonzero)
+    # The derivative takes and returns the values of the references, followed by their tangents. It
+    # is reduced to the values and tangents of the references that the kernel writes.
+    written = set(discharged.written)
+    tangent_positions = [position for position, flag in enumerate(nonzero) if flag]
+    is_written = [position in written for position in (*discharged.refs, *tangent_positions)]
+    program, used = dce_closed(pushed, is_written)
+    tangent_avals = [avals[position].to_tangent_aval() for position in tangent_positions]
+    groups = (nonzero_in, nonzero_out, nonzero_scratch)
+    kernel_order = paired(*((len(flags), sum(flags)) for flags in groups))
 
-    def order(values: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        ends = (num_in, num_in + num_out)
-        cuts = (count_in, count_in + count_out)
-        return [
-            *values[: ends[0]],
-            *tangents[: cuts[0]],
-            *values[ends[0] : ends[1]],
-            *tangents[cuts[0] : cuts[1]],
-            *values[ends[1] :],
-            *tangents[cuts[1] :],
-        ]
-
-    positions = order(range(len(avals)), range(len(avals), len(avals) + len(tangent_of)))
-
-    def run(*refs_in_order: Any) -> list[Any]:
-        refs = [
-            ref for _, ref in sorted(zip(positions, refs_in_order, strict=True), key=lambda p: p[0])
-        ]
-        values = [references.get(ref) for ref, flag in zip(refs, used, strict=True) if flag]
+    def run(*kernel_refs: Any) -> list[Any]:
+        by_position = dict(zip(kernel_order, kernel_refs, strict=True))
+        refs = [by_position[position] for position in range(len(kernel_refs))]
+        values = [references.get(ref) for ref in chosen(refs, used)]
         results = eval_olympuspr(program.jaxpr, program.consts, *values)
-        targets = [refs[position] for position in discharged.refs]
-        targets += refs[len(avals) :]
-        targets = [ref for ref, flag in zip(targets, wanted, strict=True) if flag]
-        for ref, result in zip(targets, results, strict=True):
+        targets = [*(refs[position] for position in discharged.refs), *refs[len(avals) :]]
+        for ref, result in zip(chosen(targets, is_written), results, strict=True):
             references.swap(ref, None, result)
         return []
 
-    kernel, consts = trace_to_olympuspr(run, order(avals, tangent_of), jaxpr.debug_info)
+    all_avals = [*avals, *tangent_avals]
+    kernel_avals = [all_avals[position] for position in kernel_order]
+    kernel, consts = trace_to_olympuspr(run, kernel_avals, jaxpr.debug_info)
     if consts:
         raise ValueError(
             f"the derivative of the kernel {jaxpr.debug_info.func_src_info} needs array constants, "

@@ -20,8 +20,7 @@ from olympus_ir.types.avals import ShapedArray
 from ...forward.linearized_programs import join_nonzero
 from ...memoization import memoized
 from ...rules.control_flow import with_common_constants
-from ...rules.scan import paired
-from ...rules.subprograms import rearranged
+from ...rules.subprograms import paired, rearranged
 from ...zeros import aval_of
 from ..series import order_of
 from ..series_programs import flags_of, flat_terms, grouped, jet_olympuspr

@@ -9,8 +9,9 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.linear_solves import LinearSolveParts, split_operands
 from olympus_ir.programs.evaluation import eval_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
-from ..series import order_of, terms_or_zeros, zero_series
+from ..series import Series, order_of, terms_or_zeros, zero_series, zeros_of
 from ..tables import jet_rules
 from ..trace import jet_flat
 
@@ -23,42 +24,64 @@ def _linear_solve_jet(
     const_lengths: LinearSolveParts,
     jaxprs: LinearSolveParts,
 ) -> Any:
-    """Solves for each term of the solution in turn, given its terms of lower order."""
+    """Solves for each coefficient of the solution in turn, given its coefficients of lower order.
+
+    In ``A x = b``, all three are series. The coefficients of order ``k`` satisfy
+    ``A_0 x_k = b_k - (A_1 x_{k-1} + ... + A_k x_0)``. The sum is the coefficient of order ``k`` of
+    ``A`` times the solution up to order ``k - 1``.
+    """
     results = lax.linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
     consts, right_hand_sides = split_operands(primals, const_lengths)
     const_series, right_hand_series = split_operands(series, const_lengths)
     count, order = len(right_hand_sides), order_of(series)
-    given = [
+    right_hand_terms = [
         terms_or_zeros(b, terms, order)
         for b, terms in zip(right_hand_sides, right_hand_series, strict=True)
     ]
-    matvec = jaxprs.matvec
-    fixed = all(terms is zero_series for terms in const_series.matvec)
-    solutions: list[list[Any]] = [[x] for x in results[:count]]
+    is_map_constant = all(terms is zero_series for terms in const_series.matvec)
+    solutions: list[Series] = [[x] for x in results[:count]]
     for k in range(1, order + 1):
-        changes = [terms[k - 1] for terms in given]
-        if not fixed:
-            # The solution's coefficients below order k, and zeros as the coefficient of order k.
-            known = [terms_or_zeros(x[0], zero_series, k) for x in solutions]
-            for x, terms in zip(solutions, known, strict=True):
-                terms[: k - 1] = x[1:]
-            images, pushed = jet_flat(
-                lambda *operands: eval_olympuspr(matvec.jaxpr, matvec.consts, *operands),
-                [*consts.matvec, *(x[0] for x in solutions)],
-                [
-                    *(each if each is zero_series else each[:k] for each in const_series.matvec),
-                    *known,
-                ],
-                k,
-            )
-            changes = [
-                lax.sub(change, terms_or_zeros(image, terms, k)[k - 1])
-                for change, image, terms in zip(changes, images, pushed, strict=True)
-            ]
+        right_hand = [terms[k - 1] for terms in right_hand_terms]
+        if not is_map_constant:
+            images = _images(jaxprs.matvec, consts.matvec, const_series.matvec, solutions, k)
+            right_hand = [lax.sub(b, image) for b, image in zip(right_hand, images, strict=True)]
         solved = lax.linear_solve_p.bind(
-            *primals[: len(primals) - count], *changes, const_lengths=const_lengths, jaxprs=jaxprs
+            *primals[: len(primals) - count],
+            *right_hand,
+            const_lengths=const_lengths,
+            jaxprs=jaxprs,
         )
-        for x, term in zip(solutions, solved, strict=False):
-            x.append(term)
+        for coefficients, term in zip(solutions, solved[:count], strict=True):
+            coefficients.append(term)
     auxiliary = [zero_series] * (len(results) - count)
-    return results, [*(x[1:] for x in solutions), *auxiliary]
+    return results, [*(coefficients[1:] for coefficients in solutions), *auxiliary]
+
+
+def _images(
+    matvec: ClosedOlympuspr,
+    consts: Sequence[Any],
+    const_series: Sequence[Any],
+    solutions: Sequence[Series],
+    k: int,
+) -> list[Any]:
+    """Returns the coefficients of order ``k`` of the linear map applied to the solution so far.
+
+    Args:
+      matvec: the program of the linear map, a function of its constants and a vector.
+      consts: the values of its constants.
+      const_series: the terms of its constants.
+      solutions: the coefficients of each unknown, of the orders below ``k``.
+      k: the order.
+    """
+    # The unknown coefficients of order k are left out: zeros stand for them.
+    terms = [[*coefficients[1:], zeros_of(coefficients[0])] for coefficients in solutions]
+    images, image_terms = jet_flat(
+        lambda *operands: eval_olympuspr(matvec.jaxpr, matvec.consts, *operands),
+        [*consts, *(coefficients[0] for coefficients in solutions)],
+        [*(each if each is zero_series else each[:k] for each in const_series), *terms],
+        k,
+    )
+    return [
+        terms_or_zeros(image, terms, k)[k - 1]
+        for image, terms in zip(images, image_terms, strict=True)
+    ]

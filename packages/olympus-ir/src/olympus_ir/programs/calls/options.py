@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 import operator
 import types
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -221,22 +222,36 @@ def _seconds(budget: Any) -> float:
 
 
 def _check_disjoint(kind: str, static: tuple, donated: tuple) -> None:
-    both = set(static) & set(donated)
-    if both:
+    common = set(static) & set(donated)
+    if common:
         raise ValueError(
-            f"static_{kind} and donate_{kind} cannot intersect: {sorted(both)} are in both. A "
+            f"static_{kind} and donate_{kind} cannot intersect: {sorted(common)} are in both. A "
             "static argument has no memory to donate."
         )
 
 
-def _parameters(
-    fun: Callable[..., Any], donate_argnames: Any
-) -> tuple[list[str], set[str], str | None, bool] | None:
+class _Parameters(NamedTuple):
+    """The parameters of a function.
+
+    Attributes:
+      positional: the names of the parameters that can be passed by position.
+      by_name: the names of the parameters that can be passed by keyword.
+      variadic: the name of the parameter for further positional arguments, or None.
+      takes_any_name: whether the function takes further keyword arguments.
+    """
+
+    positional: list[str]
+    by_name: set[str]
+    variadic: str | None
+    takes_any_name: bool
+
+
+def _parameters(fun: Callable[..., Any], donate_argnames: Any) -> _Parameters | None:
     """Returns a function's parameters, or None if the function has no signature.
 
-    Returns:
-      The names of positional parameters, the names of keyword parameters, the name of the variadic
-      positional parameter or None, and whether there is a variadic keyword parameter.
+    Raises:
+      ValueError: the function has no signature, and the positions of ``donate_argnames`` are
+        needed.
     """
     if type(fun) is types.FunctionType and not fun.__dict__:
         # This takes a tenth of the time of `inspect.signature`, which matters at the import of
@@ -244,91 +259,109 @@ def _parameters(
         code = fun.__code__
         count = code.co_argcount
         all_named = count + code.co_kwonlyargcount
-        return (
-            list(code.co_varnames[:count]),
-            set(code.co_varnames[code.co_posonlyargcount : all_named]),
-            code.co_varnames[all_named] if code.co_flags & inspect.CO_VARARGS else None,
-            bool(code.co_flags & inspect.CO_VARKEYWORDS),
+        return _Parameters(
+            positional=list(code.co_varnames[:count]),
+            by_name=set(code.co_varnames[code.co_posonlyargcount : all_named]),
+            variadic=code.co_varnames[all_named] if code.co_flags & inspect.CO_VARARGS else None,
+            takes_any_name=bool(code.co_flags & inspect.CO_VARKEYWORDS),
         )
     try:
-        parameters = inspect.signature(fun).parameters.values()
+        signature = inspect.signature(fun)
     except (TypeError, ValueError) as error:
-        if donate_argnames:  # the positions of these names are needed, too
+        if donate_argnames:
             raise ValueError(
                 f"Getting the signature of function {fun} failed. Pass donate_argnums instead of "
                 "donate_argnames."
             ) from error
         return None
     kinds = inspect.Parameter
-    return (
-        [each.name for each in parameters if each.kind <= kinds.POSITIONAL_OR_KEYWORD],
-        {
-            each.name
-            for each in parameters
-            if each.kind in (kinds.KEYWORD_ONLY, kinds.POSITIONAL_OR_KEYWORD)
-        },
-        next((each.name for each in parameters if each.kind is kinds.VAR_POSITIONAL), None),
-        any(each.kind is kinds.VAR_KEYWORD for each in parameters),
+    names: dict[Any, list[str]] = collections.defaultdict(list)
+    for parameter in signature.parameters.values():
+        names[parameter.kind].append(parameter.name)
+    return _Parameters(
+        positional=names[kinds.POSITIONAL_ONLY] + names[kinds.POSITIONAL_OR_KEYWORD],
+        by_name={*names[kinds.POSITIONAL_OR_KEYWORD], *names[kinds.KEYWORD_ONLY]},
+        variadic=next(iter(names[kinds.VAR_POSITIONAL]), None),
+        takes_any_name=bool(names[kinds.VAR_KEYWORD]),
     )
 
 
-def _complete(parameters: Any, argnums: Any, argnames: Any, what: str) -> tuple[tuple, tuple]:
-    """Normalizes argument positions and names; if either is None, derives it from the other."""
-    numbers = _integers(argnums, f"{what}_argnums")
-    names = _strings(argnames, f"{what}_argnames")
-    if parameters is None or (not numbers and not names):
-        return tuple(n for n in numbers if n >= 0) if parameters is None else numbers, names
-    positional, keyword, variadic, takes_any_name = parameters
-    without_name = {*positional, variadic} - keyword
-    count = len(positional)
+def _complete(
+    parameters: _Parameters | None, argnums: Any, argnames: Any, option: str
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Normalizes argument positions and names; if either is None, derives it from the other.
+
+    Args:
+      parameters: the parameters of the function, or None if they are unknown.
+      argnums: the user's positions.
+      argnames: the user's names.
+      option: "static" or "donate", for error messages.
+
+    Raises:
+      ValueError: the function has no such parameter.
+    """
+    numbers = _integers(argnums, f"{option}_argnums")
+    names = _strings(argnames, f"{option}_argnames")
+    if parameters is None:
+        return tuple(number for number in numbers if number >= 0), names
+    if not numbers and not names:
+        return (), ()
+    _check_positions(parameters, numbers, option)
+    _check_names(parameters, names, option)
+    positional, count = parameters.positional, len(parameters.positional)
+    # With a variadic parameter, each call has a last position of its own.
+    from_end = count if parameters.variadic is None else 0
+    positions = tuple(number + from_end if number < 0 else number for number in numbers)
+    if argnames is None:
+        names = tuple(
+            positional[position]
+            for position in positions
+            if 0 <= position < count and positional[position] in parameters.by_name
+        )
+    if argnums is None:
+        positions = tuple(positional.index(name) for name in names if name in positional)
+    return tuple(sorted(set(positions))), names
+
+
+def _check_positions(parameters: _Parameters, numbers: tuple[int, ...], option: str) -> None:
+    count = len(parameters.positional)
     for number in numbers:
-        if variadic is None and not -count <= number < count:
+        if parameters.variadic is None and not -count <= number < count:
             raise ValueError(
-                f"Jitted function has {what}_argnums={numbers}, but only accepts {count} "
+                f"Jitted function has {option}_argnums={numbers}, but only accepts {count} "
                 "positional arguments."
             )
+
+
+def _check_names(parameters: _Parameters, names: tuple[str, ...], option: str) -> None:
+    only_positional = {*parameters.positional, parameters.variadic} - parameters.by_name
     for name in names:
-        if name in without_name:
+        if name in only_positional:
             problem = "These are positional-only."
-        elif not takes_any_name and name not in keyword:
-            problem = (
-                f"Function does not take these args; it takes {sorted(keyword) or 'none by name'}."
-            )
+        elif not parameters.takes_any_name and name not in parameters.by_name:
+            accepted = sorted(parameters.by_name) or "none by name"
+            problem = f"Function does not take these args; it takes {accepted}."
         else:
             continue
         raise ValueError(
-            f"Jitted function has invalid argnames {{{name!r}}} in {what}_argnames. {problem}"
+            f"Jitted function has invalid argnames {{{name!r}}} in {option}_argnames. {problem}"
         )
-    # With a variadic parameter, each call has a last position of its own.
-    from_end = count if variadic is None else 0
-    resolved = tuple(number + from_end if number < 0 else number for number in numbers)
-    completed_names = names
-    completed_numbers = resolved
-    if argnames is None:
-        completed_names = tuple(
-            positional[number]
-            for number in resolved
-            if 0 <= number < count and positional[number] in keyword
-        )
-    if argnums is None:
-        completed_numbers = tuple(positional.index(name) for name in names if name in positional)
-    return tuple(sorted(set(completed_numbers))), completed_names
 
 
-def _integers(value: Any, what: str) -> tuple[int, ...]:
+def _integers(value: Any, option: str) -> tuple[int, ...]:
     if value is None:
         return ()
     values = (value,) if not isinstance(value, tuple | list | set | range) else tuple(value)
     try:
         return tuple(number.__index__() for number in values)
     except AttributeError:
-        raise TypeError(f"{what} must be an int or a sequence of ints, got {value!r}") from None
+        raise TypeError(f"{option} must be an int or a sequence of ints, got {value!r}") from None
 
 
-def _strings(value: Any, what: str) -> tuple[str, ...]:
+def _strings(value: Any, option: str) -> tuple[str, ...]:
     if value is None:
         return ()
     values = (value,) if isinstance(value, str) else tuple(value)
     if not all(isinstance(name, str) for name in values):
-        raise TypeError(f"{what} must be a str or a sequence of strs, got {value!r}")
+        raise TypeError(f"{option} must be a str or a sequence of strs, got {value!r}")
     return values

@@ -11,26 +11,12 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.reference import reference_rules
 
 from ..elimination import term_rules
 from ..patterns import Flow, Pattern, merged, relation, united_rows
 from ..propagation import sparsity_rules
 from ..terms import MOST_SUMMED, Linear, Term, Unsupported, added, filled, is_known, times
-
-__all__ = ["taps", "window_term"]
-
-
-def taps(
-    out: int, size: int, tap: int, stride: int, low: int, dilation: int, window_dilation: int
-) -> np.ndarray:
-    """Returns, for each position of a result, the index of the input at one tap of the window.
-
-    The index is -1 in the padding and between dilated elements.
-    """
-    position = np.arange(out) * stride + tap * window_dilation - low
-    inside = (position >= 0) & (position % dilation == 0) & (position // dilation < size)
-    return np.where(inside, position // dilation, -1)
+from .windows import window_axes, window_term
 
 
 @sparsity_rules.define(lax.conv_general_dilated_p)
@@ -75,79 +61,28 @@ def _pairs(
     shape = [kernel.shape[axis] for axis in dimension_numbers.rhs_spec]
     out_channels, in_channels, *window = shape
     batches = out_ids.shape[0]
+    axes = window_axes(
+        out_ids.shape[2:], x_ids.shape[2:], window_strides, padding, lhs_dilation, rhs_dilation
+    )
     outputs, inputs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for offset in itertools.product(*map(range, window)):
-        weights = np.ones((out_channels, in_channels), bool)
+        is_nonzero = np.ones((out_channels, in_channels), bool)
         if known is not None:
-            weights = known[(..., *offset)] != 0
-        out_channel, in_channel = np.nonzero(weights)
+            is_nonzero = known[(..., *offset)] != 0
+        out_channel, in_channel = np.nonzero(is_nonzero)  # one entry for each pair of channels
+        sources = [axis.sources(tap) for axis, tap in zip(axes, offset, strict=True)]
+        windows = np.ix_(*(windows for windows, _ in sources))
+        outputs.append(out_ids[:, out_channel].swapaxes(0, 1)[(..., *windows)].ravel())
         group = out_channel * feature_group_count // out_channels
         source_channel = group * in_channels + in_channel
-        source_batch = (out_channel * batch_group_count // out_channels)[:, None] * batches
-        source_batch = source_batch + np.arange(batches)  # [pair of channels, batch]
-        sources = [
-            taps(out, size, tap, stride, low, dilation, window_dilation)
-            for out, size, tap, stride, (low, _), dilation, window_dilation in zip(
-                out_ids.shape[2:],
-                x_ids.shape[2:],
-                offset,
-                window_strides,
-                padding,
-                lhs_dilation,
-                rhs_dilation,
-                strict=True,
-            )
-        ]
-        inside = [np.nonzero(source >= 0)[0] for source in sources]
-        target = out_ids[:, out_channel].swapaxes(0, 1)[
-            (slice(None), slice(None), *np.ix_(*inside))
-        ]
-        sources_inside = [source[kept] for source, kept in zip(sources, inside, strict=True)]
-        source = x_ids[source_batch, source_channel[:, None]]
-        source = source[(slice(None), slice(None), *np.ix_(*sources_inside))]
-        outputs.append(target.ravel())
-        inputs.append(source.ravel())
+        first_batch = (out_channel * batch_group_count // out_channels) * batches
+        source_batch = first_batch[:, None] + np.arange(batches)  # [pair of channels, batch]
+        indices = np.ix_(*(indices for _, indices in sources))
+        inputs.append(x_ids[source_batch, source_channel[:, None]][(..., *indices)].ravel())
     return np.concatenate(outputs), np.concatenate(inputs)
 
 
 # ---- terms ----
-
-
-def window_term(
-    term: Term,
-    shape: Sequence[int],
-    starts: Sequence[int],
-    strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
-) -> Term:
-    """Returns the elements that one position of the window contributes to a sum over windows.
-
-    Args:
-      term: a term of the padded array.
-      shape: the shape of the result.
-      starts: the position in the window, in each dimension.
-      strides: the steps between windows.
-      padding: the padding before and after each dimension.
-    """
-    if term.rows is not None:
-        raise Unsupported("a window over sums")
-    config = [(low, high, 0) for low, high in padding]
-    limits = [
-        start + (size - 1) * stride + 1
-        for start, size, stride in zip(starts, shape, strides, strict=True)
-    ]
-    window = tuple(map(slice, starts, limits, strides))
-    pad = reference_rules[lax.pad_p]
-    columns = pad(term.columns, np.array(-1), padding_config=tuple(config))[window]
-    coefficient = term.coefficient
-    if np.ndim(coefficient):
-        zero = np.zeros((), coefficient.dtype)
-        if is_known(coefficient):
-            padded = pad(coefficient, zero, padding_config=tuple(config))
-        else:
-            padded = lax.pad(coefficient, zero, config)
-        coefficient = padded[window]
-    return Term(columns, coefficient)
 
 
 @term_rules.define(lax.conv_general_dilated_p)
