@@ -42,6 +42,15 @@ def test_values(functions, shape, axes):
         np.testing.assert_allclose(jit(ours, static_argnums=1)(x, axes), expected, atol=tolerance)
 
 
+@pytest.mark.parametrize(("shape", "axes"), [*CASES, ((7, 100), (1,)), ((100, 7), (0, 1))])
+def test_any_and_all(shape, axes):
+    for threshold in (-9, -3.2, 0, 3.2, 9):
+        x = RNG.normal(size=shape) > threshold
+        found = jit(lambda x: (lax.reduce_or(x, axes), lax.reduce_and(x, axes)))(x)
+        np.testing.assert_array_equal(found[0], x.any(axes))
+        np.testing.assert_array_equal(found[1], x.all(axes))
+
+
 @pytest.mark.parametrize(
     ("shape", "axes", "keeps"),
     [

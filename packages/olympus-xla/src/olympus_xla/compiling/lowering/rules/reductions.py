@@ -17,7 +17,12 @@ from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
-from ..cpu.reductions import keeps_loops, without_library
+from ..cpu.reductions import (
+    extreme_of_bytes,
+    is_extreme_of_bytes,
+    keeps_loops,
+    without_library,
+)
 from ..cpu.scans import is_scanned_in_loops, scan_in_loops
 from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
@@ -91,11 +96,14 @@ def reduce_operation(
 
 
 def _monoid(operation: str) -> Any:
-    def rule(context: LoweringContext, operand: Any, *, axes: Sequence[int], **params: Any) -> Any:
+    def rule(context: LoweringContext, operand: Any, *, axes: Sequence[int], **_: Any) -> Any:
         aval = context.aval_out
         dtype = aval.dtype
         if not axes:
             return operand
+        if is_extreme_of_bytes(context, operation, axes):
+            params = {"operation": operation, "axes": axes}
+            return context.inline_function(extreme_of_bytes, (operand,), params)
         scalar = mlir.tensor_type((), dtype)
         initial = context.scalar(identity_value(operation, dtype), dtype)
         reduced, inner = reduce_operation(
