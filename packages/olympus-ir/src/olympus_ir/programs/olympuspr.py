@@ -356,14 +356,28 @@ def inputs_as_constants(olympuspr: Olympuspr, count: int) -> Olympuspr:
     )
 
 
-def olympusprs_in_params(params: dict[str, Any]) -> Iterator[Olympuspr]:
+def olympusprs_in_params(params: dict[str, Any]) -> Sequence[Olympuspr]:
     """Returns the programs in an equation's parameters, including those in tuples and lists."""
+    # Passes call this function for every equation, and most equations have no programs.
+    if not params:
+        return ()
+    programs = []
     for value in params.values():
-        for item in value if isinstance(value, tuple | list) else (value,):
-            if isinstance(item, ClosedOlympuspr):
-                yield item.jaxpr
-            elif isinstance(item, Olympuspr):
-                yield item
+        if isinstance(value, _CONTAINERS):
+            for each in value:
+                if isinstance(each, _PROGRAMS):
+                    programs.append(_open(each))
+        elif isinstance(value, _PROGRAMS):
+            programs.append(_open(value))
+    return programs
+
+
+def _open(program: Olympuspr | ClosedOlympuspr) -> Olympuspr:
+    return program.jaxpr if isinstance(program, ClosedOlympuspr) else program
+
+
+_PROGRAMS = (Olympuspr, ClosedOlympuspr)
+_CONTAINERS = (tuple, list)  # a union type would be made anew in each call
 
 
 def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:

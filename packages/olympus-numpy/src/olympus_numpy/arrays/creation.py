@@ -144,7 +144,7 @@ def asarray(
       >>> asarray(range(3))
       Array([0, 1, 2], dtype=int32)
     """
-    if hasattr(a, "filled") and isinstance(a, np.ndarray):
+    if isinstance(a, np.ndarray) and hasattr(a, "filled"):
         raise ValueError(
             "numpy masked arrays are not supported: their masks would be lost. Use arr.filled() "
             "to convert the value to a standard numpy array."
