@@ -102,6 +102,11 @@ def test_keys_on_devices(eight_devices):
     spread = olympus.device_put(KEYS, sharding)
     assert spread.sharding == sharding
     assert len(spread.devices()) == 8
+    # The words of a key stay together: the specs are those of JAX 0.10.2.
+    assert random.key_data(spread).sharding.spec == olympus.P("x", None)
+    placed = olympus.jit(lambda keys: keys, out_shardings=sharding)(spread)
+    assert random.key_data(placed).sharding.spec == olympus.P("x", None)
+    assert spread.reshape(4, 2).sharding.spec == olympus.P(None, None)
     drawn = olympus.jit(olympus.vmap(random.bits))(spread)
     np.testing.assert_array_equal(drawn, olympus.vmap(random.bits)(KEYS))
     second = olympus.device_put(KEY, eight_devices[1])

@@ -37,9 +37,9 @@ from judge_programs import DEVICES, Finding, Referee
 
 from olympus_testing.compositions import Program, random_program, shrunk, source
 
-#: The execution modes of OLYMPUS besides the reference. Modes that compile little are most
-#: frequent.
-WAYS = (*("close",) * 6, *("tiers",) * 6, *("jit",) * 2, "eager", "disable_jit", "cached")
+#: The execution modes of OLYMPUS besides the reference, and their frequencies. Modes that compile
+#: little are most frequent.
+WAYS = {"tiers": 24, "close": 8, "jit": 3, "disable_jit": 2, "eager": 1, "cached": 1}
 #: The maximal numbers of operations of programs; few programs are long.
 LENGTHS = (1, 2, 2, 3, 3, 6)
 
@@ -119,7 +119,8 @@ def in_flight(
         peer = ""
         if number % options.jax_every == 0:
             peer = "values" if number % (4 * options.jax_every) == 0 else "types"
-        pending.append((number, program, referee.started(program, chooser.choice(WAYS), peer)))
+        way = chooser.choices(tuple(WAYS), tuple(WAYS.values()))[0]
+        pending.append((number, program, referee.started(program, way, peer)))
         if len(pending) > 7:
             yield pending.popleft()
     yield from pending
@@ -132,11 +133,14 @@ def search(options: argparse.Namespace) -> int:
     examples: dict[str, tuple[Any, Finding]] = {}
     explained = explanations("Composed programs")
     count = refused = 0
+    ways: collections.Counter[str] = collections.Counter()
     start = time.monotonic()
     for number, program, started in in_flight(options, referee):
         count += 1
         found = referee.judged(program, *started)
         refused += started[1].result()[0]["status"] == "error"
+        ways.update(started[0])
+        ways["jax"] += started[2] is not None
         for finding in found:
             heading = finding.heading
             if any(fnmatch.fnmatchcase(heading, pattern) for pattern in explained):
@@ -154,6 +158,7 @@ def search(options: argparse.Namespace) -> int:
         f"{count} programs with seed {options.seed}, {refused} refused, "
         f"{len(groups)} kinds of findings"
     )
+    print("outcomes: " + ", ".join(f"{way} {number}" for way, number in ways.most_common()))
     return int(bool(groups))
 
 

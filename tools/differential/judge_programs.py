@@ -28,6 +28,16 @@ RUNNER = str(pathlib.Path(__file__).with_name("run_programs.py"))
 Outcome = dict[str, Any]
 
 
+def base_way(text: str) -> str:
+    """Returns the execution mode with which the others are compared.
+
+    It is the NumPy reference, unless the program runs on several devices, which NumPy lacks, or
+    calls an exported function, which is StableHLO.
+    """
+    compiled = ("jax.shard_map(", "jax.export.export(")
+    return "jit" if any(call in text for call in compiled) else "reference"
+
+
 def tolerance(text: str, wide: bool) -> float:
     """Returns the largest relative error that counts as equal."""
     if "bfloat16" in text or "reduce_precision" in text:
@@ -148,24 +158,24 @@ class Referee:
         # The last transformation of some programs accepts only concrete arrays of one library.
         outermost = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
         inner = dataclasses.replace(program, stack=program.stack[:-1]) if outermost else program
-        # NumPy has no devices.
-        base = "jit" if "jax.shard_map(" in source(inner) else "reference"
+        text = source(inner)
+        base = base_way(text)
         requests = {
-            "reference": self._request(source(inner), base, program),
+            "reference": self._request(text, base, program),
             way: self._request(source(program), "eager" if outermost else way, program),
         }
         if any(step.loop for step in inner.stack):
             requests["loop"] = self._request(source(inner, "loop"), base, program)
         derivatives = sum(bool(step.numeric) for step in inner.stack)
         if program.wide and program.smooth and derivatives == 1 and inner.stack[0].numeric:
-            text = source(inner, "numeric")
+            slopes = source(inner, "numeric")
             for step in NEAR, FAR:
-                requests[f"numeric {step}"] = self._request(text, "reference", program, step=step)
+                requests[f"numeric {step}"] = self._request(slopes, "reference", program, step=step)
         ours = self.our_thread.submit(self._asked, self.ours, list(requests.values()))
         theirs = None
         if self.theirs and peer:
             way_there = "jit" if peer == "values" else "types"
-            request = self._request(source(inner), way_there, program)
+            request = self._request(text, way_there, program)
             theirs = self.their_thread.submit(self._asked, self.theirs, [request])
         names = list(requests)
         return names, ours, theirs
@@ -211,8 +221,9 @@ class Referee:
         if program.stack and program.stack[-1].name in ("sharded", "export"):
             program = dataclasses.replace(program, stack=program.stack[:-1])
         text = source(program, "nudged")
-        requests = [self._request(text, "reference", program, seed=seed) for seed in range(4)]
-        requests.append(self._request(source(program), "reference", program))
+        base = base_way(text)
+        requests = [self._request(text, base, program, seed=seed) for seed in range(4)]
+        requests.append(self._request(source(program), base, program))
         # Run this in the thread of the running programs, because a process answers one request at a
         # time.
         *nudged, plain = self.our_thread.submit(self._asked, self.ours, requests).result()

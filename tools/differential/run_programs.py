@@ -8,8 +8,12 @@ it, too.
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import functools
 import importlib
 import json
+import pathlib
 import resource
 import sys
 import traceback
@@ -20,6 +24,8 @@ from typing import Any
 import numpy as np
 
 MEMORY = 8 * 2**30
+#: Resident memory from which the caches are cleared, in bytes. Programs share most operations.
+FULL = 2 * 2**30
 
 Outcome = dict[str, Any]
 
@@ -128,6 +134,11 @@ class Library:
             "ops",
             "scipy.special",
             "scipy.linalg",
+            "scipy.fft",
+            "scipy.signal",
+            "flatten_util",
+            "experimental.checkify",
+            "experimental.sparse",
         ):
             importlib.import_module(f"{name}.{module}")
 
@@ -140,6 +151,9 @@ class Library:
             "jnp": root.numpy,
             "lax": root.lax,
             "np": np,
+            "collections": collections,
+            "dataclasses": dataclasses,
+            "functools": functools,
             "nudged": nudge(root.numpy, seed),
             "numeric": Numeric(root.numpy, run, step),
         }
@@ -224,6 +238,12 @@ def description(error: BaseException) -> Outcome:
     }
 
 
+def resident_memory() -> int:
+    """Returns the resident memory of this process in bytes."""
+    pages = pathlib.Path("/proc/self/statm").read_text("ascii").split()[1]
+    return int(pages) * resource.getpagesize()
+
+
 def answer(library: str) -> None:
     """Runs the programs on the lines of standard input; prints a line for each answer."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -232,10 +252,10 @@ def answer(library: str) -> None:
     replies = sys.stdout
     sys.stdout = sys.stderr
     print("{}", file=replies, flush=True)
-    for number, line in enumerate(sys.stdin, 1):
+    for line in sys.stdin:
         outcomes = [runner.run(**request) for request in json.loads(line)]
         print(json.dumps(outcomes), file=replies, flush=True)
-        if number % 200 == 0:
+        if resident_memory() > FULL:
             runner.root.clear_caches()
 
 

@@ -36,7 +36,8 @@ def test_same_seed_makes_the_same_program():
 @pytest.mark.parametrize("form", FORMS)
 def test_texts_are_programs_that_read_what_they_assigned(form):
     given = {"jax", "jnp", "lax", "np", "numeric", "nudged"}
-    builtins = {"abs", "getattr", "slice", "tuple", "zip"}
+    given |= {"collections", "dataclasses", "functools"}
+    builtins = {"abs", "bool", "getattr", "slice", "sum", "tuple", "type", "zip"}
     for number in range(60):
         tree = ast.parse(source(random_program(1, number, devices=4), form))
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]

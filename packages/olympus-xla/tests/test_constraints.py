@@ -275,9 +275,12 @@ def test_shardings_of_functions_called_inside_others(mesh):
         jit(lambda x: jit(lambda x: x, in_shardings=(rows, rows))(x))(X)
     with pytest.raises(RuntimeError, match="requires a non-empty mesh"):
         jit(lambda x: jit(lambda x: x, in_shardings=P("x"))(x))(X)
-    with pytest.raises(ValueError, match="out_shardings arguments is incompatible"):
+    with pytest.raises(ValueError, match="outputs with pytree key path .* is incompatible"):
         too_long = NamedSharding(mesh, P(None, None, "x"))
         jit(lambda x: jit(lambda x: x, out_shardings=too_long)(x))(X)
+    for placement in ({"in_shardings": rows}, {"out_shardings": rows}):
+        with pytest.raises(IndivisibleError, match="the dimension size is 3"):
+            jit(lambda x, placement=placement: jit(lambda x: x, **placement)(x))(X[:3])
 
 
 def test_shardings_are_parameters_of_calls(mesh):

@@ -151,6 +151,8 @@ def test_compiled_ahead_of_time_for_trees():
     lowered = pmap(fun).lower(arguments, factor=X)
     assert lowered.in_tree == pytrees.tree_structure(((arguments,), {"factor": X}))
     assert set(lowered.in_avals[0][0]) == {"x", "rest"}
+    placed = lowered.out_info["sum"].sharding
+    assert placed.spec == P(*placed.mesh.axis_names)
     results = lowered.compile()(arguments, factor=X)
     np.testing.assert_array_equal(results["sum"], 3 * X)
     np.testing.assert_array_equal(results["product"], X * X)

@@ -20,6 +20,7 @@ __all__ = [
     "array_of_type",
     "logical_aval",
     "physical_aval",
+    "physical_sharding",
     "plain_array",
     "plain_aval",
 ]
@@ -43,6 +44,18 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
         )
     layout = None if physical.layout is None else layouts.leading(physical.layout, leading)
     return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
+
+
+def physical_sharding(sharding: Any, aval: Any) -> Any:
+    """Returns the sharding of the array that stores an array of a given sharding and type.
+
+    For extended dtypes it has further dimensions, those of one element, which are never split.
+    """
+    if not isinstance(sharding, NamedSharding) or not is_extended(getattr(aval, "dtype", None)):
+        return sharding
+    element = aval.dtype.physical_element_aval()
+    spec = PartitionSpec(*sharding.spec, *(None,) * element.ndim)
+    return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
 
 
 @boundary_class
@@ -107,7 +120,9 @@ class ExtendedArray(ConcreteArray):
         """The layout of the array over devices."""
         sharding = self.physical.sharding
         if isinstance(sharding, NamedSharding):
-            spec = PartitionSpec(*tuple(sharding.spec)[: self._aval.ndim])
+            ndim = self._aval.ndim
+            entries = tuple(sharding.spec)[:ndim]
+            spec = PartitionSpec(*entries, *(None,) * (ndim - len(entries)))
             return NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
         return sharding
 

@@ -378,13 +378,26 @@ class _Call:
         if inside:
             return jit(run)
         shardings = tuple(NamedSharding(mesh, spec) for spec in specs)
-        spec_leaves, spec_tree = pytrees.tree_flatten(shardings)
         compiled = jit(
-            run,
-            placement=(("in_shardings", (spec_tree, tuple(spec_leaves))),),
-            donate_argnums=self._donated(),
+            run, placement=self._placement(mesh, shardings), donate_argnums=self._donated()
         )
         return _across_processes(compiled, shardings) if mesh.is_multi_process else compiled
+
+    def _placement(self, mesh: Mesh, shardings: tuple[NamedSharding, ...]) -> tuple:
+        """Returns the options of `jit` that place the operands, and the results as far as known."""
+        placement = [("in_shardings", shardings)]
+        axes, tree = pytrees.tree_flatten(self.mapping.out_axes, is_leaf=_is_leaf)
+        # Axes that count from the end depend on the ranks of the results.
+        if all(axis is None or axis >= 0 for axis in axes):
+            specs = [NamedSharding(mesh, _spec(axis, self.mapping.axis_name)) for axis in axes]
+            placement.append(("out_shardings", pytrees.tree_unflatten(tree, specs)))
+        return tuple(
+            [
+                (name, (tree, tuple(leaves)))
+                for name, given in placement
+                for leaves, tree in [pytrees.tree_flatten(given)]
+            ]
+        )
 
     def _call(self, examples: Sequence[Any]) -> Any:
         """Calls the user's function on one slice of the mapped dimension."""

@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 from . import (
+    analysis,
     arrays,
     calls,
     control_flow,
+    effects,
     elementwise,
+    meshes,
     modes,
     nests,
     products,
+    states,
     structured,
 )
 from .drafts import NARROW, WIDE, Draft, elements, random_kind
-from .programs import Function, Program, Value
+from .programs import Function, Program, Value, source
 from .transformations import transformations
 
 __all__ = ["FAMILIES", "random_program"]
@@ -77,6 +82,21 @@ _WEIGHTS = {
     calls.donated: 1,
     calls.static: 1,
     calls.without_derivatives: 1,
+    analysis.factored: 1,
+    analysis.holomorphic: 1,
+    analysis.polymorphic: 1,
+    analysis.reduced_segments: 1,
+    analysis.sparse: 1,
+    analysis.transforms: 1,
+    effects.called_back: 1,
+    effects.checked: 1,
+    effects.reported: 1,
+    meshes.over_meshes: 1,
+    states.optimized: 1,
+    states.partial: 1,
+    states.random_loops: 1,
+    states.registered: 1,
+    states.state_in_loops: 1,
 }
 #: The families of operations, by name.
 FAMILIES = {family.__name__: family for family in _WEIGHTS}
@@ -126,11 +146,21 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
         chooser.choice((0, 1, 1, 2, 2, 3, 4)),
         devices=devices,
     )
-    meshes = [each.template for each in draft.statements if "jax.shard_map(" in each.template]
-    # An exported program runs only on as many devices as it was exported for, and arguments that
-    # are sharded over two devices cannot meet a mesh of four.
-    unfit = {"export"} if meshes else set()
-    unfit |= {"sharded"} if any("jax.devices()[:4]" in each for each in meshes) else set()
-    if stack and stack[-1].name in unfit:
-        stack = stack[:-1]
-    return Program(function, tuple(elements(chooser, kind) for kind in kinds), stack, wide, smooth)
+    values = tuple(elements(chooser, kind) for kind in kinds)
+    program = Program(function, values, stack, wide, smooth)
+    if stack and stack[-1].name in _unfit(source(program)):
+        program = dataclasses.replace(program, stack=stack[:-1])
+    return program
+
+
+def _unfit(text: str) -> set[str]:
+    """Returns the names of the transformations that a program cannot have as its last one."""
+    unfit: set[str] = set()
+    # An exported program runs only on as many devices as it was exported for, and is data, without
+    # the functions of Python that it would call.
+    if any(call in text for call in ("jax.shard_map(", "callback(", "jax.debug.")):
+        unfit.add("export")
+    # Arguments that are sharded over two devices cannot meet a mesh of four.
+    if "jax.devices()[:4]" in text:
+        unfit.add("sharded")
+    return unfit

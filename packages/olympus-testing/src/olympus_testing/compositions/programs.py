@@ -203,9 +203,10 @@ def source(program: Program, form: str = "plain") -> str:
         inner = f"f{number}"
     lines += ["", f"run = {inner}", "arguments = ["]
     for value, elements in zip(program.function.parameters, program.arguments, strict=True):
-        elements = f"jnp.array({elements}, jnp.{_dtype(value.kind)})"
         shape = value.kind.shape
-        lines.append(f"{INDENT}{elements}{'' if len(shape) == 1 else f'.reshape({shape})'},")
+        # NumPy reshapes them, because a library would compile an operation for each shape.
+        shaped = elements if len(shape) == 1 else f"np.reshape({elements}, {shape})"
+        lines.append(f"{INDENT}jnp.array({shaped}, jnp.{_dtype(value.kind)}),")
     return "\n".join([*lines, "]", ""])
 
 

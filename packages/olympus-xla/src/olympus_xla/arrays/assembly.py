@@ -13,7 +13,7 @@ from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees.pytrees import tree_flatten, tree_unflatten, treedef_is_leaf
 from olympus_ir.types.annotations import DTypeLike, PyTree
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
-from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval
+from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, physical_sharding
 from olympus_ir.types.layouts import placed
 from olympus_sharding.shardings.behavior import shard_indices
 from olympus_sharding.shardings.tiling import Index
@@ -135,8 +135,9 @@ def _of_extended_parts(shape: tuple[int, ...], sharding: Any, arrays: Sequence[A
         raise ValueError(f"Input buffers to `Array` must have matching dtypes. Got {dtypes}")
     (dtype,) = dtypes
     whole = (*shape, *dtype.physical_element_aval().shape)
+    placed_as = physical_sharding(sharding, ShapedArray(shape, dtype))
     physical = make_array_from_single_device_arrays(
-        whole, sharding, [array.physical for array in arrays]
+        whole, placed_as, [array.physical for array in arrays]
     )
     return ExtendedArray(physical, logical_aval(physical.aval, dtype))
 

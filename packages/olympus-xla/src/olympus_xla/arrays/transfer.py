@@ -21,7 +21,12 @@ from olympus_ir.trees.pytrees import tree_flatten, tree_leaves, tree_map, tree_u
 from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import ShapedArray, array_conversion, get_aval
 from olympus_ir.types.dtypes import canonicalize_dtype, float0
-from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, plain_array
+from olympus_ir.types.extended_arrays import (
+    ExtendedArray,
+    logical_aval,
+    physical_sharding,
+    plain_array,
+)
 from olympus_ir.types.layouts import mesh_in_force, placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 from olympus_ir.types.placement import PartitionSpec
@@ -67,7 +72,9 @@ put_handlers: dict[type, Callable[[Any, Any], Any]] = {}
 
 
 def _put_extended(array: ExtendedArray, place: Any) -> ExtendedArray:
-    physical = put_leaf(array.physical, place)
+    if type(place) is PartitionSpec:
+        place = sharding_of_place(place)
+    physical = put_leaf(array.physical, physical_sharding(place, array.aval))
     return ExtendedArray(physical, logical_aval(physical.aval, array.dtype))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import dump_ir_to
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.extended_arrays import physical_sharding
 from olympus_ir.types.layouts import placed
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace, on_host
 
@@ -257,7 +258,7 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
     for position, aval in enumerate(lowered.out_avals):
         asked = placement.out_shardings[position] if placement.out_shardings else None
         if asked is not None:
-            shardings.append(asked)
+            shardings.append(physical_sharding(asked, aval))
         elif reported is None:
             sharding = _as_given_for_operand(placement.replicated, lowered, placement, aval)
             shardings.append(_in_memory_of(aval, sharding))

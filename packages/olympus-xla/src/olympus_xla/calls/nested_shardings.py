@@ -21,7 +21,12 @@ from olympus_sharding.meshes.context import concrete_mesh_in_force
 
 from .._jaxlib import NamedSharding
 from ..arrays.layouts import Format
-from ..compiling.placement import asked_device, prefix_of_shardings, spec_without_mesh
+from ..compiling.placement import (
+    asked_device,
+    check_divisible,
+    prefix_of_shardings,
+    spec_without_mesh,
+)
 from ..platforms.backends import device_sharding
 
 __all__ = ["nested_placement"]
@@ -35,7 +40,7 @@ def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, t
       options: the options of `jit`.
 
     Raises:
-      ValueError: the shardings do not fit the structure or the ranks of the operands or results.
+      ValueError: the shardings do not fit the structure, ranks or sizes of the operands or results.
       RuntimeError: a sharding is a partition spec, and no mesh is in force.
     """
     asked = dict(options.placement)
@@ -50,9 +55,13 @@ def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, t
         wanted = _spread(asked.get("out_shardings"), program.out_tree, "out_shardings")
     else:
         wanted = [device_sharding(device)] * len(out_avals)
+    in_shardings = _shardings(given, in_avals, "in_shardings")
+    out_shardings = _shardings(wanted, out_avals, "out_shardings")
+    check_divisible(program, "arguments", in_shardings, in_avals)
+    check_divisible(program, "outputs", out_shardings, out_avals)
     return {
-        "in_shardings": _shardings(given, in_avals, "in_shardings"),
-        "out_shardings": _shardings(wanted, out_avals, "out_shardings"),
+        "in_shardings": _or_unspecified(in_shardings),
+        "out_shardings": _or_unspecified(out_shardings),
         "in_layouts": _layouts(given),
         "out_layouts": _layouts(wanted),
     }
@@ -65,14 +74,14 @@ def _spread(prefix: Any, tree: Any, what: str) -> list[Any]:
     return prefix_of_shardings(prefix, pytrees.Structure(tree), what)
 
 
-def _shardings(given: Sequence[Any], avals: Sequence[Any], what: str) -> tuple:
-    return tuple([_sharding(each, aval, what) for each, aval in zip(given, avals, strict=True)])
+def _shardings(given: Sequence[Any], avals: Sequence[Any], what: str) -> list[Any]:
+    return [_sharding(each, aval, what) for each, aval in zip(given, avals, strict=True)]
 
 
 def _sharding(given: Any, aval: Any, what: str) -> Any:
     sharding = given.sharding if type(given) is Format else given
     if sharding is None or aval.is_ref:  # references do not move
-        return UNSPECIFIED
+        return None
     if isinstance(sharding, PartitionSpec):
         # A partition spec names only axes. Over a mesh of devices, it also determines the devices
         # of the outer program.
@@ -80,16 +89,11 @@ def _sharding(given: Any, aval: Any, what: str) -> Any:
         if mesh.empty:
             raise spec_without_mesh(sharding, what)
         sharding = NamedSharding(mesh, sharding)
-    check = getattr(sharding, "check_compatible_aval", None)
-    if check is not None:
-        try:
-            check(aval.shape)
-        except ValueError as error:
-            raise ValueError(
-                f"One of {what} arguments is incompatible with its sharding annotation "
-                f"{sharding}: {error}"
-            ) from None
     return sharding
+
+
+def _or_unspecified(shardings: Sequence[Any]) -> tuple:
+    return tuple([UNSPECIFIED if each is None else each for each in shardings])
 
 
 def _layouts(given: Sequence[Any]) -> tuple:

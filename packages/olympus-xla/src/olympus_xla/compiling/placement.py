@@ -329,7 +329,7 @@ def _resolve_shardings(
         own if given is None else given for own, given in zip(shardings, in_given, strict=True)
     ]
     _check_memories(in_given, avals_in)
-    _check_divisible(program, "arguments", in_shardings, avals_in)
+    check_divisible(program, "arguments", in_shardings, avals_in)
     known = _known_shardings(program, shardings, in_given, out_given)
     mesh, devices = _common_devices(mesh, what, known)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
@@ -361,7 +361,7 @@ def _resolve_shardings(
             _typed_sharding(mesh, aval) if sharding is None else sharding
             for sharding, aval in zip(placed_out, avals_out, strict=True)
         ]
-    _check_divisible(program, "outputs", placed_out, avals_out)
+    check_divisible(program, "outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
 
 
@@ -483,9 +483,21 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
     return NamedSharding(mesh, spec, memory_kind=kind)
 
 
-def _check_divisible(
+def check_divisible(
     program: Any, what: str, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> None:
+    """Checks that shardings fit the ranks and sizes of the arguments or results of a program.
+
+    Args:
+      program: the traced program, whose trees name the values in errors.
+      what: "arguments" or "outputs".
+      shardings: for each value a sharding, or None.
+      avals: the types of the values.
+
+    Raises:
+      ValueError: a sharding has more dimensions than its value.
+      IndivisibleError: the size of a dimension is not divisible by the number of its parts.
+    """
     for position, (sharding, aval) in enumerate(zip(shardings, avals, strict=True)):
         if sharding is not None and not dtypes.is_extended(getattr(aval, "dtype", None)):
             try:
