@@ -111,7 +111,7 @@ def test_negative_indices_are_nearest_to_the_first_element():
     x, indices = np.arange(4.0, dtype=np.float32), np.array([9, -1, -9])
     expected = np.take(x, indices, mode="clip")
     np.testing.assert_array_equal(jnp.take(x, indices, mode="clip"), expected)
-    with pytest.raises(ValueError, match="'fill', 'clip' or 'wrap', got 'drop'"):
+    with pytest.raises(ValueError, match="Invalid mode 'drop'.* 'fill', 'clip' or 'wrap'"):
         jnp.take(x, indices, mode="drop")
 
 
@@ -518,6 +518,27 @@ def test_where_takes_one_array_or_three():
             "both axes lists to be either ints, tuples or lists, got bad and axes",
         ),
         (lambda: jnp.hypot(1j, 1.0), ValueError, "jnp.hypot is not well defined for complex"),
+        (lambda: jnp.isneginf(1j), ValueError, "isposinf/isneginf are not well defined"),
+        (lambda: jnp.ldexp(1.0, 2.0), ValueError, "ldexp not supported for input types"),
+        (lambda: jnp.ldexp(1j, 2), ValueError, "ldexp not supported for input types.* be real"),
+        (lambda: jnp.take(np.ones(3), 1, mode="x"), ValueError, "Invalid mode 'x' for np.take"),
+        (lambda: jnp.vecdot(np.ones(3), np.ones(4)), ValueError, r"axes must match; got shapes \("),
+        (lambda: jnp.arange(1j), ValueError, "Passing complex start/stop/step to jnp.arange"),
+        (
+            lambda: jnp.searchsorted(np.ones(3), 1, side="x"),
+            ValueError,
+            "invalid argument side='x', expected 'left' or 'right'",
+        ),
+        (
+            lambda: jnp.searchsorted(np.ones(3), 1, method="x"),
+            ValueError,
+            "invalid argument method='x', expected one of",
+        ),
+        (
+            lambda: jnp.reshape(np.ones(4), (-1, -1)),
+            TypeError,
+            "can only specify one unknown axis size with a `-1` value",
+        ),
         (lambda: jnp.pad(np.ones(3), 1, None), NotImplementedError, "padding mode 'None' for"),
         (
             lambda: jnp.interp(0.0, np.arange(3.0), np.arange(3.0), right="far"),
@@ -645,3 +666,8 @@ def test_signs_of_complex_numbers_are_refused():
 def test_sizes_that_depend_on_values_are_refused_by_the_name_of_the_function(function, message):
     with pytest.raises(ConcretizationTypeError, match=message):
         make_olympuspr(function)(np.arange(3.0, dtype=np.float32))
+
+
+def test_sums_of_exponentials_of_complex_scalars_are_weak():
+    assert jnp.logaddexp(1j, 2).weak_type and jnp.logaddexp2(1j, 2).weak_type
+    assert not jnp.logaddexp(1j, np.float32(2)).weak_type

@@ -37,7 +37,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.dot(X.T, V, precision=[[1], [2, 3]]),
             ValueError,
-            r"Precision argument must be None, a string in",
+            r"Precision argument must be one of: None, a string in",
         ),
         (
             lambda: lax.bitcast_convert_type(V, None),
@@ -167,7 +167,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         (
             lambda: lax.dot_general(X, X, (((0,), (0,)), ((), ())), precision="exact"),
             ValueError,
-            r"Precision argument must be None, a string in \['highest', .* but got 'exact'",
+            r"Precision argument must be one of: None, a string in \['highest', .* but got 'exact'",
         ),
         (
             lambda: lax.sort((X, X), num_keys=3),

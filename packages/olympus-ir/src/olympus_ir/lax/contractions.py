@@ -75,9 +75,9 @@ def canonicalize_precision(precision: PrecisionLike) -> CanonicalPrecision:
             pass
     names = [name for name in precision_names if name is not None]
     raise ValueError(
-        f"Precision argument must be None, a string in {names}, a lax.Precision value, a tuple of "
-        "two of these, a lax.DotAlgorithmPreset or the name of one, or a lax.DotAlgorithm; but "
-        f"got {precision!r}."
+        f"Precision argument must be one of: None, a string in {names}, a lax.Precision value, a "
+        "tuple of two of these, a lax.DotAlgorithmPreset or the name of one, or a "
+        f"lax.DotAlgorithm; but got {precision!r}."
     )
 
 

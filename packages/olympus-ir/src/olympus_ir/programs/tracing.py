@@ -498,9 +498,9 @@ class Tracer(ArrayBase):
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
-            f"{naming.library} arrays are immutable, and {type(self).__name__} does not support "
-            "item assignment. Instead of ``x[idx] = y``, use ``x = x.at[idx].set(y)`` or another "
-            ".at[] method: docs/quickstart.md shows how."
+            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+            "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+            "docs/quickstart.md shows how."
         )
 
     def __deepcopy__(self, memo: Any) -> Tracer:

@@ -387,7 +387,9 @@ def get_aval(value: Any) -> Any:
     convert = array_conversion(value)
     if convert is not None:
         return get_aval(convert())
-    raise TypeError(f"Value {value!r} of type {type(value)} is not a valid {naming.library} type")
+    raise TypeError(
+        f"Argument {value!r} of type {type(value)} is not a valid {naming.library} type"
+    )
 
 
 def array_conversion(value: Any) -> Callable[[], Any] | None:

@@ -124,7 +124,10 @@ def complete_shape(old: tuple[int, ...], new: Sequence[Any]) -> tuple[int, ...]:
             length = _size(length)
         if length == -1:
             if unknown >= 0:
-                raise ShapeError(f"reshape: only one size may be -1, got {tuple(new)}")
+                raise ShapeError(
+                    "reshape: can only specify one unknown axis size with a `-1` value, got "
+                    f"{tuple(new)}"
+                )
             unknown = position
         sizes.append(length)
     if unknown >= 0:

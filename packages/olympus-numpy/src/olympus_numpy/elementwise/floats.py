@@ -294,7 +294,7 @@ def _is_infinity(name: str, x: Any, infinity: float) -> Any:
     if _is(dtype, np.floating):
         return lax.eq(x, np.array(infinity, dtype))
     if _is(dtype, np.complexfloating):
-        raise ValueError(f"{name} is not well defined for complex types")
+        raise ValueError("isposinf/isneginf are not well defined for complex types")
     return _constant(x, False)
 
 
@@ -471,6 +471,11 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     return mantissa, exponent
 
 
+def _ldexp_error(x1: Any, x2: Any, required: str) -> ValueError:
+    """Returns the error of operands of dtypes that `ldexp` does not take."""
+    return ValueError(f"ldexp not supported for input types {(x1, x2)}: {required}")
+
+
 @outlined()
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns ``x1 * 2 ** x2``, elementwise; the result is exact if it is representable.
@@ -492,10 +497,10 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     check_arraylike("ldexp", x1, x2)
     exponent = ensure_array(x2)
     if not _is(exponent.dtype, np.integer) and exponent.dtype != np.bool_:
-        raise ValueError(f"ldexp: argument 1 must be an integer, got dtype {exponent.dtype}")
+        raise _ldexp_error(ensure_array(x1).dtype, exponent.dtype, "x2 must be an integer")
     x1, dtype = promote_args_inexact.single("ldexp", x1)
     if _is(dtype, np.complexfloating):
-        raise ValueError("ldexp not supported for complex inputs")
+        raise _ldexp_error(dtype, exponent.dtype, "x1 must be real")
     shape = np.broadcast_shapes(np.shape(x1), exponent.shape)
     x = spread(ensure_array(x1), shape)
     exponent = convert(spread(exponent, shape), np.dtype(np.int32))

@@ -257,7 +257,7 @@ def _complex_logaddexp(x1: Any, x2: Any) -> Any:
     difference = lax.select(same, zero, lax.sub(smaller, larger))
     result = lax.add(larger, lax.log1p(lax.exp(difference)))
     real, angle = lax.real(result), lax.imag(result)
-    turn = np.array(2 * np.pi, angle.dtype)
+    turn = scalar_like(2 * np.pi, angle)
     angle = lax.sub(angle, lax.mul(turn, lax.round(lax.div(angle, turn))))
     return lax.complex(real, angle)
 

@@ -84,7 +84,7 @@ def _taken(
         mode = lax.GatherScatterMode.FILL_OR_DROP
         indices = wrapped(indices, size)
     else:
-        raise ValueError(f"take: the mode must be 'fill', 'clip' or 'wrap', got {mode!r}")
+        raise ValueError(f"Invalid mode {mode!r} for np.take: expected 'fill', 'clip' or 'wrap'")
     shape = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
     if size == 0 and 0 not in indices.shape:
         raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis, got axis {axis}.")

@@ -161,7 +161,10 @@ def _bound(name: str, value: Any) -> Any:
     if array.ndim:
         raise ValueError(f"olympus.numpy.arange: arguments must be scalars; got {name}={value}")
     if array.dtype.kind == "c":
-        raise ValueError("olympus.numpy.arange does not take complex start, stop or step.")
+        raise ValueError(
+            "Passing complex start/stop/step to jnp.arange is no longer supported: complex numbers "
+            f"have no order; got {name}={value}"
+        )
     return array[()] if array.dtype.kind != "V" else array
 
 

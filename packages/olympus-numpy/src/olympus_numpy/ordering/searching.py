@@ -169,12 +169,12 @@ def searchsorted(
         check_arraylike("searchsorted", a, v, sorter)
     if side not in ("left", "right"):
         raise ValueError(
-            f"{side!r} is an invalid value for keyword 'side'. Expected one of {{'left', 'right'}}."
+            f"searchsorted: invalid argument side={side!r}, expected 'left' or 'right'"
         )
     if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
         raise ValueError(
-            f"{method!r} is an invalid value for keyword 'method'. Expected one of "
-            "{'scan', 'scan_unrolled', 'sort', 'compare_all'}."
+            f"searchsorted: invalid argument method={method!r}, expected one of "
+            "['compare_all', 'scan', 'scan_unrolled', 'sort']"
         )
     if np.ndim(a) != 1:
         raise ValueError("a should be 1-dimensional")

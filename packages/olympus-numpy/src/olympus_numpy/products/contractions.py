@@ -329,13 +329,11 @@ def _vector_products(
 ) -> Any:
     check_arraylike("vecdot", x1, x2)
     x1, x2 = ensure_array(x1), ensure_array(x2)
+    first, second = x1.shape, x2.shape
     x1 = moveaxis(x1, canonical_axis(axis, x1.ndim), -1)
     x2 = moveaxis(x2, canonical_axis(axis, x2.ndim), -1)
     if x1.shape[-1] != x2.shape[-1]:
-        raise ValueError(
-            f"vecdot requires arrays of equal size along axis {axis}, got shapes {x1.shape} and "
-            f"{x2.shape} with that axis last"
-        )
+        raise ValueError(f"vecdot: axes must match; got shapes {first} and {second} with {axis=}")
     check_ranks("vecdot", (x1.shape, x2.shape), (x1.shape[:-1], x2.shape[:-1]))
     element_type = _element_type("vecdot", preferred_element_type, x1, x2)
     if dtypes.issubdtype(x1.dtype, np.complexfloating):
