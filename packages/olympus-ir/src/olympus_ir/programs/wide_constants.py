@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants of 64 bits in programs that request individual 64-bit types.
+"""Constants of 64 bits in programs while 64-bit types are disabled.
 
-While 64-bit types are disabled, 64-bit NumPy arrays are narrowed if they enter a program as
-arguments or through `asarray`. Operands of equations are an exception if the flag
-``explicit_x64_dtypes`` is ``"allow"``: a constant such as ``np.array(2, x.dtype)`` then keeps its
-dtype, because the program requested it.
+64-bit NumPy arrays are narrowed then if they enter a program as arguments or through `asarray`.
+Operands of equations are an exception: a constant such as ``np.array(2, x.dtype)`` keeps its dtype
+beside an array ``x`` of 64 bits, which was made while 64-bit types were enabled. If the flag
+``explicit_x64_dtypes`` is ``"allow"``, a constant keeps its dtype beside other operands, too,
+because the program requested it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ def wide_constant_aval(
 ) -> ShapedArray | None:
     """Returns the type of an operand that keeps its 64 bits; None if it has the usual type.
 
-    An operand is narrowed if another operand has the narrow dtype, and none has the wide dtype. If
-    the parameters hold programs, the programs' inputs for this operand decide instead.
+    An operand keeps its bits if another operand has its dtype. It is narrowed if another operand
+    has the narrow dtype instead. If none has either dtype, the flag ``explicit_x64_dtypes`` decides.
+    If the parameters hold programs, the programs' inputs for this operand take the place of other
+    operands.
 
     Args:
       position: the position of the operand.
@@ -63,7 +66,7 @@ def wide_constant_aval(
     value = operands[position]
     if value.__class__ not in numpy_classes or value.dtype not in dtypes.half_width:
         return None
-    if not wide_constants_allowed():
+    if config.enable_x64.value:
         return None
     programs = list(olympusprs_in_params(params))
     if programs:
@@ -73,8 +76,9 @@ def wide_constant_aval(
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
         found = [getattr(array, "dtype", None) for array in arrays]
-    if dtypes.half_width[value.dtype] in found and value.dtype not in found:
-        return None
+    if value.dtype not in found:
+        if dtypes.half_width[value.dtype] in found or not wide_constants_allowed():
+            return None
     return ShapedArray(value.shape, value.dtype)
 
 

@@ -147,9 +147,14 @@ def _is_weak_node(node: Node) -> bool:
 
 def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[Any, bool]:
     """Promotes operands, given as pairs of dtype and weakness, under the current configuration."""
-    if explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
-        # 64-bit arrays made while 64-bit types were enabled count with their current canonical
-        # dtype.
+    if not enable_x64.value and explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
+        # 64-bit arrays made while 64-bit types were enabled keep their dtype among themselves. With
+        # others they count with their current canonical dtype.
+        first, weak = operands[0]
+        if len(operands) == 1 or (len({dtype for dtype, _ in operands}) == 1 and not all(
+            weak for _, weak in operands
+        )):
+            return first, weak and len(operands) == 1
         operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
     lattice = _lattice(strict)
     for dtype, _ in operands:

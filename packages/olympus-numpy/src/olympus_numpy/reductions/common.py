@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
 
 from ..core.promotion import check_arraylike, ensure_array
 
-__all__ = ["check_initial", "check_where", "keep_axes", "widened_dtype"]
+__all__ = ["check_initial", "check_where", "keep_axes", "reducible_dtype", "widened_dtype"]
 
 _bool = np.dtype(bool)
 
@@ -28,6 +29,17 @@ def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
     return lax.broadcast_in_dim(result, kept, remaining)
 
 
+def reducible_dtype(dtype: Any) -> Any:
+    """Returns the dtype in which elements of a dtype are reduced.
+
+    While 64-bit types are disabled, arrays of 64 bits are reduced in 32 bits, as in JAX, unless the
+    flag ``explicit_x64_dtypes`` allows them.
+    """
+    if dtype in dtypes.half_width and not wide_constants_allowed():
+        return dtypes.canonicalize_dtype(dtype)
+    return dtype
+
+
 def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
     """Returns the accumulation dtype of elements of a dtype."""
     if dtype is _bool:
@@ -36,8 +48,8 @@ def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
         default = dtypes.default_int_dtype()
         if dtypes.issubdtype(dtype, np.unsignedinteger):
             default = dtypes.default_uint_dtype()
-        return default if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(default) else dtype
-    return dtype
+        dtype = default if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(default) else dtype
+    return reducible_dtype(dtype)
 
 
 def check_where(name: str, where: Any) -> None:

@@ -24,7 +24,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_initial, check_where, keep_axes
+from .common import check_initial, check_where, keep_axes, reducible_dtype
 
 __all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]
 
@@ -53,7 +53,7 @@ def _extreme(
         )
     if initial is None and math.prod(a.shape[axis] for axis in axes) == 0:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    a = convert(a, a.dtype)
+    a = convert(a, reducible_dtype(a.dtype))
     shape = a.shape
     if where is not None:
         a = choose_where(where, a, limit(a.dtype, lowest))

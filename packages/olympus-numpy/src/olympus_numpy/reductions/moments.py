@@ -18,6 +18,7 @@ from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
+from .common import reducible_dtype
 from .sums import sum_of
 
 __all__ = ["average", "mean", "std", "var"]
@@ -27,7 +28,7 @@ _half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 def _computation_dtype(dtype: Any) -> Any:
     """Returns the dtype in which means are computed: inexact, and wider than 16 bits."""
-    dtype = dtypes.to_inexact_dtype(dtype)
+    dtype = reducible_dtype(dtypes.to_inexact_dtype(dtype))
     return np.dtype(np.float32) if dtype in _half_floats else dtype
 
 
@@ -46,7 +47,7 @@ def mean_of(
     a = ensure_array(a)
     axes = canonical_axes(axis, a.ndim)
     if dtype is None:
-        result_dtype = dtypes.to_inexact_dtype(a.dtype)
+        result_dtype = reducible_dtype(dtypes.to_inexact_dtype(a.dtype))
         computed = _computation_dtype(a.dtype)
     else:
         result_dtype = dtype
