@@ -107,3 +107,22 @@ def test_places_of_complex_extremes_of_constants():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split("\n")[0] == "0 [0 1]", done.stderr[-2000:]
+
+
+def test_arrays_of_64_bits_while_64_bit_types_are_disabled():
+    """They keep their dtype among themselves, and are narrowed beside others, as in JAX."""
+    with olympus.enable_x64(True):
+        x, n = jnp.arange(1.0, 4.0), jnp.arange(1, 4)
+    for kept in (x + x, jnp.sin(x), -x, jnp.where(x > 1, x, x), jnp.zeros_like(x), n / n):
+        assert kept.dtype == "float64"
+    for narrowed in (x + 1, x + np.arange(3.0), x.sum(), x.mean(), x.max(), jnp.var(x)):
+        assert narrowed.dtype == "float32"
+    assert (n + n).dtype == (n // n).dtype == "int64"
+    assert n.sum().dtype == "int32"
+    np.testing.assert_allclose(jnp.sin(x), np.sin([1.0, 2.0, 3.0]), rtol=1e-15)
+
+    total, products = lax.scan(lambda carry, row: (carry + row, carry * row), x[0], x)
+    assert total.dtype == products.dtype == "float64" and total == 7
+    (gradient,) = olympus.vjp(lambda y: y * y, x)[1](x)
+    np.testing.assert_array_equal(np.asarray(gradient), np.array([2.0, 8.0, 18.0]), strict=True)
+    assert lax.cond(True, lambda y: y + y, lambda y: y, x).dtype == "float64"

@@ -49,8 +49,8 @@ def wide_constant_aval(
     """Returns the type of an operand that keeps its 64 bits; None if it has the usual type.
 
     An operand keeps its bits if another operand has its dtype. It is narrowed if another operand
-    has the narrow dtype instead. If none has either dtype, the flag ``explicit_x64_dtypes`` decides.
-    If the parameters hold programs, the programs' inputs for this operand take the place of other
+    has the narrow dtype instead. If none has either, the flag ``explicit_x64_dtypes`` decides. If
+    the parameters hold programs, the programs' inputs for this operand take the place of other
     operands.
 
     Args:
@@ -95,6 +95,11 @@ def with_wide_type(position: int, operands: Sequence[Any], params: dict[str, Any
 
 def with_wide_constants(operands: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
     """Returns operands; constants that keep their 64 bits are returned as arrays."""
-    if not wide_constants_allowed():
+    if config.enable_x64.value:
+        return operands
+    for operand in operands:
+        if operand.__class__ in numpy_classes and operand.dtype in dtypes.half_width:
+            break
+    else:
         return operands
     return [with_wide_type(position, operands, params) for position in range(len(operands))]

@@ -151,9 +151,9 @@ def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -
         # 64-bit arrays made while 64-bit types were enabled keep their dtype among themselves. With
         # others they count with their current canonical dtype.
         first, weak = operands[0]
-        if len(operands) == 1 or (len({dtype for dtype, _ in operands}) == 1 and not all(
-            weak for _, weak in operands
-        )):
+        if len(operands) == 1 or (
+            len({dtype for dtype, _ in operands}) == 1 and not all(weak for _, weak in operands)
+        ):
             return first, weak and len(operands) == 1
         operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
     lattice = _lattice(strict)

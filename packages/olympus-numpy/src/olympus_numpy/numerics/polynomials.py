@@ -38,7 +38,7 @@ def _horner(p: Any, x: Any, unroll: int) -> Any:
     multiply, add = (lax.bitwise_and, lax.bitwise_or) if is_bool else (lax.mul, lax.add)
     shape = lax.broadcast_shapes(p.shape[1:], np.shape(x))
     x = spread(x, shape)
-    start = lax.full_like(x, 0, dtype=x.dtype)
+    start = lax.full_like(x, 0)
 
     def step(value: Any, coefficient: Any) -> Any:
         return add(multiply(value, x), spread(coefficient, shape)), None
