@@ -45,7 +45,7 @@ class Version(NamedTuple):
           part: "major", "minor" or "patch".
 
         Raises:
-          ValueError: ``part`` has another value.
+          ValueError: ``part`` is unknown.
         """
         if part == "major":
             return Version(self.major + 1, 0, 0)

@@ -56,7 +56,7 @@ def check_chunk_size(chunk_size: Any, options: VmapOptions) -> None:
         name = "sum_match" if options.axis_name is None else f"axis_name={options.axis_name!r}"
         raise ValueError(
             f"vmap got both chunk_size={chunk_size!r} and {name}, but an operation over all "
-            "examples cannot see those of other chunks. Leave one of the two out."
+            "examples would need the examples of other chunks. Leave one of the two out."
         )
 
 

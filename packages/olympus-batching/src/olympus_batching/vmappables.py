@@ -225,7 +225,7 @@ def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
         return pytrees.tree_map(lambda leaf: _element_of_array(trace, leaf, axis), value)
     known = _vmappables.get(type(value))
     if known is None:
-        raise TypeError(f"vmap cannot map values of {type(value)} over {axis!r}")
+        raise TypeError(f"vmap cannot map values of {type(value)} with in_axes {axis!r}")
 
     def index() -> Any:
         with set_current_trace(trace.parent):
@@ -249,7 +249,7 @@ def _batch(trace: BatchTrace, size: Any, element: Any, axis: Any) -> Any:
         return pytrees.tree_map(lambda leaf: _batch_of_array(trace, leaf, axis), element)
     known = _vmappables.get(type(element))
     if known is None:
-        raise TypeError(f"vmap cannot make results of {type(element)} by {axis!r}")
+        raise TypeError(f"vmap cannot return values of {type(element)} with out_axes {axis!r}")
     return known.from_elt(functools.partial(_batch, trace), size, element, axis)
 
 

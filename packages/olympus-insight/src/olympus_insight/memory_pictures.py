@@ -94,7 +94,7 @@ def _area(
 def _column(
     position: int, number: int, width: float, sizes: dict[str, int], instruction: Instruction
 ) -> str:
-    """Returns an invisible column, whose text appears under the pointer."""
+    """Returns an invisible column that shows a tooltip."""
     shown = ", ".join(f"{kind} {format_bytes(size)}" for kind, size in sizes.items() if size)
     text = (
         f"{position}: {instruction.origin or instruction.opcode} {instruction.line or ''}\n{shown}"

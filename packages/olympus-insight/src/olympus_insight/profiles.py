@@ -336,7 +336,7 @@ def _lines(trace: Any) -> Iterator[Any]:
 
 
 def _own_times(line: Any, module: str) -> Iterator[tuple[str, float]]:
-    """Yields the operations of one timeline, with their seconds less those of nested operations."""
+    """Yields the operations of one timeline, with their seconds without nested operations."""
     events = []
     for event in line.events:
         stats = dict(event.stats)

@@ -122,7 +122,7 @@ def unpack_lstm_weights(
       consecutive layers.
 
     Raises:
-      ValueError: the vector has another length.
+      ValueError: the length of the vector does not fit the sizes.
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
     count = sum(map(math.prod, shapes))

@@ -247,7 +247,8 @@ def scaled_dot_general(
       dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``.
       preferred_element_type: the dtype of the result: float32, bfloat16 or float16.
       configs: three results of `get_scaled_dot_general_config`, for ``lhs``, ``rhs`` and the
-        gradient of the result. With None, the product is that of `lax.dot_general`.
+        gradient of the result. With None, the product is computed by `lax.dot_general`, without
+        quantization.
       implementation: has no effect.
 
     Returns:
@@ -255,7 +256,7 @@ def scaled_dot_general(
       ``rhs``.
 
     Raises:
-      TypeError: ``preferred_element_type`` is another dtype.
+      TypeError: ``preferred_element_type`` is an unsupported dtype.
       ValueError: there are not three configurations.
 
     Example:

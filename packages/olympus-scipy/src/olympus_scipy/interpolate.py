@@ -102,7 +102,7 @@ class RegularGridInterpolator:
           of ``values``.
 
         Raises:
-          ValueError: the points have another number of coordinates, or the method is unknown.
+          ValueError: the points have a wrong number of coordinates, or the method is unknown.
         """
         method = self.method if method is None else method
         self._check_method(method)

@@ -55,7 +55,7 @@ def check_complex_step(
 
     Raises:
       AssertionError: a derivative is wrong, or the function is not analytic.
-      TypeError: neither ``jvp`` nor ``vjp`` is given, or an argument has another dtype.
+      TypeError: neither ``jvp`` nor ``vjp`` is given, or an argument has an unsupported dtype.
 
     Example:
       >>> def jvp(fun, primals, tangents):  # of the cube, by hand

@@ -59,8 +59,8 @@ def _linear_call_jvp(
     varying = [tangent.__class__ is not Zero for tangent in tangents[:num_res]]
     if any(varying) and not smooth:
         raise ValueError(
-            "linear_call cannot be differentiated by its residual arguments: it defines the "
-            "derivative with respect to the linear arguments only"
+            "linear_call cannot be differentiated with respect to its residual arguments: it "
+            "defines the derivative with respect to the linear arguments only"
         )
     residuals = primals[:num_res]
     results = linear_call_p.bind(*primals, **params)

@@ -218,7 +218,7 @@ def _swapped(spec: Sequence[int]) -> tuple[int, ...]:
 
 
 def _regrouped(x: Any, groups: int, source: int, target: int) -> Any:
-    """Moves the groups from the major part of one dimension to the major part of another."""
+    """Splits ``groups`` off dimension ``source``, and merges it into the front of ``target``."""
     shape = list(shape_of(x))
     shape[source : source + 1] = [groups, shape[source] // groups]
     x = lax.reshape(x, shape)

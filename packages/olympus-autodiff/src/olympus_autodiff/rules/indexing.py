@@ -222,8 +222,8 @@ def _scatter_mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: 
         return result, first
     if not _writes_once(indices, params):
         raise NotImplementedError(
-            "the derivative of scatter_mul by the updates is defined only where no element is "
-            "multiplied twice; promise it with unique_indices=True"
+            "scatter_mul can be differentiated with respect to the updates only if no element is "
+            "multiplied twice; promise this with unique_indices=True"
         )
     scatter_params = _scatter_params(params)
     spread = lax.scatter_add(

@@ -270,7 +270,7 @@ def _complete_qr_tangent(q: Any, dq: Any) -> Any:
 
 
 def _by_expansion(primitive: Primitive, expansion: Callable[..., Any]) -> None:
-    """Defines a primitive's derivative as that of an equivalent function of other operations."""
+    """Defines a primitive's derivative by an equivalent function of other operations."""
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         results = primitive.bind(*primals, **params)  # first, because it checks the operands

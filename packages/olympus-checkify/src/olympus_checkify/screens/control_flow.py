@@ -72,7 +72,7 @@ class _Branches(Step):
 
 
 def _where_same(shown: Sequence[bool], outer: Sequence[Fact], inner: Sequence[Fact]) -> list[bool]:
-    """Returns the flags ``shown``, cleared where only one of two facts has infinities.
+    """Clears a flag in ``shown`` if only one of the two facts allows infinities.
 
     The two facts are about one value, outside and inside a nested program. If only one of them
     allows infinities, an infinity is an erroneous element on one side only.

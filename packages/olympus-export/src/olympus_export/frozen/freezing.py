@@ -99,7 +99,7 @@ def _positions(weights: int | Sequence[int], args: Sequence[Any]) -> set[int]:
     for position in positions:
         if not -len(args) <= position < len(args):
             raise ValueError(
-                f"`weights` names the argument {position}, and freeze got {len(args)} of them"
+                f"`weights` names the argument {position}, but freeze got {len(args)} arguments"
             )
     return {position % len(args) for position in positions}
 
@@ -129,8 +129,7 @@ def _operands(
         is_weight = is_positional and rest[0].idx in positions
         if is_weight and isinstance(value, ShapeDtypeStruct):
             raise ValueError(
-                f"the argument {start} is to be stored, and {name} is a ShapeDtypeStruct; pass "
-                "arrays"
+                f"weights in the argument {start} must be arrays, but {name} is a ShapeDtypeStruct"
             )
         found.append(_Operand(name, value, is_weight, False))
     return _with_unique_names(found)

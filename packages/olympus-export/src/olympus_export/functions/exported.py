@@ -218,7 +218,7 @@ class Exported:
           **kwargs: keyword arguments of the types that the function was exported for.
 
         Raises:
-          ValueError: the arguments have another structure or other types.
+          ValueError: the arguments do not have the structure and types of the export.
         """
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         if in_tree != self.in_tree:

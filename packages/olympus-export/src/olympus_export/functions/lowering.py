@@ -37,7 +37,7 @@ def _call_exported(context: LoweringContext, *operands: Any, exported: Exported)
         raise ValueError(
             f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and is "
             f"called in a context with {devices} devices, which is not allowed. Pass arguments "
-            "that lie on as many devices, or jit the caller with shardings over them."
+            "on as many devices, or jit the caller with shardings over so many devices."
         )
     values = [
         _constrain(context, operands[position], exported, position, is_result=False)

@@ -63,9 +63,9 @@ def check_custom_calls(module: Any, disabled: Sequence[DisabledSafetyCheck]) -> 
         shown = "\n".join(f"{operation} at {operation.location}" for operation in problems[:5])
         raise ValueError(
             "Cannot serialize code with custom calls whose targets have no compatibility "
-            "guarantees: an exported program may be run by a later version. Where you answer for "
-            "the function, pass disabled_checks=[DisabledSafetyCheck.custom_call(name)]. Examples "
-            f"are:\n{shown}"
+            "guarantees: an exported program may be run by a later version. If later versions will "
+            "have the function, pass disabled_checks=[DisabledSafetyCheck.custom_call(name)]. "
+            f"Examples are:\n{shown}"
         )
 
 

@@ -109,8 +109,8 @@ def _started() -> subprocess.Popen[bytes]:
         _receive(process.stdout)  # A process that is ready sends an empty message.
     except EOFError:
         raise RuntimeError(
-            f"the process that reads programs of strangers does not start: {sys.executable} ended "
-            f"with exit status {process.wait()}"
+            f"the process that reads untrusted programs did not start: {sys.executable} ended with "
+            f"exit status {process.wait()}"
         ) from None
     return process
 

@@ -203,7 +203,7 @@ def _follow_equation(
     elif name == "broadcast_in_dim" and operands[0] is not None:
         return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
     elif name == "gather" and operands[0] is not None and operands[0].size == 1:
-        # The positions are traced, but each can only be that of the array's single key.
+        # The positions are traced. The array has a single key, so each position is the key's.
         shape = equation.outvars[0].aval.shape
         return [_view(operands[0], shape, (0,) * len(shape))]
     elif name in _WRITING:

@@ -63,7 +63,7 @@ def conv_dimension_numbers(
       A `ConvDimensionNumbers`.
 
     Raises:
-      TypeError: if ``dimension_numbers`` have another form or do not fit the shapes.
+      TypeError: if ``dimension_numbers`` have an unknown form or do not fit the shapes.
 
     Example:
       >>> from olympus_ir import lax

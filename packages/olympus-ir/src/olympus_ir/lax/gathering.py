@@ -435,7 +435,7 @@ def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Sequence[int]) -
 def _index_from_start(index: Any, size: Any) -> Array:
     """Returns an index modulo a size, in at least 32 bits."""
     dtype = dtype_of(index)
-    if dtype.itemsize < 4:  # It may not hold the size.
+    if dtype.itemsize < 4:  # The dtype may be too narrow for the size.
         dtype = np.dtype(np.int32)
         index = convert_element_type(index, dtype)
     length = size_array(size, dtype)

@@ -90,7 +90,7 @@ def rng_bit_generator(
       The next state, of the type of ``key``, and an array of the given shape and dtype.
 
     Raises:
-      TypeError: if ``key`` or ``dtype`` has another type.
+      TypeError: if ``key`` or ``dtype`` has an unsupported type.
 
     Example:
       >>> from olympus_ir import lax

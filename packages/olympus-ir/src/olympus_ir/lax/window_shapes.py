@@ -73,7 +73,7 @@ def padtype_to_pads(
       For each dimension, the numbers of elements added before and after.
 
     Raises:
-      RuntimeError: if ``padding`` is another word.
+      RuntimeError: if ``padding`` is none of these words.
       TypeError: if ``padding`` is not a word.
 
     Example:

@@ -84,7 +84,7 @@ def normal_form(sharding: Any, ndim: int) -> NamedSharding | None:
       ndim: the number of dimensions of the array.
 
     Raises:
-      TypeError: the sharding is of another type.
+      TypeError: the sharding is neither a `NamedSharding` nor a partition spec.
       ValueError: the mesh is not abstract, or the spec has more entries than ``ndim``.
     """
     if isinstance(sharding, PartitionSpec):

@@ -71,7 +71,7 @@ def asked_sharding(given: Any, name: str) -> NamedSharding | None:
       name: the name of the user's function, for error messages.
 
     Raises:
-      TypeError: ``given`` is of another type.
+      TypeError: ``given`` has an unsupported type.
       ValueError: there is no current mesh, or axes are not of type `AxisType.Explicit`.
     """
     if given is None:

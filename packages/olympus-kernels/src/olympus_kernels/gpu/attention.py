@@ -81,7 +81,7 @@ def segment_mask(q_segment_ids: Any, kv_segment_ids: Any) -> Any:
 def mha_reference(
     q: Any, k: Any, v: Any, segment_ids: Any, sm_scale: float = 1.0, causal: bool = False
 ) -> Any:
-    """Computes attention by array operations, for comparison; the arguments are those of `mha`."""
+    """Computes attention by array operations, for comparison, with the arguments of `mha`."""
     scores = jnp.einsum(
         "bqhd,bkhd->bhqk", q, k, preferred_element_type=np.dtype(np.float32)
     ) * np.float32(sm_scale)

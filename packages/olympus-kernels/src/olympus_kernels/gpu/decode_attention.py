@@ -258,7 +258,7 @@ def gqa_reference(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes attention by array operations; the arguments are those of `gqa`.
+    """Computes attention by array operations, with the arguments of `gqa`.
 
     Args:
       q: queries.
@@ -299,7 +299,7 @@ def mqa_reference(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes attention by array operations; the arguments are those of `mqa`.
+    """Computes attention by array operations, with the arguments of `mqa`.
 
     Args:
       q: queries.

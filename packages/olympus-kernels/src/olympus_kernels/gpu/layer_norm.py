@@ -22,7 +22,7 @@ def _layer_norm(
 ) -> Any:
     """Normalizes the rows of an array to mean 0 and standard deviation 1.
 
-    The algorithm is that of J. L. Ba et al., "Layer Normalization", 2016.
+    The algorithm is by J. L. Ba et al., "Layer Normalization", 2016.
 
     Args:
       x: the array; rows lie along its last dimension.

@@ -22,7 +22,7 @@ def _rms_norm(
 ) -> Any:
     """Divides the rows of an array by the roots of their mean squares.
 
-    The algorithm is that of B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
+    The algorithm is by B. Zhang and R. Sennrich, "Root Mean Square Layer Normalization", 2019.
 
     Args:
       x: the array; rows lie along its last dimension.

@@ -272,7 +272,7 @@ def take_along_axis(
       wrap_negative_indices: whether negative indices count from the end.
 
     Returns:
-      An array of the dtype of ``arr`` whose size along the axis is that of ``indices``.
+      An array of the dtype of ``arr``, with the size of ``indices`` along the axis.
 
     Example:
       >>> from olympus_numpy import array

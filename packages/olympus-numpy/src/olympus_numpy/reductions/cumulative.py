@@ -111,7 +111,7 @@ def cumsum(
 
     Returns:
       An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
-      ``dtype`` if given, and else that of ``a``; for booleans, it is the default integer dtype.
+      ``dtype`` if given, otherwise the dtype of ``a``; for booleans, the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -134,7 +134,7 @@ def cumprod(
 
     Returns:
       An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
-      ``dtype`` if given, and else that of ``a``; for booleans, it is the default integer dtype.
+      ``dtype`` if given, otherwise the dtype of ``a``; for booleans, the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -157,7 +157,7 @@ def nancumsum(
 
     Returns:
       An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
-      ``dtype`` if given, and else that of ``a``; for booleans, it is the default integer dtype.
+      ``dtype`` if given, otherwise the dtype of ``a``; for booleans, the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array
@@ -180,7 +180,7 @@ def nancumprod(
 
     Returns:
       An array of the shape of ``a``, or of one dimension if ``axis`` is not given. Its dtype is
-      ``dtype`` if given, and else that of ``a``; for booleans, it is the default integer dtype.
+      ``dtype`` if given, otherwise the dtype of ``a``; for booleans, the default integer dtype.
 
     Example:
       >>> from olympus_numpy import array

@@ -76,7 +76,7 @@ def _seen(transform: Any, array: np.ndarray) -> np.ndarray:
         return _cast(array, transform.dtype)
     seen = _VIEWS.get(type(transform))
     if seen is None:
-        raise ValueError(f"the interpreter does not know the view {transform} of a reference")
+        raise ValueError(f"the interpreter does not support the view {transform} of a reference")
     return seen(transform, array)
 
 

@@ -265,7 +265,7 @@ class KernelBuilder:
             if rule is None and expansion is None:
                 raise KernelLoweringError(
                     f"`{primitive.name}` has no {self.rules.name} rule: the {self.language} "
-                    f"lowering of kernels does not know it (used at "
+                    f"lowering of kernels does not support it (used at "
                     f"{summarize(equation.source_info)}). Run the kernel with interpret=True, or "
                     "write it with other operations."
                 )

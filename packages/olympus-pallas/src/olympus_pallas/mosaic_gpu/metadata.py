@@ -26,8 +26,8 @@ def format_tcgen05_sparse_metadata(meta: Any, operand_dtype: Any) -> Any:
       The positions in the order of tensor memory, of shape ``(m // 128, k // 128, 128, 64)``.
 
     Raises:
-      ValueError: ``meta`` has another shape or dtype.
-      NotImplementedError: ``operand_dtype`` has another width.
+      ValueError: ``meta`` has a wrong shape or dtype.
+      NotImplementedError: ``operand_dtype`` has neither 16 nor 8 bits.
 
     Example:
       >>> import numpy as np

@@ -144,7 +144,7 @@ class SwizzleTransform(Transform):
       swizzle: the number of bytes within which elements are permuted: 32, 64 or 128.
 
     Raises:
-      ValueError: ``swizzle`` is another number.
+      ValueError: ``swizzle`` is none of these numbers.
 
     Example:
       >>> SwizzleTransform(128).swizzle

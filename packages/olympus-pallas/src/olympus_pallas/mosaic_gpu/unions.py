@@ -50,7 +50,7 @@ class RefUnion:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the shared memory, whose size is that of the largest group."""
+        """The shape of the shared memory, which is as large as the largest group."""
         return (max(map(_bytes, self.refs), default=0),)
 
     def get_array_aval(self) -> ShapedArray:

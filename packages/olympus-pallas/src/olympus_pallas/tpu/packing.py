@@ -209,7 +209,7 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
       An array of the shape of ``x`` and of dtype ``target_dtype``.
 
     Raises:
-      ValueError: an argument has another type.
+      ValueError: an argument has an unsupported type.
 
     Example:
       >>> x = np.full((4,), 1.005, np.float32)

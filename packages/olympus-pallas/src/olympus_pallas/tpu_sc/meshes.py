@@ -66,7 +66,7 @@ class ScalarSubcoreMesh(_SubcoreMesh):
 
     Args:
       axis_name: the name of the axis of cores.
-      num_cores: the number of sparse cores; by default that of the device.
+      num_cores: the number of sparse cores; by default all of the device.
 
     Example:
       >>> dict(ScalarSubcoreMesh(axis_name="core", num_cores=2).shape)
@@ -104,8 +104,8 @@ class VectorSubcoreMesh(_SubcoreMesh):
     Args:
       core_axis_name: the name of the axis of cores.
       subcore_axis_name: the name of the axis of subcores.
-      num_cores: the number of sparse cores; by default that of the device.
-      num_subcores: the number of subcores of each sparse core; by default that of the device.
+      num_cores: the number of sparse cores; by default all of the device.
+      num_subcores: the number of subcores of each sparse core; by default all of them.
 
     Example:
       >>> VectorSubcoreMesh(core_axis_name="c", subcore_axis_name="s", num_cores=2,

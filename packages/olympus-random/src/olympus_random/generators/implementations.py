@@ -100,7 +100,7 @@ def find_implementation(choice: Any) -> PRNGImpl:
 
     Raises:
       ValueError: no generator has the name.
-      TypeError: ``choice`` is of another type.
+      TypeError: ``choice`` has an unsupported type.
     """
     if isinstance(choice, str):
         found = _implementations.get(choice)

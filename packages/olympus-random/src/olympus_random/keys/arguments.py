@@ -87,7 +87,7 @@ def wrap(data: Any, implementation: PRNGImpl) -> Any:
     """Returns typed keys of a generator, made from their data.
 
     Raises:
-      TypeError: the dtype or the shape of the data is not that of keys.
+      TypeError: the data of keys cannot have this dtype or shape.
     """
     if not (dtypes.is_extended(data.dtype) or np.dtype(data.dtype) == np.uint32):
         raise TypeError(

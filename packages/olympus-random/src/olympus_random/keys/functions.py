@@ -320,7 +320,7 @@ def wrap_key_data(
       A typed array of shape ``key_bits_array.shape[:-1]``.
 
     Raises:
-      TypeError: the shape or the dtype is not that of keys' data.
+      TypeError: the data of keys cannot have this shape or dtype.
       ValueError: the bit generator is unknown.
 
     Example:

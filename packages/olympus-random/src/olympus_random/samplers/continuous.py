@@ -160,7 +160,8 @@ def lognormal(
     Args:
       key: a key.
       sigma: the standard deviations of the logarithms, a scalar or an array.
-      shape: the shape of the result, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
+      shape: the shape of the result, to which ``sigma`` broadcasts; by default the shape of
+        ``sigma``.
       dtype: a float or complex dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 

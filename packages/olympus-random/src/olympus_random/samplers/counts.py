@@ -55,7 +55,7 @@ def poisson(
     Args:
       key: a key of the ``threefry2x32`` generator.
       lam: the means, a scalar or an array.
-      shape: the shape of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
+      shape: the shape of the result, to which ``lam`` broadcasts; by default the shape of ``lam``.
       dtype: an integer dtype; the default integer dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 

@@ -42,7 +42,7 @@ def bernoulli(
     Args:
       key: a key.
       p: the probabilities, a scalar or an array of floats.
-      shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+      shape: the shape of the result, to which ``p`` broadcasts; by default the shape of ``p``.
       mode: ``"high"`` draws twice as many bits, which makes small probabilities accurate.
       out_sharding: the sharding of the result over the current mesh.
 

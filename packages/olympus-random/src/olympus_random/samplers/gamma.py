@@ -184,7 +184,7 @@ def gamma(
     Args:
       key: a key.
       a: the shape parameters, a scalar or an array.
-      shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
+      shape: the shape of the result, to which ``a`` broadcasts; by default the shape of ``a``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
@@ -222,7 +222,7 @@ def loggamma(
     Args:
       key: a key.
       a: the shape parameters, a scalar or an array.
-      shape: the shape of the result, to which ``a`` broadcasts; that of ``a`` if not given.
+      shape: the shape of the result, to which ``a`` broadcasts; by default the shape of ``a``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 

@@ -158,7 +158,7 @@ def chisquare(
     Args:
       key: a key.
       df: the degrees of freedom, a scalar or an array.
-      shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
+      shape: the shape of the result, to which ``df`` broadcasts; by default the shape of ``df``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
@@ -252,7 +252,7 @@ def t(
     Args:
       key: a key.
       df: the degrees of freedom, a scalar or an array.
-      shape: the shape of the result, to which ``df`` broadcasts; that of ``df`` if not given.
+      shape: the shape of the result, to which ``df`` broadcasts; by default the shape of ``df``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 

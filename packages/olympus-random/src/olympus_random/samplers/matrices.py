@@ -52,7 +52,7 @@ def multivariate_normal(
       cov: the covariances, positive semidefinite matrices of shape (..., n, n).
       shape: the batch shape, to which the batch shapes of ``mean`` and ``cov`` broadcast; their
         common batch shape if None.
-      dtype: a float dtype; that of ``mean`` and ``cov`` if None.
+      dtype: a float dtype; by default the common dtype of ``mean`` and ``cov``.
       method: the factorization by which the square root of the covariance is computed: ``"eigh"``,
         ``"svd"``, or ``"cholesky"``, which is for positive definite matrices only.
       out_sharding: the sharding of the result over the current mesh.

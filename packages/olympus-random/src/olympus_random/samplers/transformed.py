@@ -46,7 +46,7 @@ def pareto(
     Args:
       key: a key.
       b: the shape parameters, a scalar or an array.
-      shape: the shape of the result, to which ``b`` broadcasts; that of ``b`` if not given.
+      shape: the shape of the result, to which ``b`` broadcasts; by default the shape of ``b``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
@@ -86,7 +86,8 @@ def rayleigh(
     Args:
       key: a key.
       scale: the scales, a scalar or an array.
-      shape: the shape of the result, to which ``scale`` broadcasts; that of ``scale`` if not given.
+      shape: the shape of the result, to which ``scale`` broadcasts; by default the shape of
+        ``scale``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
@@ -217,7 +218,7 @@ def double_sided_maxwell(
       dtype: a float dtype; the default float dtype if not given.
 
     Returns:
-      The samples, of dtype ``dtype`` and shape ``shape`` followed by that of the parameters.
+      The samples, of dtype ``dtype``. Their shape is ``shape`` followed by the parameters' shape.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype, or the shapes do not fit.
@@ -317,7 +318,8 @@ def wald(
     Args:
       key: a key.
       mean: the means, a scalar or an array.
-      shape: the shape of the result, to which ``mean`` broadcasts; that of ``mean`` if not given.
+      shape: the shape of the result, to which ``mean`` broadcasts; by default the shape of
+        ``mean``.
       dtype: a float dtype; the default float dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 
@@ -369,7 +371,7 @@ def geometric(
     Args:
       key: a key.
       p: the probabilities of success, a scalar or an array.
-      shape: the shape of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+      shape: the shape of the result, to which ``p`` broadcasts; by default the shape of ``p``.
       dtype: an integer dtype; the default integer dtype if not given.
       out_sharding: the sharding of the result over the current mesh.
 

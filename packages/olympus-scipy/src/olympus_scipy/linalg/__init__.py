@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: SciPy's names beyond those of NumPy."""
+"""Linear algebra functions of SciPy that NumPy does not have."""
 
 from __future__ import annotations
 

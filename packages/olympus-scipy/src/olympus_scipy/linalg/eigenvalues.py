@@ -57,7 +57,7 @@ def eigh(
       shape (..., n, n)), or the eigenvalues alone.
 
     Raises:
-      NotImplementedError: ``b``, ``eigvals`` or ``type`` has another value.
+      NotImplementedError: ``b``, ``eigvals`` or ``type`` is not the default.
 
     Example:
       >>> eigh(np.array([[2.0, 1], [1, 2]]), eigvals_only=True)

@@ -177,7 +177,7 @@ def convolve2d(
 
     Raises:
       ValueError: the mode is unknown, or an operand is not a matrix.
-      NotImplementedError: ``boundary`` or ``fillvalue`` has another value.
+      NotImplementedError: ``boundary`` or ``fillvalue`` is not the default.
 
     Example:
       >>> import olympus_numpy as jnp
@@ -211,7 +211,7 @@ def correlate2d(
 
     Raises:
       ValueError: the mode is unknown, or an operand is not a matrix.
-      NotImplementedError: ``boundary`` or ``fillvalue`` has another value.
+      NotImplementedError: ``boundary`` or ``fillvalue`` is not the default.
 
     Example:
       >>> import olympus_numpy as jnp

@@ -28,7 +28,7 @@ __all__ = ["csd", "istft", "stft", "welch"]
 
 
 def _window(window: Any, size: int) -> Any:
-    """Returns a window as a vector of NumPy, or a traced vector as it is."""
+    """Converts a window to a NumPy vector; returns a traced window unchanged."""
     if not isinstance(window, Tracer):
         return window_of(window, size)
     if window.ndim != 1:
@@ -336,7 +336,7 @@ def istft(
 
 
 def _overlapping_sum(values: Any, positions: np.ndarray, total: int) -> Any:
-    """Returns the sums of copies of a vector at rows of positions; traced as the vector is."""
+    """Adds a copy of ``values`` at each row of ``positions``; returns the sums."""
     if not isinstance(values, np.ndarray):
         return onp.zeros(total, values.dtype).at[positions].add(values)
     sums = np.zeros(total)

@@ -121,7 +121,7 @@ class Rotation(NamedTuple):
         """Returns the rotations of orthogonal matrices of shape (3, 3) or (n, 3, 3).
 
         Raises:
-          ValueError: the array has another shape.
+          ValueError: the array has neither of these shapes.
         """
         matrix = _floats("from_matrix", matrix, 3)
         if matrix.shape[-2:] != (3, 3):
@@ -263,7 +263,7 @@ class Rotation(NamedTuple):
           A single `Rotation`.
 
         Raises:
-          ValueError: the weights have another shape.
+          ValueError: the weights have a wrong shape.
         """
         quat = onp.atleast_2d(self.quat)
         if weights is None:

@@ -321,7 +321,7 @@ def ndtr(x: ArrayLike) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: ``x`` has another dtype.
+      TypeError: ``x`` has an unsupported dtype.
 
     Example:
       >>> ndtr(0.0)
@@ -408,7 +408,7 @@ def ndtri(p: ArrayLike) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: ``p`` has another dtype.
+      TypeError: ``p`` has an unsupported dtype.
 
     Example:
       >>> ndtri(0.5)
@@ -442,7 +442,7 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: ``x`` has another dtype, or ``series_order`` is not an integer.
+      TypeError: ``x`` has an unsupported dtype, or ``series_order`` is not an integer.
       ValueError: ``series_order`` is out of range.
 
     Example:

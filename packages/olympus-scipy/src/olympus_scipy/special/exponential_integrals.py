@@ -356,7 +356,7 @@ def spence(x: ArrayLike) -> Array:
       An array of floating dtype, of the shape of the operand.
 
     Raises:
-      TypeError: ``x`` has another dtype.
+      TypeError: ``x`` has an unsupported dtype.
 
     Example:
       >>> spence(1.0)

@@ -32,7 +32,7 @@ def lpmn(m: int, n: int, z: Any) -> tuple[Array, Array]:
       Values and derivatives, each of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: ``z`` has another dtype.
+      TypeError: ``z`` has an unsupported dtype.
       ValueError: ``z`` is not a vector, or ``n`` is negative.
       NotImplementedError: ``m`` and ``n`` differ.
 
@@ -69,7 +69,7 @@ def lpmn_values(m: int, n: int, z: Any, is_normalized: bool) -> Array:
       An array of shape ``(m + 1, n + 1, z.size)``.
 
     Raises:
-      TypeError: ``z`` has another dtype.
+      TypeError: ``z`` has an unsupported dtype.
       ValueError: ``z`` is not a vector, or ``n`` is negative.
       NotImplementedError: ``m`` and ``n`` differ.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scopes in which mesh axes have another type: `auto_axes` and `explicit_axes`."""
+"""Scopes that change the types of mesh axes: `auto_axes` and `explicit_axes`."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class _Mapping:
         if devices is None:
             if _mesh._default_devices is None:
                 raise RuntimeError(
-                    "pmap knows no devices: pass `devices=`, or install and import olympus_xla."
+                    "pmap found no devices: pass `devices=`, or install and import olympus_xla."
                 )
             default: Any = _mesh._default_devices
             devices = default() if self.backend is None else default(self.backend)

@@ -116,8 +116,8 @@ def create_hybrid_device_mesh(
             granules[getattr(device, attribute)].append(device)
         except AttributeError:
             raise ValueError(
-                f"{device} does not know its {attribute}, by which create_hybrid_device_mesh "
-                "groups devices. Pass process_is_granule=True to group devices by process."
+                f"{device} has no attribute {attribute}, by which create_hybrid_device_mesh groups "
+                "devices. Pass process_is_granule=True to group devices by process."
             ) from None
     keys = sorted(granules) if should_sort_granules_by_key else list(granules)
     if len(mesh_shape) != len(dcn_mesh_shape):

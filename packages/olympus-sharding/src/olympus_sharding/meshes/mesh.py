@@ -289,7 +289,7 @@ def make_mesh(
     if devices is None:
         if _default_devices is None:
             raise RuntimeError(
-                "make_mesh knows no devices: pass `devices=`, or install and import olympus_xla."
+                "make_mesh found no devices: pass `devices=`, or install and import olympus_xla."
             )
         devices = _default_devices()
     count = math.prod(sizes)

@@ -166,7 +166,7 @@ def buffers_of(function: str, kind: type[Any], mat: Any) -> list[Any]:
     """Returns the buffers of a sparse array of one format, as arrays.
 
     Raises:
-      TypeError: ``mat`` has another type.
+      TypeError: ``mat`` has another format.
     """
     if not isinstance(mat, kind):
         raise TypeError(

@@ -94,7 +94,7 @@ def _check_result(A: Callable[[Any], Any], X: Any) -> None:
     """Checks that an operator keeps the shape and the dtype of its operand.
 
     Raises:
-      ValueError: the result of the operator has another shape or dtype.
+      ValueError: the operator changes the shape or dtype of its operand.
     """
     out = eval_shape(A, X)
     if out.dtype != X.dtype:

@@ -106,7 +106,7 @@ class Format:
       sharding: a sharding, or None if it does not matter.
 
     Raises:
-      TypeError: an argument has another type.
+      TypeError: an argument has an unsupported type.
       ValueError: a layout is given without a sharding.
 
     Example:

@@ -89,8 +89,8 @@ def sharding_of_place(place: Any) -> Sharding:
     """Returns the sharding of a place: a device, sharding, format or partition spec.
 
     Raises:
-      ValueError: ``place`` has another type, is a sharding over an abstract mesh, or is a partition
-        spec while no mesh is set.
+      ValueError: ``place`` has an unsupported type, is a sharding over an abstract mesh, or is a
+        partition spec while no mesh is set.
     """
     kind = type(place)
     if kind is SingleDeviceSharding:

@@ -289,7 +289,7 @@ def _as_typed(sharding: Any, placement: Placement, aval: Any) -> Any:
 
 
 def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement, aval: Any) -> Any:
-    """Returns an operand's sharding that is equivalent to ``sharding``; if none is, ``sharding``.
+    """Replaces a result's sharding by an equivalent sharding of an operand, if there is one.
 
     The result thus keeps the form in which the user wrote a spec, such as ``P('x', None)``.
     """

@@ -85,7 +85,7 @@ def compiled_for(
 
 
 def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) -> TypeError:
-    """Returns the error for a type in the place of an array."""
+    """Returns the error for a `ShapeDtypeStruct` that was passed instead of an array."""
     return TypeError(
         f"Argument '{name_of_operand(program, position)}' of shape {get_aval(leaf).str_short()} "
         f"of type {type(leaf)} is not a valid {naming.library} type. "

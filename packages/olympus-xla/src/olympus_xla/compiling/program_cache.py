@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of compiled programs on disk, which spares a process the tracing of functions.
+"""Cache of compiled programs on disk; a process that finds a program need not trace it.
 
 The key of an entry covers everything on which tracing, lowering and compilation depend: a digest of
 the function and of everything that it reads (`olympus_ir.programs.calls.identity`), the static

@@ -59,7 +59,7 @@ def buffer_callback(
       A function of arrays that returns arrays of the types in ``result_shape_dtypes``.
 
     Raises:
-      ValueError: an argument has another form than described.
+      ValueError: an argument does not have the form described above.
 
     Example:
       >>> import numpy as np

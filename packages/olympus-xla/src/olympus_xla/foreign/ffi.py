@@ -188,7 +188,7 @@ def ffi_call(
       ``float``.
 
     Raises:
-      ValueError: an argument has another form than described.
+      ValueError: an argument does not have the form described above.
 
     Example:
       >>> import numpy as np

@@ -79,7 +79,7 @@ def check_greeting(
       num_processes: the coordinator's number of processes.
 
     Raises:
-      BadMessageError: a field is missing or has another type, or ``process_id`` is not in
+      BadMessageError: a field is missing or has a wrong type, or ``process_id`` is not in
         ``range(num_processes)``.
     """
     for name, types in fields.items():

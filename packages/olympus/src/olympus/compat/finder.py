@@ -69,7 +69,7 @@ class AliasFinder(MetaPathFinder):
         )
 
     def _parts_of(self, fullname: str) -> dict[str, Callable[[], ModuleType]]:
-        """Returns the functions that make the private modules below a public module, by name."""
+        """Maps the name of each private submodule of a module to the function that makes it."""
         return {
             name: make
             for name, make in self._private_modules.items()

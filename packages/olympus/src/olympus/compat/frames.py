@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of the user's program in tracebacks, as JAX's private module finds them."""
+"""Finds the user's lines in tracebacks, under the names of JAX's private module."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from olympus import _lazy
 from .finder import PRIVATE
 from .tables import NAMES, WHOLE_MODULES
 
-# The names in those private modules that are below public modules.
+# The names in private modules whose parent modules are public.
 _PARTS: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python.func": {},
     "jax.experimental.colocated_python.serialization": {

@@ -51,5 +51,5 @@ __all__ = [
     "user_checks",
 ]
 
-# These functions find names in JAX's spelling.
+# These functions also accept names as JAX spells them.
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})

@@ -68,7 +68,7 @@ def cond(
       The result of the selected function.
 
     Raises:
-      ValueError: if ``batch`` has another value.
+      ValueError: if ``batch`` is unknown.
       TypeError: if ``pred`` is not a scalar, or the results differ in structure or types.
 
     Example:

@@ -104,7 +104,7 @@ def while_loop(
       TypeError: if ``cond_fun`` does not return a boolean scalar, or ``body_fun`` or ``inverse``
         returns a carry whose structure or types differ from those of its input.
       ValueError: if ``checkpoints`` or ``max_steps`` is not a positive integer, or both
-        ``checkpoints`` and ``inverse`` are given, or ``batch`` has another value.
+        ``checkpoints`` and ``inverse`` are given, or ``batch`` is unknown.
 
     Example:
       >>> from olympus_ir import lax

@@ -105,7 +105,7 @@ def scan(
       TypeError: if ``f`` does not return a pair, or returns a carry whose structure or types differ
         from those of its input.
       ValueError: if leading dimensions differ from each other or from ``length``, or
-        ``checkpoints`` has another value.
+        ``checkpoints`` has an unsupported value.
 
     Example:
       >>> import numpy as np

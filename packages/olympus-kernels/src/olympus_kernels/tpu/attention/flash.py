@@ -215,7 +215,7 @@ def mha_reference(
     mask_value: float = DEFAULT_MASK_VALUE,
     sm_scale: float = 1.0,
 ) -> Any:
-    """Computes attention by its definition; the arguments are those of `flash_attention`.
+    """Computes attention by its definition, with the arguments of `flash_attention`.
 
     Args:
       q: queries.

@@ -279,8 +279,8 @@ def forward(
       operands: operands of attention.
       mask: the blocks of the mask; the outer blocks are those of queries.
       settings: the parameters of the computation.
-      sinks: for each head, the score of a key without value that all queries attend to, [heads, 1,
-        1]; or None.
+      sinks: attention sinks, [heads, 1, 1], or None. The sink of a head is the score of an
+        additional key, to which all queries attend and whose value is zero.
 
     Returns:
       Arrays of shape [heads, queries, value_dim] and [heads, queries, 1].

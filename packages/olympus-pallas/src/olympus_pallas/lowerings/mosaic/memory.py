@@ -153,9 +153,9 @@ def viewed(
             continue
         if not isinstance(transform, NDIndexer) or transform.int_indexer_shape:
             raise KernelLoweringError(
-                f"the Mosaic lowering of kernels does not know the view {transform} of a "
-                "reference: it is read and written by integers and slices. Change the value read, "
-                "or loop over the indices."
+                f"the Mosaic lowering of kernels does not support the view {transform} of a "
+                "reference, which must be read and written by integers and slices. Change the "
+                "value read, or loop over the indices."
             )
         indices = iter(transform.indices)
         axes = []

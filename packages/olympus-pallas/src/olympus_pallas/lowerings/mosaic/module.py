@@ -406,7 +406,7 @@ def _transform(
     for dim, position, aval in zip(block.block_shape, positions, program.out_avals, strict=True):
         if isinstance(dim, BoundedSlice | Indirect):
             raise KernelLoweringError(
-                f"the Mosaic lowering of kernels does not know the block dimension {dim} of "
+                f"the Mosaic lowering of kernels does not support the block dimension {dim} of "
                 f"{block.origin}"
             )
         returned.append(cast(builder, position, np.dtype(aval.dtype), INT32))

@@ -186,7 +186,7 @@ def _starts(builder: TritonBuilder, mapping: BlockMapping, places: Sequence[Any]
     ):
         if isinstance(dim, BoundedSlice | Indirect):
             raise KernelLoweringError(
-                f"the Triton lowering of kernels does not know the block dimension {dim} of "
+                f"the Triton lowering of kernels does not support the block dimension {dim} of "
                 f"{mapping.origin}"
             )
         if getattr(atom, "val", None) == 0:

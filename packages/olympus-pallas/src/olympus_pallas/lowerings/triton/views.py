@@ -168,7 +168,7 @@ def place(
             )
             continue
         raise KernelLoweringError(
-            f"the Triton lowering of kernels does not know the view {transform} of a reference; "
+            f"the Triton lowering of kernels does not support the view {transform} of a reference; "
             "read the reference first, and change the value read"
         )
     if arrays is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions as keys of caches, and caches of functions, under the names of JAX's private module."""
+"""Hashable functions and memoization, under the names of JAX's private module."""
 
 from __future__ import annotations
 

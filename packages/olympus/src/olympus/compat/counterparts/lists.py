@@ -121,7 +121,7 @@ def merge_lists(bs: Sequence[bool], l0: Sequence[Any], l1: Sequence[Any]) -> lis
       [1, 2, 3]
 
     Raises:
-      ValueError: a list has another length than the flags say.
+      ValueError: the length of a list does not match the flags.
     """
     if len(l1) != sum(map(bool, bs)) or len(l0) + len(l1) != len(bs):
         raise ValueError(

@@ -28,5 +28,5 @@ def is_known_platform(platform: str) -> bool:
 
 
 def get_device_backend(device: Any = None) -> Any:
-    """Returns the client of a device; by default, that of the default backend."""
+    """Returns the client of a device; by default, the client of the default backend."""
     return backends.get_backend() if device is None else device.client

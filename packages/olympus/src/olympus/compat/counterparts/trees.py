@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors that are pytrees, under the names of JAX's private module of iterative solvers."""
+"""Vector arithmetic on pytrees, under the names of JAX's private module of iterative solvers."""
 
 from __future__ import annotations
 

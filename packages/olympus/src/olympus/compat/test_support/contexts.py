@@ -54,7 +54,7 @@ def assert_global_configs_unchanged() -> Iterator[None]:
     """Compares the values of all flags before and after.
 
     Raises:
-      AssertionError: a flag has another value afterwards.
+      AssertionError: the value of a flag has changed.
     """
     before = config.values
     yield

@@ -60,7 +60,7 @@ def as_shape(value: Any, shape: Any, dtype: Any) -> Any:
     """Returns an array as the kind of value that a shape stands for.
 
     Raises:
-      ValueError: the array has another shape.
+      ValueError: the array does not have this shape.
     """
     if shape is NUMPY_SCALAR_SHAPE:
         return np.dtype(dtype).type(value)

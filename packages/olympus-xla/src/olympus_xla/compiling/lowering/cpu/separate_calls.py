@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a program that XLA's CPU backend compiles by themselves.
+"""Parts of a program that XLA's CPU backend compiles separately.
 
 A `separate_call` is not fused with the rest: its results are computed once and written to memory.
 XLA removes optimization barriers before it fuses operations, so they do not have this effect.
