@@ -206,7 +206,7 @@ def materialize(value: Any, axis_size: int, batch_dim: BatchDim, target: int = 0
 
 
 def move_batch_dim(
-    value: Any, axis_size: int, source: BatchDim, target: BatchDim, what: str = "the value"
+    value: Any, axis_size: int, source: BatchDim, target: BatchDim, operation: str = "the value"
 ) -> Any:
     """Returns the value with its batch dimension moved from ``source`` to ``target``.
 
@@ -216,7 +216,7 @@ def move_batch_dim(
     if source == target:
         return value
     if target is None:
-        raise ValueError(f"{what} differs between the examples, so it needs a batch dimension")
+        raise ValueError(f"{operation} differs between the examples, so it needs a batch dimension")
     return materialize(value, axis_size, source, target)
 
 

@@ -111,13 +111,15 @@ def _is_leaf(value: Any) -> bool:
     return type(value) in _vmappables
 
 
-def _axes_of(what: str, axes: Any, tree: Any) -> list[Any]:
+def _axes_of(option: str, axes: Any, tree: Any) -> list[Any]:
     """Returns one axis for each leaf or container of a structure; ``axes`` is a tree prefix."""
     full = pytrees.Structure(tree)
     try:
         return pytrees.spread_prefix(axes, full, is_leaf=_is_axis)
     except ValueError as error:
-        raise ValueError(f"vmap {what} must be a tree prefix of the corresponding value") from error
+        raise ValueError(
+            f"vmap {option} must be a tree prefix of the corresponding value"
+        ) from error
 
 
 def vmap_by_specs(

@@ -118,7 +118,10 @@ def name_of(fun: Any) -> str:
 
 
 def positional_arguments(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], what: str = "custom_vjp"
+    fun: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    decorator: str = "custom_vjp",
 ) -> tuple[Any, ...]:
     """Returns all arguments by position, defaults included.
 
@@ -126,7 +129,7 @@ def positional_arguments(
       fun: the function.
       args: the arguments.
       kwargs: the keyword arguments.
-      what: the name of the decorator, for error messages.
+      decorator: the name of the decorator, for error messages.
 
     Raises:
       TypeError: the arguments do not fit the signature, or some are keyword-only.
@@ -143,20 +146,21 @@ def positional_arguments(
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"{_unresolved(fun, what)}{error}") from None
+        raise TypeError(f"{_unresolved(fun, decorator)}{error}") from None
     bound.apply_defaults()
     keyword_only = [name for name in bound.kwargs if name in kwargs]
     if keyword_only:
         raise TypeError(
-            f"{_unresolved(fun, what)}The following keyword arguments could not be resolved to "
-            f"positions: {', '.join(keyword_only)}. Derivative rules take all arguments by position"
+            f"{_unresolved(fun, decorator)}The following keyword arguments could not be resolved "
+            f"to positions: {', '.join(keyword_only)}. Derivative rules take all arguments by "
+            "position"
         )
     return bound.args
 
 
-def _unresolved(fun: Callable[..., Any], what: str) -> str:
+def _unresolved(fun: Callable[..., Any], decorator: str) -> str:
     return (
-        f"The input arguments to the {what}-decorated function {name_of(fun)} could not be "
+        f"The input arguments to the {decorator}-decorated function {name_of(fun)} could not be "
         "resolved to positional-only arguments. Binding failed with the error:\n"
     )
 

@@ -195,12 +195,14 @@ def _consumed(equations: list[Equation]) -> Iterator[Equation]:
         yield equations.pop()
 
 
-def _describe(wrapper: Any, fun: Callable[..., Any], summary: str, what: str, argnums: Any) -> None:
+def _describe(
+    wrapper: Any, fun: Callable[..., Any], summary: str, result: str, argnums: Any
+) -> None:
     update_wrapper(wrapper, fun, updated=())
     name = function_name(fun)
     wrapper.__doc__ = (
         f"{summary.format(fun=name)} with respect to positional argument(s) {argnums}. Takes the "
-        f"same arguments as {name} but returns {what}, which has the same shape as the arguments "
+        f"same arguments as {name} but returns {result}, which has the same shape as the arguments "
         f"at positions {argnums}."
     )
     if getattr(fun, "__doc__", None):

@@ -112,20 +112,20 @@ def _cotangent_of_factor(
     # the other factor's order.
     order = sorted(range(len(contracting)), key=other_contracting.__getitem__)
     positions = (*batch, *free, *(contracting[position] for position in order))
-    asked = cotangent_sharding(cotangent, aval)
-    if asked is None and aval_of(other).layout is not None:
-        asked = whole(aval_of(other).layout, aval.ndim)
-    if asked is not None:
-        entries = asked.spec.partitions + (None,) * (aval.ndim - len(asked.spec))
+    sharding = cotangent_sharding(cotangent, aval)
+    if sharding is None and aval_of(other).layout is not None:
+        sharding = whole(aval_of(other).layout, aval.ndim)
+    if sharding is not None:
+        entries = sharding.spec.partitions + (None,) * (aval.ndim - len(sharding.spec))
         in_order = tuple(entries[position] for position in positions)
-        asked = NamedSharding(asked.mesh, asked.spec.update(partitions=in_order))
+        sharding = NamedSharding(sharding.mesh, sharding.spec.update(partitions=in_order))
     result = lax.dot_general_p.bind(
         cotangent,
         other,
         dimension_numbers=((summed, other_free), (tuple(range(len(batch))), other_batch)),
         precision=precision,
         preferred_element_type=preferred_element_type,
-        out_sharding=asked,
+        out_sharding=sharding,
     )
     result = lax.transpose(result, tuple(positions.index(axis) for axis in range(aval.ndim)))
     if aval_of(result).dtype != aval.dtype:

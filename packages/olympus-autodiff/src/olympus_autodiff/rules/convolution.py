@@ -59,11 +59,11 @@ def _or_zeros(
     **params: Any,
 ) -> Any:
     """Applies a rule to operands of the same dtype; returns zeros if an operand has no elements."""
-    asked = cotangent_sharding(cotangent, aval)
-    if asked is None and aval_of(other).layout is not None:
-        asked = whole(aval_of(other).layout, aval.ndim)
+    sharding = cotangent_sharding(cotangent, aval)
+    if sharding is None and aval_of(other).layout is not None:
+        sharding = whole(aval_of(other).layout, aval.ndim)
     if 0 in aval_of(cotangent).shape or 0 in aval_of(other).shape:
-        return lax.broadcast_in_dim(scalar(0, aval.dtype), aval.shape, (), out_sharding=asked)
+        return lax.broadcast_in_dim(scalar(0, aval.dtype), aval.shape, (), out_sharding=sharding)
     dtype = aval_of(cotangent).dtype
     if preferred_element_type is not None and aval_of(other).dtype != dtype:
         other = convert_dtype(other, dtype)
@@ -74,7 +74,7 @@ def _or_zeros(
         preferred_element_type=preferred_element_type,
         # With batch groups, no layout is requested: the groups are merged after the convolution,
         # which changes the layout.
-        out_sharding=asked if params["batch_group_count"] == 1 else None,
+        out_sharding=sharding if params["batch_group_count"] == 1 else None,
         **params,
     )
     return out if aval_of(out).dtype == aval.dtype else convert_dtype(out, aval.dtype)

@@ -37,8 +37,8 @@ jvp_rules.define(lax.reduce_sum_p, linear)
 
 def _reduce_sum_transpose(cotangent: Any, aval: Any, *, axes: tuple, out_sharding: Any) -> Any:
     kept = tuple(axis for axis in range(aval.ndim) if axis not in axes)
-    asked = cotangent_sharding(cotangent, aval)
-    return lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=asked)
+    sharding = cotangent_sharding(cotangent, aval)
+    return lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=sharding)
 
 
 transpose_rules.define(lax.reduce_sum_p, unary_transpose(_reduce_sum_transpose))

@@ -63,8 +63,8 @@ def _reshape_transpose(
     cotangent: Any, aval: Any, *, dimensions: tuple | None, **params: Any
 ) -> Any:
     if dimensions is None:
-        asked = cotangent_sharding(cotangent, aval)
-        return lax.reshape(cotangent, aval.shape, out_sharding=asked)
+        sharding = cotangent_sharding(cotangent, aval)
+        return lax.reshape(cotangent, aval.shape, out_sharding=sharding)
     permuted = lax.reshape(cotangent, tuple(aval.shape[axis] for axis in dimensions))
     return lax.transpose(permuted, inverse_permutation(dimensions))
 

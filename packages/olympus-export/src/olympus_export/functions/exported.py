@@ -245,17 +245,17 @@ def _check_shape(exported: Exported, position: int, aval: Any, actual: Any) -> N
 
 
 def _raise_mismatch(
-    what: str, exported: Exported, position: int, aval: Any, actual: Any, where: str = ""
+    kind: str, exported: Exported, position: int, aval: Any, actual: Any, where: str = ""
 ) -> NoReturn:
-    field = "dtype" if what == "Dtype" else "shape"
+    field = "dtype" if kind == "Dtype" else "shape"
     raise ValueError(
-        f"{what} mismatch for {path_of(exported.in_tree, position)}{where}: "
+        f"{kind} mismatch for {path_of(exported.in_tree, position)}{where}: "
         f"expected {_shown(aval, field)} and called with {_shown(actual, field)}"
     )
 
 
-def _shown(aval: Any, what: str) -> str:
-    return str(aval.shape) if what == "shape" else getattr(aval.dtype, "name", str(aval.dtype))
+def _shown(aval: Any, kind: str) -> str:
+    return str(aval.shape) if kind == "shape" else getattr(aval.dtype, "name", str(aval.dtype))
 
 
 def path_of(in_tree: Any, position: int) -> str:

@@ -30,9 +30,9 @@ def _func_lineno(self: DebugInfo) -> int | None:
     return int(line) if line.isdigit() else None
 
 
-def _checked_count(names: tuple[str, ...] | None, count: int, what: str) -> tuple[str, ...] | None:
+def _checked_count(names: tuple[str, ...] | None, count: int, kind: str) -> tuple[str, ...] | None:
     if names is not None and len(names) != count:
-        raise AssertionError(f"expected {count} {what}, got {len(names)}: {names}")
+        raise AssertionError(f"expected {count} {kind}, got {len(names)}: {names}")
     return names
 
 

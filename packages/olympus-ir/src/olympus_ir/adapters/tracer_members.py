@@ -23,9 +23,9 @@ else:
 __all__: list[str] = []
 
 
-def _refusing(what: str) -> Callable[..., NoReturn]:
+def _refusing(member: str) -> Callable[..., NoReturn]:
     def method(self: Tracer, *args: Any, **kwargs: Any) -> NoReturn:
-        raise needs_a_value(what, "the array itself")(self)
+        raise needs_a_value(member, "the array itself")(self)
 
     return method
 

@@ -375,14 +375,14 @@ def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None
 
 
 def _check_repeated(
-    what: str,
+    part: str,
     constants: Sequence[np.ndarray | None],
     carry: Sequence[np.ndarray | None],
 ) -> None:
     for values, kind in ((constants, "key constants are"), (carry, "a carried key is")):
         if any(used is not None and used.any() for used in values):
             raise KeyReuseError(
-                f"{what} function leads to key reuse when repeatedly executed, because {kind} "
+                f"{part} function leads to key reuse when repeatedly executed, because {kind} "
                 f"repeatedly consumed, at {_callers[-1]}"
             )
 

@@ -11,7 +11,7 @@ import numpy as np
 __all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
-def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
+def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """Returns an axis as a non-negative integer.
 
     Raises:
@@ -22,7 +22,7 @@ def canonical_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(
-            f"{what} {axis} is out of bounds for array of dimension {ndim}"
+            f"{name} {axis} is out of bounds for array of dimension {ndim}"
         )
     return axis + ndim if axis < 0 else axis
 

@@ -108,29 +108,29 @@ _GATHER_NAMES = ("collapsed_slice_dims", "start_index_map", "start_indices_batch
 
 
 def check_sorted_dimensions(
-    operation: str, what: str, dimensions: Sequence[int], ndim: int
+    operation: str, name: str, dimensions: Sequence[int], ndim: int
 ) -> None:
     """Raises ShapeError if dimensions are not sorted, distinct and in range."""
     if list(dimensions) != sorted(dimensions):
-        raise ShapeError(f"{what} in {operation} op must be sorted; got {tuple(dimensions)}")
-    _check_distinct(operation, what, dimensions, ndim)
+        raise ShapeError(f"{name} in {operation} op must be sorted; got {tuple(dimensions)}")
+    _check_distinct(operation, name, dimensions, ndim)
 
 
 def _check_distinct(
-    operation: str, what: str, dimensions: Sequence[int], ndim: int, kind: str = "set"
+    operation: str, name: str, dimensions: Sequence[int], ndim: int, kind: str = "set"
 ) -> None:
     if len(set(dimensions)) != len(dimensions):
-        raise ShapeError(f"{what} in {operation} op must not repeat; got {tuple(dimensions)}")
+        raise ShapeError(f"{name} in {operation} op must not repeat; got {tuple(dimensions)}")
     for dimension in dimensions:
         if not 0 <= dimension < ndim:
             raise ShapeError(
-                f"Invalid {what} {kind} in {operation} op; valid range is [0, {ndim}); got "
+                f"Invalid {name} {kind} in {operation} op; valid range is [0, {ndim}); got "
                 f"{dimension}"
             )
 
 
 def check_index_vectors(
-    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], what: str
+    operation: str, operand: ShapedArray, indices: ShapedArray, index_map: Sequence[int], name: str
 ) -> None:
     """Raises if the indices are not vectors of integers for the operand's dimensions.
 
@@ -140,11 +140,11 @@ def check_index_vectors(
     """
     if len(index_map) != indices.shape[-1]:
         raise ShapeError(
-            f"{operation.capitalize()} op has {len(index_map)} elements in {what} and the bound of "
+            f"{operation.capitalize()} op has {len(index_map)} elements in {name} and the bound of "
             f"dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
             "These two numbers must be equal."
         )
-    _check_distinct(operation, what, index_map, operand.ndim, "mapping")
+    _check_distinct(operation, name, index_map, operand.ndim, "mapping")
     if not dtypes.issubdtype(indices.dtype, np.integer):
         raise ValueError(
             f"{operation} indices must have an integer type, got {dtypes.name_of(indices.dtype)}"

@@ -470,8 +470,8 @@ def reduce(
     if len(flat_operands) == 1:
         monoid = _monoid_reduction(computation, flat_operands[0], flat_inits[0])
         if monoid is not None:
-            asked = asked_sharding(out_sharding, "reduce")
-            extra = {"out_sharding": asked} if monoid is reduce_sum_p else {}
+            sharding = asked_sharding(out_sharding, "reduce")
+            extra = {"out_sharding": sharding} if monoid is reduce_sum_p else {}
             result = monoid.bind(flat_operands[0], axes=dimensions, **extra)
             return pytrees.tree_unflatten(tree, [result])
     closed = traced_reduction("reduce", computation, operands, flat_inits)

@@ -133,20 +133,20 @@ def reshape(
     return reshape_p.bind(operand, new_sizes=new_sizes, dimensions=dimensions, sharding=sharding)
 
 
-def _check_partial_sums(operand: Any, asked: Any) -> None:
+def _check_partial_sums(operand: Any, sharding: Any) -> None:
     """Raises ValueError if a reshape would change the unreduced or reduced mesh axes."""
     layout = get_aval(operand).layout
     for word in ("unreduced", "reduced"):
         own = frozenset() if layout is None else getattr(layout.spec, word)
-        axes = getattr(asked.spec, word)
+        axes = getattr(sharding.spec, word)
         if own and own != axes:
             raise ValueError(
                 f"out_sharding passed to `reshape` must be {word} over the same mesh axes as "
-                f"operand. Got {asked} and operand of type {get_aval(operand).str_short()}"
+                f"operand. Got {sharding} and operand of type {get_aval(operand).str_short()}"
             )
         if axes and not own:
             raise ValueError(
-                f"out_sharding passed to `reshape` cannot contain {word} axes. Got {asked}"
+                f"out_sharding passed to `reshape` cannot contain {word} axes. Got {sharding}"
             )
 
 

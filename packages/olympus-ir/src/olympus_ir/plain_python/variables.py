@@ -109,26 +109,26 @@ def is_number(leaf: Any) -> bool:
     return isinstance(leaf, _NUMBERS) or is_array(leaf)
 
 
-def same_constant(one: Any, other: Any) -> bool:
+def same_constant(first: Any, second: Any) -> bool:
     """Returns whether two leaves are the same known constant."""
-    if one is other:
+    if first is second:
         return True
-    if is_array(one) or is_array(other) or one.__class__ is not other.__class__:
+    if is_array(first) or is_array(second) or first.__class__ is not second.__class__:
         return False
     try:
-        return bool(one == other)
+        return bool(first == second)
     except Exception:  # a user's object may fail to compare
         return False
 
 
-def joined_type(one: Any, other: Any) -> Any:
+def joined_type(leaf: Any, other: Any) -> Any:
     """Returns the common type to which two leaves are converted; None if there is none.
 
     Args:
-      one: an array, a number or an abstract value.
+      leaf: an array, a number or an abstract value.
       other: an array, a number or an abstract value.
     """
-    first, second = type_of(one), type_of(other)
+    first, second = type_of(leaf), type_of(other)
     if first == second:
         return first
     if not (isinstance(first, ShapedArray) and isinstance(second, ShapedArray)):

@@ -184,15 +184,15 @@ def _check_constants(closed: ClosedOlympuspr) -> None:
 
 
 def check_types(
-    what: str, actual: Sequence[AbstractValue], expected: Sequence[AbstractValue]
+    subject: str, actual: Sequence[AbstractValue], expected: Sequence[AbstractValue]
 ) -> None:
     """Raises `Misfit` if types differ from the expected types."""
     if len(actual) != len(expected):
-        raise Misfit(f"{what}: {len(actual)} given, {len(expected)} expected")
+        raise Misfit(f"{subject}: {len(actual)} given, {len(expected)} expected")
     for position, (aval, expected_aval) in enumerate(zip(actual, expected, strict=True)):
         if not typematch(aval, expected_aval):
             raise Misfit(
-                f"{what}, number {position}: {short_type(aval)} given, "
+                f"{subject}, number {position}: {short_type(aval)} given, "
                 f"{short_type(expected_aval)} expected"
             )
 

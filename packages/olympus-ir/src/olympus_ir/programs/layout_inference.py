@@ -96,10 +96,10 @@ def _requested_entries(
     return entries
 
 
-def _refuse(primitive: Any, what: str) -> NoReturn:
+def _refuse(primitive: Any, kind: str) -> NoReturn:
     reason = propagation_rules.exemptions.get(primitive)
     raise NotImplementedError(
-        f"{what} rule for {primitive.name} is not implemented{f': {reason}' if reason else ''}. "
+        f"{kind} rule for {primitive.name} is not implemented{f': {reason}' if reason else ''}. "
         "Make its operands' axes automatic with `auto_axes`, or unshard the operands with "
         "`reshard`."
     )

@@ -525,10 +525,10 @@ class Tracer(ArrayBase):
         return f"{type(self).__name__}({self.aval})"
 
 
-def needs_a_value(what: str, instead: str) -> Callable[[Tracer], Exception]:
+def needs_a_value(operation: str, instead: str) -> Callable[[Tracer], Exception]:
     return lambda tracer: ConcretizationTypeError(
         tracer,
-        f"{what} traced array with shape {tracer.aval.str_short()}, whose value is not known; "
+        f"{operation} traced array with shape {tracer.aval.str_short()}, whose value is not known; "
         f"try using {instead} instead.",
     )
 

@@ -395,15 +395,17 @@ def _as_integer(value: Any) -> int | None:
         return None
 
 
-def _operand(dimension: SymbolicDim, other: Any, what: str) -> tuple[Dimension] | None:
+def _operand(dimension: SymbolicDim, other: Any, operation: str) -> tuple[Dimension] | None:
     """Returns the operand ``other`` of arithmetic on a dimension, as a tuple of one element.
 
-    Returns None unless the operand is a dimension or an integer. ``what`` names the operation in
-    errors.
+    Returns None unless the operand is a dimension or an integer. ``operation`` names the operation
+    in errors.
     """
     if isinstance(other, SymbolicDim):
         if other.scope is not dimension.scope:
-            dimension.scope.check_same_scope(other, f"for {what} of '{dimension}' and '{other}'")
+            dimension.scope.check_same_scope(
+                other, f"for {operation} of '{dimension}' and '{other}'"
+            )
         return (other,)
     number = _as_integer(other)
     return None if number is None else (number,)

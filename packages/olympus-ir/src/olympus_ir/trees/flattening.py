@@ -233,7 +233,7 @@ def result_paths(out_tree: Any) -> list[str]:
     return _leaf_names("result", out_tree)
 
 
-def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argnums") -> tuple:
+def argument_numbers(argnums: int | Sequence[int], count: int, option: str = "argnums") -> tuple:
     """Returns positions of arguments as non-negative integers.
 
     Raises:
@@ -249,11 +249,11 @@ def argument_numbers(argnums: int | Sequence[int], count: int, what: str = "argn
             index = operator.index(number)
         except TypeError:
             raise TypeError(
-                f"{what} must be an integer or a sequence of integers, got {argnums!r}"
+                f"{option} must be an integer or a sequence of integers, got {argnums!r}"
             ) from None
         if not -count <= index < count:
             raise ValueError(
-                f"{what}={argnums!r} names argument {index}, but the function was called with "
+                f"{option}={argnums!r} names argument {index}, but the function was called with "
                 f"{count} positional argument{'' if count == 1 else 's'}"
             )
         result.append(index % count)

@@ -76,10 +76,10 @@ class ExtendedArray(ConcreteArray):
 
     # ---- elements ----
 
-    def _no_numbers(self, what: str) -> NoReturn:
+    def _no_numbers(self, conversion: str) -> NoReturn:
         name = self._aval.dtype.name
         raise ElementsError(
-            f"arrays of dtype {name} cannot be converted to {what}: their elements are not "
+            f"arrays of dtype {name} cannot be converted to {conversion}: their elements are not "
             "numbers. Use the array that stores them instead, such as olympus.random.key_data(key) "
             "for keys."
         )

@@ -248,11 +248,11 @@ def check_divisible(shape: Sequence[Any], layout: NamedSharding) -> None:
             )
 
 
-def check_no_axis_twice(what: str, layout_entries: Sequence[Any], shown: Any) -> None:
+def check_no_axis_twice(operation: str, layout_entries: Sequence[Any], shown: Any) -> None:
     """Raises ShardingTypeError if a mesh axis shards two dimensions of a result.
 
     Args:
-      what: the operation, for the error message.
+      operation: the operation, for the error message.
       layout_entries: the partition entries of the result.
       shown: a function that returns the texts of the operands and of the result.
     """
@@ -262,7 +262,7 @@ def check_no_axis_twice(what: str, layout_entries: Sequence[Any], shown: Any) ->
             if axis in seen:
                 operands, result = shown()
                 raise ShardingTypeError(
-                    f"{what} operation with inputs: {operands} produces an illegally sharded "
+                    f"{operation} operation with inputs: {operands} produces an illegally sharded "
                     f"result: {result}"
                 )
             seen.add(axis)

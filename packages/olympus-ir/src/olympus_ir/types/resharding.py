@@ -193,12 +193,13 @@ def in_auto_axes(
     moved = [moved_to(arg, inside) for arg in args]
     with mesh_scope(inside):
         results = list(fun(*moved))
-    asked = out_shardings(len(results))
+    shardings = out_shardings(len(results))
     # Reshard under the inner mesh, so the compiler partitions the results and their cotangents
     # there.
     with mesh_scope(inside):
         return [
-            bind_reshard(result, sharding) for result, sharding in zip(results, asked, strict=True)
+            bind_reshard(result, sharding)
+            for result, sharding in zip(results, shardings, strict=True)
         ]
 
 

@@ -537,7 +537,7 @@ def gather_plan(
     return planner.plan()
 
 
-def spread_to(values: Any, shape: tuple, what: str) -> Any:
+def spread_to(values: Any, shape: tuple, name: str) -> Any:
     """Broadcasts values to the shape of an indexed part.
 
     Raises:
@@ -550,14 +550,14 @@ def spread_to(values: Any, shape: tuple, what: str) -> Any:
         extra = own[: len(own) - len(shape)]
         if any(size != 1 for size in extra):
             raise ValueError(
-                f"{what}: values of shape {own} do not fit the shape {shape} of the indexed part: "
+                f"{name}: values of shape {own} do not fit the shape {shape} of the indexed part: "
                 "Cannot broadcast to shape with fewer dimensions"
             )
-        return spread_to(lax.reshape(values, own[len(extra) :]), shape, what)
+        return spread_to(lax.reshape(values, own[len(extra) :]), shape, name)
     for size, target in zip(reversed(own), reversed(shape), strict=False):
         if size not in (1, target):
             raise ValueError(
-                f"{what}: values of shape {own} do not fit the shape {shape} of the indexed part: "
+                f"{name}: values of shape {own} do not fit the shape {shape} of the indexed part: "
                 f"Incompatible types for broadcasting: input type={values.dtype}{list(own)} and "
                 f"requested type={values.dtype}{list(shape)}"
             )

@@ -69,8 +69,8 @@ def _reduce_segments(
 
     if out_sharding is None:
         return reduced(data, segment_ids)
-    asked = asked_sharding(out_sharding, reduction.name)
-    if asked is not None and asked.spec.unreduced and reduction.update != "add":
+    sharding = asked_sharding(out_sharding, reduction.name)
+    if sharding is not None and sharding.spec.unreduced and reduction.update != "add":
         raise NotImplementedError(
             f"unreduced for {reduction.update} is not yet supported: the results of "
             f"{reduction.name} on several devices do not add up. Request a replicated result."

@@ -113,12 +113,12 @@ def bincount(
         raise ValueError("shape of weights must match shape of x.")
     if out_sharding is None:
         return _bincount(x, weights, length)
-    asked = asked_sharding(out_sharding, "bincount")
-    if asked is not None and any(asked.spec.partitions):
+    sharding = asked_sharding(out_sharding, "bincount")
+    if sharding is not None and any(sharding.spec.partitions):
         raise ShardingTypeError(
             "out_sharding passed to `jnp.bincount` can only be fully replicated or fully unreduced "
             "along all mesh axes, since an element on any device may belong to any bin; got "
-            f"{asked.spec}"
+            f"{sharding.spec}"
         )
     return with_out_sharding(
         lambda x, weights: _bincount(x, weights, length), (x, weights), out_sharding, "bincount"

@@ -285,7 +285,7 @@ def _contracted(
     return lax.reshard(result, out_sharding)
 
 
-def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> Array:
+def _partial_sums(array: Any, term: str, output: str, sharding: NamedSharding) -> Array:
     """Sums over the dimensions that ``output`` lacks; the result is unreduced over devices."""
     if len(set(term)) != len(term):
         raise NotImplementedError(
@@ -293,10 +293,10 @@ def _partial_sums(array: Any, term: str, output: str, asked: NamedSharding) -> A
             "diagonal first"
         )
     kept = [letter for letter in term if letter in output]
-    entries = dict(zip(output, asked.spec.partitions, strict=False))
-    spec = asked.spec.update(partitions=tuple(entries.get(letter) for letter in kept))
+    entries = dict(zip(output, sharding.spec.partitions, strict=False))
+    spec = sharding.spec.update(partitions=tuple(entries.get(letter) for letter in kept))
     axes = tuple(position for position, letter in enumerate(term) if letter not in output)
-    total = lax.reduce_sum(array, axes, out_sharding=NamedSharding(asked.mesh, spec))
+    total = lax.reduce_sum(array, axes, out_sharding=NamedSharding(sharding.mesh, spec))
     return lax.transpose(total, [kept.index(letter) for letter in output])
 
 

@@ -217,7 +217,7 @@ def output_aval(leaf: Any) -> ShapedArray:
     return ShapedArray(leaf.shape, dtype)
 
 
-def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any) -> list[Any]:
+def _flat_specs(name: str, target_name: str, specs: Any, target: Any, tree: Any) -> list[Any]:
     """Returns one block specification for each leaf."""
     if isinstance(specs, NoBlockSpec):
         return [specs] * tree.num_leaves
@@ -229,15 +229,15 @@ def _flat_specs(what: str, target_name: str, specs: Any, target: Any, tree: Any)
     if spec_tree != tree:
         differences = [
             f"at {pytrees.keystr(path)}, " * bool(path)
-            + f"`{what}` is a {actual} but `{target_name}` is a {expected}, so {difference}"
+            + f"`{name}` is a {actual} but `{target_name}` is a {expected}, so {difference}"
             for path, actual, expected, difference in pytrees.equality_errors_of_structures(
                 spec_tree, tree
             )
         ]
         shown = "\n".join(f"    * {difference}" for difference in differences)
         raise ValueError(
-            f"Pytree for `{what}` and `{target_name}` do not match. There are {len(differences)} "
-            f"mismatches, including:\n{shown}\nGive one BlockSpec for each array: `{what}` has "
+            f"Pytree for `{name}` and `{target_name}` do not match. There are {len(differences)} "
+            f"mismatches, including:\n{shown}\nGive one BlockSpec for each array: `{name}` has "
             f"the structure {spec_tree} and `{target_name}` the structure {tree}."
         )
     return flat

@@ -230,14 +230,14 @@ def _plain(aval: Any) -> Any:
 
 
 def _traced(
-    run: Callable[..., Any], avals: Sequence[Any], mesh: Mesh, what: str, function: Any
+    run: Callable[..., Any], avals: Sequence[Any], mesh: Mesh, name: str, function: Any
 ) -> tuple[Olympuspr, Sequence[Any]]:
     flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
     with mesh.tracing_context():
-        program, consts = trace_to_olympuspr(flat, avals, DebugInfo(what, function))
+        program, consts = trace_to_olympuspr(flat, avals, DebugInfo(name, function))
     if program.outvars or flat.out_tree != pytrees.tree_structure(None):
         raise ValueError(
-            f"The kernel function in {what} {function_source(function)} should return None. It "
+            f"The kernel function in {name} {function_source(function)} should return None. It "
             f"returns a PyTree: {flat.out_tree}."
         )
     return program, consts

@@ -141,7 +141,7 @@ class Run:
         self._version += 1
         self.changed.notify_all()
 
-    def wait_until(self, core: Any, ready: Callable[[], bool], what: str) -> None:
+    def wait_until(self, core: Any, ready: Callable[[], bool], problem: str) -> None:
         """Waits for a condition; the caller holds the lock.
 
         Raises:
@@ -151,7 +151,7 @@ class Run:
             while not self._is_ready(ready):
                 self._waiting[core] = self._version
                 if self._stuck():
-                    self.fail(SimulationError(f"all cores wait for one another: {what}"))
+                    self.fail(SimulationError(f"all cores wait for one another: {problem}"))
                     continue
                 self.changed.wait()
         finally:

@@ -81,18 +81,18 @@ def _view(operation: str, ref: Any, transforms: Sequence[Any]) -> ShapedArray:
     return transformed_aval(ref.inner_aval, transforms)
 
 
-def _check_shape(operation: str, what: str, aval: Any, view: ShapedArray) -> None:
+def _check_shape(operation: str, name: str, aval: Any, view: ShapedArray) -> None:
     if aval is not None and aval.shape != view.shape:
         raise ValueError(
-            f"`{operation}` reads and writes a part of shape {view.shape}, but {what} has the "
+            f"`{operation}` reads and writes a part of shape {view.shape}, but {name} has the "
             f"shape {aval.shape}; broadcast it."
         )
 
 
-def _check_dtype(operation: str, what: str, aval: Any, view: ShapedArray) -> None:
+def _check_dtype(operation: str, name: str, aval: Any, view: ShapedArray) -> None:
     if aval.dtype != view.dtype:
         raise ValueError(
-            f"`{operation}` accesses a reference of dtype {dtypes.name_of(view.dtype)}, but {what} "
+            f"`{operation}` accesses a reference of dtype {dtypes.name_of(view.dtype)}, but {name} "
             f"has the dtype {dtypes.name_of(aval.dtype)}; convert it, with `astype` for example."
         )
 

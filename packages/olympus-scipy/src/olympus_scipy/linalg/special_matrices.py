@@ -337,9 +337,9 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 # ---- matrices given by a size ----
 
 
-def _size(n: int, what: str = "a positive integer", smallest: int = 1) -> int:
+def _size(n: int, requirement: str = "a positive integer", smallest: int = 1) -> int:
     if n != int(n) or n < smallest:
-        raise ValueError(f"n must be {what}; got {n}.")
+        raise ValueError(f"n must be {requirement}; got {n}.")
     return int(n)
 
 

@@ -193,14 +193,14 @@ def specs_in(specs: Any) -> list[PartitionSpec]:
     return [leaf for leaf in leaves if isinstance(leaf, PartitionSpec)]
 
 
-def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
+def flat_specs(option: str, specs: Any, target: Any) -> list[Any]:
     """Returns one spec for each leaf, from a prefix of the structure.
 
     Raises:
       TypeError: the tree contains objects other than specs, or is None.
       ValueError: the tree is not a prefix of the structure of ``target``.
     """
-    if what == "in" and isinstance(specs, list):
+    if option == "in" and isinstance(specs, list):
         specs = tuple(specs)
 
     def is_leaf(value: Any) -> bool:
@@ -209,10 +209,10 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
     for leaf in pytrees.tree_leaves(specs, is_leaf=is_leaf):
         if not isinstance(leaf, PartitionSpec) and leaf is not None:
             raise TypeError(
-                f"shard_map {what}_specs must be a pytree of PartitionSpec instances, but it "
+                f"shard_map {option}_specs must be a pytree of PartitionSpec instances, but it "
                 f"contains {leaf!r} of type {type(leaf).__name__}"
             )
-    if specs is None and what == "out" and pytrees.tree_leaves(target):
+    if specs is None and option == "out" and pytrees.tree_leaves(target):
         raise TypeError(
             "shard_map out_specs argument must be a pytree of PartitionSpec instances, but it was "
             "None. Instead of None, did you mean to use `P()`?"
@@ -220,17 +220,17 @@ def flat_specs(what: str, specs: Any, target: Any) -> list[Any]:
     try:
         flat = spread_prefix(specs, target, is_leaf)
     except ValueError as error:
-        found = structure_mismatch(f"shard_map {what}_specs", specs, target, is_leaf, error)
+        found = structure_mismatch(f"shard_map {option}_specs", specs, target, is_leaf, error)
         raise ValueError(
-            f"shard_map {what}_specs must be a prefix of the structure of the "
-            f"{'arguments' if what == 'in' else 'result'}: {found}"
+            f"shard_map {option}_specs must be a prefix of the structure of the "
+            f"{'arguments' if option == 'in' else 'result'}: {found}"
         ) from None
-    if what == "in":
+    if option == "in":
         return flat
     return [PartitionSpec() if spec is None else spec for spec in flat]
 
 
-def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: tuple) -> None:
+def check_axes(option: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: tuple) -> None:
     """Checks that specs mention manual axes only, each once.
 
     Raises:
@@ -240,14 +240,14 @@ def check_axes(what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual
         for axis in mentioned_axes(spec):
             if axis not in manual:
                 raise ValueError(
-                    f"shard_map {what}_specs argument must refer to an axis marked as manual "
-                    f"({', '.join(map(repr, manual))}), but {what}_specs refers to {axis!r}. The "
+                    f"shard_map {option}_specs argument must refer to an axis marked as manual "
+                    f"({', '.join(map(repr, manual))}), but {option}_specs refers to {axis!r}. The "
                     f"mesh has the axes {mesh.axis_names}; check the values passed to shard_map."
                 )
         axes = mentioned_axes(spec)
         if len(set(axes)) != len(axes):
             raise ValueError(
-                f"shard_map {what}_specs has {spec}, which mentions a mesh axis more than once"
+                f"shard_map {option}_specs has {spec}, which mentions a mesh axis more than once"
             )
 
 

@@ -134,7 +134,7 @@ def check_layouts(
 
 
 def check_sums(
-    what: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: Sequence[Any]
+    option: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manual: Sequence[Any]
 ) -> None:
     """Checks that `shard_map` supports the unreduced and reduced axes in specs.
 
@@ -148,14 +148,14 @@ def check_sums(
             continue
         if len(manual) < len(mesh.axis_names):
             raise NotImplementedError(
-                f"unreduced/reduced can only be passed to {what}_specs when shard_map is in full "
+                f"unreduced/reduced can only be passed to {option}_specs when shard_map is in full "
                 f"manual mode. Got mesh axis names {mesh.axis_names}, manual_axes: {set(manual)}, "
                 f"specs: {spec}. Leave out `axis_names`."
             )
         for word in ("unreduced", "reduced"):
             if any(types.get(axis) is AxisType.Auto for axis in getattr(spec, word)):
                 raise ValueError(
-                    f"{word} in {what}_specs {spec} can only be used when the mesh passed to "
+                    f"{word} in {option}_specs {spec} can only be used when the mesh passed to "
                     f"shard_map contains axis names all of type `Explicit`. Got mesh {mesh}"
                 )
 

@@ -128,12 +128,12 @@ def _is_leaf(value: Any) -> bool:
     return value is None
 
 
-def _check_axes(what: str, axes: Any) -> None:
+def _check_axes(option: str, axes: Any) -> None:
     for axis in pytrees.tree_leaves(axes, is_leaf=_is_leaf):
         if axis is not None and type(axis) is not int:
             raise TypeError(
-                f"pmap {what}_axes must be an int, None, or (nested) container with those types as "
-                f"leaves, but got {axes!r}."
+                f"pmap {option}_axes must be an int, None, or (nested) container with those types "
+                f"as leaves, but got {axes!r}."
             )
 
 

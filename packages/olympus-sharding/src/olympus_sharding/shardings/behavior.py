@@ -446,14 +446,14 @@ def _check_arguments(mesh: Any, spec: Any) -> None:
         )
 
 
-def check_no_duplicates(spec: PartitionSpec, what: str) -> None:
-    """Raises DuplicateSpecError if a spec has an axis twice; ``what`` names the spec."""
+def check_no_duplicates(spec: PartitionSpec, name: str) -> None:
+    """Raises DuplicateSpecError if a spec has an axis twice; ``name`` names the spec."""
     seen: set[Any] = set()
     for axes in axes_of_dimensions(spec, len(spec)):
         for axis in axes:
             if axis in seen:
                 raise DuplicateSpecError(
-                    f"A single {what} specification can map every mesh axis to at most one "
+                    f"A single {name} specification can map every mesh axis to at most one "
                     f"positional dimension, but {spec} has duplicate entries for `{axis}`"
                 )
             seen.add(axis)

@@ -90,28 +90,28 @@ def _integer_pow(operand: Any, *, y: int) -> Any:
 # ---- sums ----
 
 
-def _sum(lhs: Any, rhs: Any, what: str) -> Any:
+def _sum(lhs: Any, rhs: Any, operation: str) -> Any:
     lhs, rhs = as_bcoo(lhs), as_bcoo(rhs)
     if not (is_sparse(lhs) and is_sparse(rhs)):
         sparse, dense = (lhs, rhs) if is_sparse(lhs) else (rhs, lhs)
         shape = np.broadcast_shapes(sparse.shape, np.shape(dense))
         if np.shape(dense) != shape:
             raise NotImplementedError(
-                f"{what} between a sparse array X and a dense array Y is not implemented when the "
-                "output shape is larger than Y.shape. This is to prevent silent densification of a "
-                "large sparse array. If this is your intent, you can explicitly cast the sparse "
-                "array to a dense matrix."
+                f"{operation} between a sparse array X and a dense array Y is not implemented when "
+                "the output shape is larger than Y.shape. This is to prevent silent densification "
+                "of a large sparse array. If this is your intent, you can explicitly cast the "
+                "sparse array to a dense matrix."
             )
         return lax.add(to_dense(lhs), to_dense(rhs))
     if lhs._places is not None and lhs._places is rhs._places and lhs.shape == rhs.shape:
         return lhs._with_data(lax.add(lhs.data, rhs.data))
     if lhs.shape != rhs.shape:
         raise NotImplementedError(
-            f"{what} between sparse arrays of different shapes, {lhs.shape} and {rhs.shape}."
+            f"{operation} between sparse arrays of different shapes, {lhs.shape} and {rhs.shape}."
         )
     if (lhs.n_batch, lhs.n_dense) != (rhs.n_batch, rhs.n_dense):
         raise NotImplementedError(
-            f"{what} between sparse arrays with different batch/dense dimensions."
+            f"{operation} between sparse arrays with different batch/dense dimensions."
         )
     return _joined(lhs, rhs)
 

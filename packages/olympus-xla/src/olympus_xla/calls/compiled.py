@@ -256,9 +256,9 @@ def _result_shardings(loaded: Any, lowered: Lowered, placement: Placement) -> li
         reported = reported[len(lowered.ordered_effects) :]
     shardings = []
     for position, aval in enumerate(lowered.out_avals):
-        asked = placement.out_shardings[position] if placement.out_shardings else None
-        if asked is not None:
-            shardings.append(physical_sharding(asked, aval))
+        requested = placement.out_shardings[position] if placement.out_shardings else None
+        if requested is not None:
+            shardings.append(physical_sharding(requested, aval))
         elif reported is None:
             sharding = _as_given_for_operand(placement.replicated, lowered, placement, aval)
             shardings.append(_in_memory_of(aval, sharding))

@@ -169,8 +169,8 @@ def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgra
     shardings = None if shardings_of is None else shardings_of(params)
     if not shardings:
         return _DEFAULT_OPTIONS
-    asked = (program.out_tree, tuple(shardings))
-    return JitOptions(placement=(("out_shardings", asked),))
+    out_shardings = (program.out_tree, tuple(shardings))
+    return JitOptions(placement=(("out_shardings", out_shardings),))
 
 
 def _evaluate_with_refs(

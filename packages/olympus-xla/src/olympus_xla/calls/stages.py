@@ -190,7 +190,7 @@ class Traced(Stage):
     @property
     def out_info(self) -> Any:
         """Shapes, dtypes, weak types and known shardings, in the structure of the result."""
-        asked = asked_out_shardings(self._options, self._program)
+        shardings = asked_out_shardings(self._options, self._program)
         structs = [
             aval
             if getattr(aval, "is_high", False)
@@ -200,7 +200,7 @@ class Traced(Stage):
                 weak_type=aval.weak_type,
                 sharding=aval.layout if sharding is None else sharding,
             )
-            for aval, sharding in zip(self._program.closed.out_avals, asked, strict=True)
+            for aval, sharding in zip(self._program.closed.out_avals, shardings, strict=True)
         ]
         return pytrees.tree_unflatten(self._program.out_tree, structs)
 
@@ -234,7 +234,7 @@ class Traced(Stage):
         return staged_module(self._compiled_program, platforms, placement, self._options)
 
 
-def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
+def check_platforms(platforms: Sequence[str], caller: str) -> tuple[str, ...]:
     """Returns the names of platforms as a tuple.
 
     Raises:
@@ -243,11 +243,11 @@ def check_platforms(platforms: Sequence[str], what: str) -> tuple[str, ...]:
     """
     if isinstance(platforms, str) or not all(isinstance(each, str) for each in platforms):
         raise TypeError(
-            f"{what} must be a sequence of platforms' names such as ('cpu', 'cuda'), got "
+            f"{caller} must be a sequence of platforms' names such as ('cpu', 'cuda'), got "
             f"{platforms!r}"
         )
     if not platforms:
-        raise ValueError(f"{what} is empty; name at least one platform, or pass None")
+        raise ValueError(f"{caller} is empty; name at least one platform, or pass None")
     return tuple(dict.fromkeys(platforms))
 
 

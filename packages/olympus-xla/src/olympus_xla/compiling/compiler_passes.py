@@ -106,11 +106,11 @@ def _check_stage(stage: Any) -> None:
         raise TypeError(f"stage must be a PipelineStage, got {type(stage).__name__}: {stage!r}")
 
 
-def _platforms(asked: Sequence[str] | str | None) -> list[str]:
+def _platforms(requested: Sequence[str] | str | None) -> list[str]:
     known = backends.known_platforms()
-    if asked is None:
+    if requested is None:
         return known
-    names = [asked] if isinstance(asked, str) else list(asked)
+    names = [requested] if isinstance(requested, str) else list(requested)
     found = [each for name in names for each in backends.ALIASES.get(name, (name,))]
     unknown = sorted(set(found) - set(known))
     if unknown:

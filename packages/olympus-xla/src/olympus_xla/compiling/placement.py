@@ -8,7 +8,7 @@ operands are moved to the devices of the placement.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -231,43 +231,63 @@ def resolve_placement(options: JitOptions, program: Any, shardings: Sequence[Any
       ValueError: committed operands are on different devices, or contradict the user's options.
     """
     if not options.keep_unused and any(sharding is not None for sharding in shardings):
-        first = len(program.closed.in_avals) - len(shardings)  # after the hoisted values
-        used, donated = used_inputs(program.closed), program.params["donated_invars"]
-        shardings = [
-            sharding if used[position] or donated[position] else None
-            for position, sharding in enumerate(shardings, first)
-        ]
-    over_mesh = any(type(sharding) is NamedSharding for sharding in shardings)
-    over_mesh = over_mesh or any(given is not None and given.num_devices > 1 for given in shardings)
-    over_mesh = over_mesh or any(map(_is_over_mesh, program.closed.consts))
-    asked = dict(options.placement)
-    mesh, what = mesh_of(program.closed)
-    shardings_given = "in_shardings" in asked or "out_shardings" in asked
-    if mesh is None and not shardings_given:
-        device = asked_device(asked)
+        shardings = _of_used_operands(program, shardings)
+    requested = dict(options.placement)
+    mesh, origin = mesh_of(program.closed)
+    if mesh is None and "in_shardings" not in requested and "out_shardings" not in requested:
+        device = asked_device(requested)
         if device is not None:
             return on_one_device(device, True)
-    if mesh is None and not over_mesh and not shardings_given:
-        device = _common_device(program, shardings)
-        if device is not None:
-            return on_one_device(device, True)
-        _check_fits_one_device(program)
-        return on_one_device(default_device_for(None), False)
-    if "device" in asked or "backend" in asked:
+        if not _uses_several_devices(program, shardings):
+            device = _common_device(program, shardings)
+            if device is not None:
+                return on_one_device(device, True)
+            _check_fits_one_device(program)
+            return on_one_device(default_device_for(None), False)
+    if "device" in requested or "backend" in requested:
         raise ValueError(
             "jit's arguments `device` and `backend` choose one device, but a mesh or shardings "
             f"over several devices are in use: {mesh or 'the shardings given to jit'}. Leave the "
             "arguments out."
         )
-    placement = _resolve_shardings(asked, program, shardings, mesh, what)
-    in_layouts = flat_layouts(asked.get("in_shardings"), program.in_tree, len(shardings), "in")
-    count = len(program.closed.out_avals)
-    out_layouts = flat_layouts(asked.get("out_shardings"), program.out_tree, count, "out")
+    placement = _resolve_shardings(requested, program, shardings, mesh, origin)
+    return _with_requested_layouts(placement, requested, program, len(shardings))
+
+
+def _of_used_operands(program: Any, shardings: Sequence[Any]) -> list[Any]:
+    """Replaces the shardings of unused operands by None."""
+    first = len(program.closed.in_avals) - len(shardings)  # after the hoisted values
+    used, donated = used_inputs(program.closed), program.params["donated_invars"]
+    return [
+        sharding if used[position] or donated[position] else None
+        for position, sharding in enumerate(shardings, first)
+    ]
+
+
+def _uses_several_devices(program: Any, shardings: Sequence[Any]) -> bool:
+    """Returns whether an operand or constant is committed to a mesh or to several devices."""
+    return (
+        any(type(sharding) is NamedSharding for sharding in shardings)
+        or any(sharding is not None and sharding.num_devices > 1 for sharding in shardings)
+        or any(map(_is_over_mesh, program.closed.consts))
+    )
+
+
+def _with_requested_layouts(
+    placement: Placement, requested: dict[str, Any], program: Any, num_operands: int
+) -> Placement:
+    """Adds the layouts of the user's formats to a placement.
+
+    Raises:
+      ValueError: a layout does not fit the rank of its operand or result.
+    """
+    in_avals, out_avals = program.closed.in_avals, program.closed.out_avals
+    in_layouts = _flat_layouts(requested, "in_shardings", program.in_tree, num_operands)
+    out_layouts = _flat_layouts(requested, "out_shardings", program.out_tree, len(out_avals))
     if not in_layouts and not out_layouts:
         return placement
-    first = len(program.closed.in_avals) - len(shardings)
-    _check_ranks("arguments", in_layouts, program.closed.in_avals[first:])
-    _check_ranks("outputs", out_layouts, program.closed.out_avals)
+    _check_ranks("arguments", in_layouts, in_avals[len(in_avals) - num_operands :])
+    _check_ranks("outputs", out_layouts, out_avals)
     return placement.with_layouts(in_layouts, out_layouts)
 
 
@@ -318,91 +338,128 @@ def _argument(program: Any, position: int, count: int) -> str:
     return f"argument {name_of_operand(program, position)} of {name} with shape {shape} and"
 
 
+class _Constraint(NamedTuple):
+    """A sharding that a call must respect.
+
+    Attributes:
+      origin: the value or option with this sharding, for error messages.
+      sharding: the sharding.
+    """
+
+    origin: str
+    sharding: Any
+
+
 def _resolve_shardings(
-    asked: dict[str, Any], program: Any, shardings: Sequence[Any], mesh: Any, what: str
+    requested: dict[str, Any], program: Any, shardings: Sequence[Any], mesh: Any, origin: str
 ) -> Placement:
+    """Returns the placement of a call over a mesh, or with shardings from the user.
+
+    Args:
+      requested: the user's options of placement, by name.
+      program: the traced program.
+      shardings: the shardings of committed operands.
+      mesh: the mesh that the program or its context requires, or None.
+      origin: the origin of ``mesh``, for error messages.
+
+    Raises:
+      ValueError: the shardings are on different devices, or do not fit their values.
+    """
     closed, count = program.closed, len(shardings)
     avals_in, avals_out = closed.in_avals[len(closed.in_avals) - count :], closed.out_avals
-    in_given = _flat_shardings(asked.get("in_shardings"), program.in_tree, count, "in")
-    out_given = _flat_shardings(asked.get("out_shardings"), program.out_tree, len(avals_out), "out")
+    in_requested = _flat_shardings(requested, "in_shardings", program.in_tree, count)
+    out_requested = _flat_shardings(requested, "out_shardings", program.out_tree, len(avals_out))
     in_shardings = [
-        own if given is None else given for own, given in zip(shardings, in_given, strict=True)
+        own if sharding is None else sharding
+        for own, sharding in zip(shardings, in_requested, strict=True)
     ]
-    _check_memories(in_given, avals_in)
+    _check_memories(in_requested, avals_in)
     check_divisible(program, "arguments", in_shardings, avals_in)
-    known = _known_shardings(program, shardings, in_given, out_given)
-    mesh, devices = _common_devices(mesh, what, known)
+    constraints = _constraints(program, shardings, in_requested, out_requested)
+    mesh, devices = _common_devices(mesh, origin, constraints)
     if len(devices) == 1 and (mesh is None or mesh.is_scalar):
-        kinds = [given.memory_kind for given in out_given if given is not None]
+        kinds = [sharding.memory_kind for sharding in out_requested if sharding is not None]
         if all(space_of_kind(kind) is MemorySpace.Device for kind in kinds):
             return on_one_device(devices[0], True)
-        return Placement(devices, None, (), tuple(out_given), True)
+        return Placement(devices, None, (), tuple(out_requested), True)
     if mesh is None:
         raise ValueError(
-            f"the operands lie on {len(devices)} devices without a mesh, in {known[0][1]}; put one "
-            "of them in a NamedSharding with device_put"
+            f"the operands lie on {len(devices)} devices without a mesh, in "
+            f"{constraints[0].sharding}; put one of them in a NamedSharding with device_put"
         )
     placed_in = [
-        _in_mesh(sharding, mesh, aval)
+        _operand_in_mesh(sharding, mesh, aval)
         for sharding, aval in zip(in_shardings, avals_in, strict=True)
     ]
     placed_out = [
-        _in_mesh(sharding, mesh, aval) for sharding, aval in zip(out_given, avals_out, strict=True)
+        _result_in_mesh(sharding, mesh, aval)
+        for sharding, aval in zip(out_requested, avals_out, strict=True)
     ]
-    placed_in = [
-        sharding
-        if sharding is None or _is_over_devices_of(sharding, mesh)
-        else NamedSharding(mesh, PartitionSpec())  # the call moves the operand to the mesh
-        for sharding in placed_in
-    ]
-    if mesh.are_all_axes_explicit:
-        # With explicit axes, the results' types include shardings.
-        placed_out = [
-            _typed_sharding(mesh, aval) if sharding is None else sharding
-            for sharding, aval in zip(placed_out, avals_out, strict=True)
-        ]
     check_divisible(program, "outputs", placed_out, avals_out)
     return Placement(devices, mesh, tuple(placed_in), tuple(placed_out), True)
 
 
-def _known_shardings(
-    program: Any, shardings: Sequence[Any], in_given: Sequence[Any], out_given: Sequence[Any]
-) -> list[tuple[str, Any]]:
-    """Returns pairs of a description and a sharding for all shardings that a call must respect.
+def _operand_in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
+    """Returns the sharding over a mesh with which a call takes an operand."""
+    placed = _in_mesh(sharding, mesh, aval)
+    if placed is None or _is_over_devices_of(placed, mesh):
+        return placed
+    return NamedSharding(mesh, PartitionSpec())  # the call moves the operand to the mesh
+
+
+def _result_in_mesh(sharding: Any, mesh: Any, aval: Any) -> Any:
+    """Returns the sharding of a result over a mesh; None if the compiler chooses."""
+    if sharding is None and mesh.are_all_axes_explicit:
+        return _typed_sharding(mesh, aval)  # with explicit axes, types include shardings
+    return _in_mesh(sharding, mesh, aval)
+
+
+def _constraints(
+    program: Any,
+    shardings: Sequence[Any],
+    in_requested: Sequence[Any],
+    out_requested: Sequence[Any],
+) -> list[_Constraint]:
+    """Returns all shardings that a call must respect.
 
     Args:
       program: the traced program.
       shardings: the shardings of committed operands.
-      in_given: the user's shardings of operands.
-      out_given: the user's shardings of results.
+      in_requested: the user's shardings of operands.
+      out_requested: the user's shardings of results.
 
     Raises:
       ValueError: the shards of an operand differ from those that the user's sharding requires.
     """
     avals, count = program.closed.in_avals[-len(shardings) :], len(shardings)
-    known: list[tuple[str, Any]] = []
-    for position, (own, requested) in enumerate(zip(shardings, in_given, strict=True)):
+    constraints: list[_Constraint] = []
+    for position, (own, requested) in enumerate(zip(shardings, in_requested, strict=True)):
         if own is not None:
             argument = _argument(program, position, count)
-            if requested is not None and not _have_same_parts(own, requested, avals[position].ndim):
+            ndim = avals[position].ndim
+            if requested is not None and not _have_same_parts(own, requested, ndim):
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
                     f"Got jit sharding: {requested},\narg sharding: {own} for {argument[:-4]}. Put "
                     "the array there with device_put before the call."
                 )
-            moves = requested is not None and not own.is_equivalent_to(
-                requested, avals[position].ndim
-            )
-            known.append(("in_shardings", requested) if moves else (argument, own))
+            if requested is None or own.is_equivalent_to(requested, ndim):
+                constraints.append(_Constraint(argument, own))
+            else:  # the call moves the operand
+                constraints.append(_Constraint("in_shardings", requested))
         elif requested is not None:
-            known.append(("in_shardings", requested))
-    known += [
-        ("explicit output sharding", requested) for requested in out_given if requested is not None
+            constraints.append(_Constraint("in_shardings", requested))
+    constraints += [
+        _Constraint("explicit output sharding", requested)
+        for requested in out_requested
+        if requested is not None
     ]
-    for constant in program.closed.consts:
-        if _is_over_mesh(constant):
-            known.append((f"a constant {constant.aval.str_short()}", constant._sharding))
-    return known
+    constraints += [
+        _Constraint(f"a constant {constant.aval.str_short()}", constant._sharding)
+        for constant in program.closed.consts
+        if _is_over_mesh(constant)
+    ]
+    return constraints
 
 
 def _have_same_parts(own: Any, other: Any, ndim: int) -> bool:
@@ -429,28 +486,34 @@ def _check_memories(in_given: Sequence[Any], avals: Sequence[Any]) -> None:
             )
 
 
-def _common_devices(mesh: Any, what: str, known: Sequence[tuple[str, Any]]) -> tuple[Any, tuple]:
-    """Returns the mesh and the devices that all known shardings have in common.
+def _common_devices(
+    mesh: Any, origin: str, constraints: Sequence[_Constraint]
+) -> tuple[Any, tuple]:
+    """Returns the mesh and the devices that all constraints have in common.
 
     Args:
       mesh: the mesh that the program or its context requires, or None.
-      what: a description of the origin of ``mesh``, for errors.
-      known: pairs of a description and a sharding.
+      origin: the origin of ``mesh``, for error messages.
+      constraints: the shardings that the call must respect.
+
+    Raises:
+      ValueError: the devices differ.
     """
     devices = None if mesh is None else mesh._flat_devices
-    found_in_order = devices is None
-    for description, sharding in known:
+    has_required_mesh = devices is not None
+    for constraint in constraints:
+        sharding = constraint.sharding
         own_devices = tuple(sharding._internal_device_list)
         if devices is None:
-            what, devices = description, own_devices
+            origin, devices = constraint.origin, own_devices
         elif own_devices != devices and set(own_devices) != set(devices):
-            if found_in_order:
-                raise incompatible_devices(what, devices, description, own_devices)
-            raise incompatible_devices(description, own_devices, what, devices)
+            if has_required_mesh:
+                raise incompatible_devices(constraint.origin, own_devices, origin, devices)
+            raise incompatible_devices(origin, devices, constraint.origin, own_devices)
         if mesh is None and type(sharding) is NamedSharding:
             mesh = sharding.mesh
             devices = own_devices  # partitions are numbered in the order of the mesh
-    if devices is None:  # all given shardings are None
+    if devices is None:  # all shardings are None
         devices = (default_device_for(None),)
     return mesh, devices
 
@@ -484,13 +547,13 @@ def _typed_sharding(mesh: Any, aval: Any) -> Any:
 
 
 def check_divisible(
-    program: Any, what: str, shardings: Sequence[Any], avals: Sequence[Any]
+    program: Any, role: str, shardings: Sequence[Any], avals: Sequence[Any]
 ) -> None:
     """Checks that shardings fit the ranks and sizes of the arguments or results of a program.
 
     Args:
       program: the traced program, whose trees name the values in errors.
-      what: "arguments" or "outputs".
+      role: "arguments" or "outputs".
       shardings: for each value a sharding, or None.
       avals: the types of the values.
 
@@ -503,92 +566,105 @@ def check_divisible(
             try:
                 sharding.check_compatible_aval(aval.shape)
             except ValueError as error:
-                is_result = what == "outputs"
+                is_result = role == "outputs"
                 paths = result_paths(program.out_tree) if is_result else ()
                 name = paths[position] if is_result else name_of_operand(program, position)
                 raise ValueError(
-                    f"One of pjit {what} with pytree key path {name} is incompatible with its "
+                    f"One of pjit {role} with pytree key path {name} is incompatible with its "
                     f"sharding annotation {sharding}: {error}"
                 ) from None
             sharding.shard_shape(aval.shape)
 
 
-def _flat_shardings(prefix: Any, tree: Any, count: int, what: str) -> list[Any]:
-    """Expands the user's shardings, a prefix of a tree structure, to one sharding for each leaf."""
+def _flat_shardings(requested: dict[str, Any], option: str, tree: Any, count: int) -> list[Any]:
+    """Expands the user's shardings, a prefix of a tree structure, to one sharding for each leaf.
+
+    Args:
+      requested: the user's options of placement, by name.
+      option: ``"in_shardings"`` or ``"out_shardings"``.
+      tree: the structure of the arguments or of the result.
+      count: the number of leaves.
+    """
+    prefix = requested.get(option)
     if prefix is None:
         return [None] * count
-    if what == "in":
+    if option == "in_shardings":
         tree, _ = tree.children()
-    target = pytrees.Structure(tree)
     flat = [
-        each.sharding if type(each) is Format else each
-        for each in prefix_of_shardings(prefix, target, f"{what}_shardings")
+        leaf.sharding if type(leaf) is Format else leaf
+        for leaf in prefix_of_shardings(prefix, pytrees.Structure(tree), option)
     ]
-    if what == "in" and count > len(flat):
+    if option == "in_shardings" and count > len(flat):
         raise ValueError(
             "pjit does not support kwargs when in_shardings is specified: pass the arguments by "
             "position."
         )
-    return [_concrete_sharding(each, what) for each in flat]
+    return [_concrete_sharding(sharding, option) for sharding in flat]
 
 
-def asked_device(asked: dict[str, Any]) -> Any:
+def asked_device(requested: dict[str, Any]) -> Any:
     """Returns the device that the options `device` or `backend` of `jit` choose, or None."""
-    if "backend" in asked:
-        return default_device_for(asked["backend"])
-    return asked.get("device")
+    if "backend" in requested:
+        return default_device_for(requested["backend"])
+    return requested.get("device")
 
 
 def asked_out_shardings(options: JitOptions, program: Any) -> list[Any]:
     """Returns the requested shardings: one, or None, for each leaf of the result."""
-    asked = dict(options.placement)
-    device = asked_device(asked)
+    requested = dict(options.placement)
+    device = asked_device(requested)
     if device is not None:
         return [device_sharding(device)] * program.out_tree.num_leaves
-    out_shardings = asked.get("out_shardings")
-    return _flat_shardings(out_shardings, program.out_tree, program.out_tree.num_leaves, "out")
+    return _flat_shardings(
+        requested, "out_shardings", program.out_tree, program.out_tree.num_leaves
+    )
 
 
-def flat_layouts(prefix: Any, tree: Any, count: int, what: str) -> tuple:
-    """Returns the requested layouts, one for each leaf; an empty tuple if there are none."""
+def _flat_layouts(requested: dict[str, Any], option: str, tree: Any, count: int) -> tuple:
+    """Returns the requested layouts, one for each leaf; an empty tuple if there are none.
+
+    The arguments are those of `_flat_shardings`.
+    """
+    prefix = requested.get(option)
     if prefix is None or not any(type(leaf) is Format for leaf in prefix[1]):
         return ()
-    if what == "in":
+    if option == "in_shardings":
         tree, _ = tree.children()
-    target = pytrees.Structure(tree)
     flat = [
-        each.layout if type(each) is Format else None
-        for each in prefix_of_shardings(prefix, target, f"{what}_shardings")
+        leaf.layout if type(leaf) is Format else None
+        for leaf in prefix_of_shardings(prefix, pytrees.Structure(tree), option)
     ]
     flat += [None] * (count - len(flat))
     return tuple(flat) if any(layout is not None for layout in flat) else ()
 
 
-def _check_ranks(what: str, layouts: Sequence[Any], avals: Sequence[Any]) -> None:
+def _check_ranks(role: str, layouts: Sequence[Any], avals: Sequence[Any]) -> None:
     for layout, aval in zip(layouts, avals, strict=False):
         if isinstance(layout, Layout):
             try:
                 layout.check_compatible_aval(aval.shape)
             except ValueError as error:
                 raise ValueError(
-                    f"One of jit {what} is incompatible with its layout annotation {layout}: "
+                    f"One of jit {role} is incompatible with its layout annotation {layout}: "
                     f"{error}"
                 ) from None
 
 
-def prefix_of_shardings(shardings: tuple[Any, Sequence[Any]], target: Any, what: str) -> list[Any]:
+def prefix_of_shardings(
+    shardings: tuple[Any, Sequence[Any]], target: Any, option: str
+) -> list[Any]:
     """Expands a tree of shardings to the leaves of a target, of which the tree is a prefix.
 
     Args:
       shardings: the tree of shardings, as a pair of structure and leaves.
       target: the positional arguments, or the result.
-      what: the name of the tree, ``"in_shardings"`` or ``"out_shardings"``.
+      option: the name of the tree, ``"in_shardings"`` or ``"out_shardings"``.
 
     Raises:
       ValueError: the tree is not a prefix of the target.
     """
     prefix = pytrees.tree_unflatten(*shardings)
-    is_of_arguments = what == "in_shardings"
+    is_of_arguments = option == "in_shardings"
     if is_of_arguments and isinstance(prefix, list):
         prefix = tuple(prefix)
 
@@ -598,7 +674,7 @@ def prefix_of_shardings(shardings: tuple[Any, Sequence[Any]], target: Any, what:
     try:
         return spread_prefix(prefix, target, is_leaf)
     except ValueError as error:
-        name = f"pjit {what}"
+        name = f"pjit {option}"
         number = _number_of_arguments(target)
         if is_of_arguments and isinstance(prefix, tuple) and len(prefix) != number:
             raise ValueError(
@@ -621,11 +697,11 @@ def _number_of_arguments(target: Any) -> int:
     return 0 if level is None else len(level[1])
 
 
-def check_shardings(what: str, shardings: Sequence[Any]) -> None:
+def check_shardings(option: str, shardings: Sequence[Any]) -> None:
     """Checks the shardings that `jit` is given for operands or results.
 
     Args:
-      what: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
+      option: the argument of `jit`, ``"in_shardings"`` or ``"out_shardings"``.
       shardings: the leaves of the argument.
 
     Raises:
@@ -636,18 +712,18 @@ def check_shardings(what: str, shardings: Sequence[Any]) -> None:
     for leaf in shardings:
         sharding: Any = leaf.sharding if isinstance(leaf, Format) else leaf
         if sharding is not None and not isinstance(sharding, Sharding | PartitionSpec):
-            raise _not_a_sharding(what, leaf)
+            raise _not_a_sharding(option, leaf)
         if isinstance(sharding, PartitionSpec):
-            check_no_duplicates(sharding, what)
+            check_no_duplicates(sharding, option)
         spec = getattr(sharding, "spec", sharding)
         if isinstance(spec, PartitionSpec) and PartitionSpec.UNCONSTRAINED in spec:
             raise ValueError(
-                f"Unconstrained dims are not allowed when passed to {what}: {sharding}. Leave the "
-                "sharding away, or constrain values inside the function."
+                f"Unconstrained dims are not allowed when passed to {option}: {sharding}. Leave "
+                "the sharding away, or constrain values inside the function."
             )
 
 
-def _not_a_sharding(what: str, value: Any) -> TypeError | ValueError:
+def _not_a_sharding(option: str, value: Any) -> TypeError | ValueError:
     """Returns the error for a value that `jit` does not take as a sharding."""
     if isinstance(value, Layout):
         return ValueError(
@@ -656,26 +732,26 @@ def _not_a_sharding(what: str, value: Any) -> TypeError | ValueError:
             f"{value}"
         )
     return TypeError(
-        f"{what} leaf specifications are expected to be PartitionSpec instances or None, but got "
+        f"{option} leaf specifications are expected to be PartitionSpec instances or None, but got "
         f"{value} of type {type(value).__name__}; shardings and formats are taken too."
     )
 
 
-def _concrete_sharding(sharding: Any, what: str) -> Any:
+def _concrete_sharding(sharding: Any, option: str) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh.empty:
-            raise spec_without_mesh(sharding, f"{what}_shardings")
+            raise spec_without_mesh(sharding, option)
         return NamedSharding(mesh, sharding)
     return sharding
 
 
-def spec_without_mesh(spec: PartitionSpec, what: str) -> RuntimeError:
+def spec_without_mesh(spec: PartitionSpec, option: str) -> RuntimeError:
     """Returns the error for a partition spec in an argument of `jit` where no mesh is in force."""
     return RuntimeError(
         "jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to "
-        f"{what}, got {spec}. You can define a context mesh via `olympus.set_mesh(mesh)`. "
-        f"Alternatively, provide `Sharding`s to {what} and then the mesh context manager is not "
+        f"{option}, got {spec}. You can define a context mesh via `olympus.set_mesh(mesh)`. "
+        f"Alternatively, provide `Sharding`s to {option} and then the mesh context manager is not "
         "required."
     )
 

@@ -139,56 +139,56 @@ def request(
     return Request(name, key, leaves, memo, memo_key)
 
 
-def find(asked: Request | None, executable_type: Any) -> tuple[Any, Any, bool] | None:
+def find(query: Request | None, executable_type: Any) -> tuple[Any, Any, bool] | None:
     """Calls a program from disk. Returns the result in the form of `jit`'s cache-miss function.
 
     Returns None if there is no such program.
 
     Args:
-      asked: the result of `request` for the call; with None, `find` returns None.
+      query: the result of `request` for the call; with None, `find` returns None.
       executable_type: the class of executables that can be called.
     """
-    if asked is None:
+    if query is None:
         return None
-    if asked.key is None:
-        return asked.memo[asked.memo_key].call(asked.leaves)
+    if query.key is None:
+        return query.memo[query.memo_key].call(query.leaves)
     cache = _cache()
     if cache is None:
         return None
     try:
-        found = cache.get(cache.path_of(asked.name, asked.key))
+        found = cache.get(cache.path_of(query.name, query.key))
         if found is None:
-            _log("%s is traced: no process has left its program", asked.name)
+            _log("%s is traced: no process has left its program", query.name)
             return None
         program = _load(pickle.loads(found[0]), executable_type)
     except Exception as error:
-        _report(f"a program of {asked.name} cannot be read: {error}")
+        _report(f"a program of {query.name} cannot be read: {error}")
         return None
-    _log("%s is not traced: its program was found on disk", asked.name)
-    asked.memo[asked.memo_key] = program
-    return program.call(asked.leaves)
+    _log("%s is not traced: its program was found on disk", query.name)
+    query.memo[query.memo_key] = program
+    return program.call(query.leaves)
 
 
-def keep(asked: Request, program: TracedProgram, compiled: Any) -> None:
+def keep(query: Request, program: TracedProgram, compiled: Any) -> None:
     """Stores the program of a call that has been traced.
 
     Args:
-      asked: the result of `request` for the call.
+      query: the result of `request` for the call.
       program: the traced program.
       compiled: the compiled form of the program.
     """
     cache = _cache()
-    if cache is None or asked.key is None or (cache.directory, "failed") in _told:
+    if cache is None or query.key is None or (cache.directory, "failed") in _told:
         return
     try:
         state = _state(program, compiled)
         started = time.monotonic()
         contents = pickle.dumps(state, protocol=pickle.HIGHEST_PROTOCOL)
-        cache.put(cache.path_of(asked.name, asked.key), contents, time.monotonic() - started)
+        cache.put(cache.path_of(query.name, query.key), contents, time.monotonic() - started)
     except _IneligibleError as error:
-        _log("the program of %s is not kept: %s", asked.name, error)
+        _log("the program of %s is not kept: %s", query.name, error)
     except Exception as error:
-        _report(f"the program of {asked.name} cannot be written: {error}")
+        _report(f"the program of {query.name} cannot be written: {error}")
 
 
 # ---- conditions on a call ----

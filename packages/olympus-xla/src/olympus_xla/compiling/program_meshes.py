@@ -25,44 +25,44 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
     Raises:
       ValueError: parts of the program require different devices.
     """
-    asked = closed.memo.get("mesh")
-    if asked is None:
-        asked = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
-    mesh, what = asked
+    requirement = closed.memo.get("mesh")
+    if requirement is None:
+        requirement = closed.memo["mesh"] = _find_mesh(closed.jaxpr)
+    mesh, origin = requirement
     around = concrete_mesh_in_force()
     if around is None or not around.size:
-        return asked
+        return requirement
     if mesh is None:
         return around, "jit's context mesh"
-    _check_same_devices(mesh, what, around, "jit's context mesh")
-    return asked
+    _check_same_devices(mesh, origin, around, "jit's context mesh")
+    return requirement
 
 
 def _find_mesh(olympuspr: Olympuspr) -> tuple[Mesh | None, str]:
-    found, what = None, ""
+    found, origin = None, ""
     for equation, mesh in _meshes_in(olympuspr, set()):
         inside = f"{equation.primitive} inside jit"
         if found is None:
-            found, what = mesh, inside
+            found, origin = mesh, inside
         else:
-            _check_same_devices(found, what, mesh, inside)
-    return found, what
+            _check_same_devices(found, origin, mesh, inside)
+    return found, origin
 
 
-def _check_same_devices(mesh: Mesh, what: str, other: Mesh, other_what: str) -> None:
+def _check_same_devices(mesh: Mesh, origin: str, other: Mesh, other_origin: str) -> None:
     if mesh._flat_devices != other._flat_devices:
-        raise incompatible_devices(what, mesh._flat_devices, other_what, other._flat_devices)
+        raise incompatible_devices(origin, mesh._flat_devices, other_origin, other._flat_devices)
 
 
 def incompatible_devices(
-    what: str, devices: Sequence[Any], other: str, other_devices: Sequence[Any]
+    origin: str, devices: Sequence[Any], other_origin: str, other_devices: Sequence[Any]
 ) -> ValueError:
     """Returns the error for a computation with parts on different devices."""
     return ValueError(
         "Received incompatible devices for jitted computation. Got "
-        f"{what} with {_shown(devices)} and {other} with {_shown(other_devices)}. All parts of one "
-        "computation run on the same devices, and meshes have them in the same order; arrays are "
-        "moved with device_put."
+        f"{origin} with {_shown(devices)} and {other_origin} with {_shown(other_devices)}. All "
+        "parts of one computation run on the same devices, and meshes have them in the same order; "
+        "arrays are moved with device_put."
     )
 
 

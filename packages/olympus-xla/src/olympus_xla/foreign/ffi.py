@@ -274,7 +274,7 @@ def _physical_ndim(aval: Any) -> int:
 
 
 def minor_to_major_layouts(
-    specified: Sequence[Any], avals: Sequence[Any], what: str
+    specified: Sequence[Any], avals: Sequence[Any], role: str
 ) -> tuple[tuple[int, ...], ...]:
     """Returns the layouts of operands or results in XLA's notation, from minor to major.
 
@@ -282,16 +282,16 @@ def minor_to_major_layouts(
       specified: the layout of each value. A layout is a `Layout`, a sequence of the dimensions from
         major to minor, or None for row-major order.
       avals: the types of the values.
-      what: ``"input"`` or ``"output"``, for errors.
+      role: ``"input"`` or ``"output"``, for errors.
 
     Raises:
       ValueError: a layout does not have each dimension once, or the number of layouts is not the
         number of values.
     """
     if len(specified) != len(avals):
-        values = "arguments" if what == "input" else "results"
+        values = "arguments" if role == "input" else "results"
         raise ValueError(
-            f"The number of {what} {values} ({len(avals)}) must equal the number of {what} layouts "
+            f"The number of {role} {values} ({len(avals)}) must equal the number of {role} layouts "
             f"({len(specified)})."
         )
     layouts = []
@@ -303,7 +303,7 @@ def minor_to_major_layouts(
         major_to_minor = tuple(major_to_minor)
         if sorted(major_to_minor) != list(range(ndim)):
             raise ValueError(
-                f"{what}_layouts[{position}] is {major_to_minor}, and must have each dimension of "
+                f"{role}_layouts[{position}] is {major_to_minor}, and must have each dimension of "
                 f"{aval.str_short()} once, from major to minor: a permutation of "
                 f"{tuple(range(ndim))}."
             )

@@ -127,21 +127,21 @@ class SdyShardingRule:
         self._check_sizes(alone, compound)
         self._check_kinds(alone | compound)
 
-    def _check_sizes(self, alone: set[str], compound: set[str]) -> None:
+    def _check_sizes(self, single: set[str], compound: set[str]) -> None:
         """Checks that sizes are given for the factors that occur in compound factors only.
 
         Args:
-          alone: the factors that are whole dimensions.
+          single: the factors that are whole dimensions.
           compound: the factors that are parts of a dimension.
         """
         for name in self.factor_sizes:
-            if name not in alone | compound:
+            if name not in single | compound:
                 raise ValueError(f"Factor {name} is not used in the rule, but size is provided")
             if name not in compound:
                 raise ValueError(
                     f"Factor {name} represents a whole dimension; do not specify its size"
                 )
-        for name in compound - alone - set(self.factor_sizes):
+        for name in compound - single - set(self.factor_sizes):
             raise ValueError(
                 f"Factor {name} is only used in compound factors; must specify its size"
             )

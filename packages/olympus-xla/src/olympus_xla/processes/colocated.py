@@ -146,15 +146,15 @@ def _placed(result: Any, place: Any) -> Any:
     return result if hasattr(result, "sharding") else device_put(result, place)
 
 
-def _check_specs(what: str, specs: Any, values: Any) -> None:
+def _check_specs(name: str, specs: Any, values: Any) -> None:
     spec_leaves, spec_tree = pytrees.tree_flatten(specs)
     leaves, tree = pytrees.tree_flatten(values)
     if tree != spec_tree:
-        raise ValueError(f"{what} of a colocated function are {tree}, specified as {spec_tree}")
+        raise ValueError(f"{name} of a colocated function are {tree}, specified as {spec_tree}")
     for leaf, spec in zip(leaves, spec_leaves, strict=True):
         if (np.shape(leaf), leaf.dtype) != (tuple(spec.shape), spec.dtype):
             raise ValueError(
-                f"{what} of a colocated function have shape {np.shape(leaf)} and dtype "
+                f"{name} of a colocated function have shape {np.shape(leaf)} and dtype "
                 f"{leaf.dtype}, specified as {spec}"
             )
 

@@ -152,11 +152,11 @@ class ProcessMonitor:
             raise
         return True
 
-    def _fail(self, processes: frozenset[int], what: str) -> None:
+    def _fail(self, processes: frozenset[int], problem: str) -> None:
         self.failure = ProcessFailureError.of_processes(
             self._devices_of(processes),
             processes,
-            f"{what}. The computations that this process shared with others are lost; save what "
+            f"{problem}. The computations that this process shared with others are lost; save what "
             "is needed, exit, and start all processes again.",
         )
         # The C++ call paths do not check for failures, so each call must enter Python from now on.

@@ -239,18 +239,18 @@ def check_carry_types(
     )
 
 
-def cast_to_vary(what: str, aval: AbstractValue, expected: AbstractValue) -> list[str]:
+def cast_to_vary(ending: str, aval: AbstractValue, expected: AbstractValue) -> list[str]:
     """Returns advice to cast a value that varies over too few mesh axes; empty if no cast helps.
 
     Args:
-      what: the end of the sentence, which names the value.
+      ending: the end of the sentence, which names the value.
       aval: the type of the value.
       expected: the type that it should have.
     """
     axes = getattr(expected, "vma", frozenset()) - getattr(aval, "vma", frozenset())
     if not axes:
         return []
-    return [f"applying `olympus.lax.pcast(..., {tuple(sorted(axes))}, to='varying')`{what}"]
+    return [f"applying `olympus.lax.pcast(..., {tuple(sorted(axes))}, to='varying')`{ending}"]
 
 
 def mended_by(advice: Sequence[str]) -> str:

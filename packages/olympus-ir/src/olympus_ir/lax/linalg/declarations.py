@@ -95,7 +95,7 @@ def _batch_shape(name: str, avals: Sequence[ShapedArray], ranks: Sequence[int]) 
     return shapes[0]
 
 
-def check_square(name: str, shape: tuple[int, ...], what: str = "The input to") -> None:
+def check_square(name: str, shape: tuple[int, ...], subject: str = "The input to") -> None:
     """Raises ValueError if a matrix is not square."""
     if shape[0] != shape[1]:
-        raise ValueError(f"{what} {name} must be a square matrix. Got shape {shape}.")
+        raise ValueError(f"{subject} {name} must be a square matrix. Got shape {shape}.")

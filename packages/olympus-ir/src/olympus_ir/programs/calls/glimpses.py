@@ -107,21 +107,21 @@ def _innermost(value: Any) -> Any:
     return value
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Glimpse):
-        return one.is_same(other)
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+def _same(first: Any, second: Any) -> bool:
+    if isinstance(first, Glimpse):
+        return first.is_same(second)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_same, first, second))
     # Compares texts, because NaN differs from itself, and types, because True equals 1.
-    return type(one) is type(other) and (one == other or repr(one) == repr(other))
+    return type(first) is type(second) and (first == second or repr(first) == repr(second))
 
 
-def _hashable_and_equal(one: Any, other: Any) -> bool:
-    if one is None or other is None:
+def _hashable_and_equal(first: Any, second: Any) -> bool:
+    if first is None or second is None:
         return False
     try:
-        hash(one)
-        return bool(one == other)
+        hash(first)
+        return bool(first == second)
     except Exception:  # a user's method may raise anything
         return False
 

@@ -24,9 +24,9 @@ _CACHE_MODIFIERS = {None: 1, "": 1, ".ca": 2, ".cg": 3, ".wb": 4, ".cs": 5, ".wt
 _EVICTION_POLICIES = {None: 1, "": 1, "evict_first": 2, "evict_last": 3}
 
 
-def _choice(what: str, value: Any, choices: dict[Any, int]) -> Any:
+def _choice(name: str, value: Any, choices: dict[Any, int]) -> Any:
     if value not in choices:
-        raise ValueError(f"unsupported {what}: {value}. It is one of {list(choices)[2:]}.")
+        raise ValueError(f"unsupported {name}: {value}. It is one of {list(choices)[2:]}.")
     return mlir.i32(choices[value])
 
 
