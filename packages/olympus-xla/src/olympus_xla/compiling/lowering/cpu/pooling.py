@@ -93,6 +93,9 @@ def scatter_to_extremes(
     """
     windows = _Windows(window_dimensions, window_strides, padding, source.shape)
     positions = separate_call(functools.partial(_positions, windows, select_prim), operand)
+    # Otherwise XLA computes the source again for each element of a window, with the forward
+    # pooling if the source depends on it.
+    source = separate_call(lambda computed: computed, source)
     if all(size <= stride for size, stride in zip(windows.sizes, windows.strides, strict=True)):
         spread = _spread(windows, positions, source)
     else:
