@@ -75,3 +75,11 @@ def test_sample_and_weights_have_one_dtype():
     assert [counts.dtype, *(edge.dtype for edge in edges)] == [np.float32] * 3
     counts, _ = jnp.histogramdd(sample.astype("complex64"), 2, weights=jnp.ones(8))
     assert counts.dtype == np.complex64
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_densities_have_the_dtype_of_the_points(dtype):
+    points = np.linspace(0, 1, 8, dtype=dtype)
+    density, *_ = jnp.histogram2d(points, points, bins=2, density=True)
+    assert density.dtype == dtype
+    np.testing.assert_allclose(density, [[2, 0], [0, 2]])

@@ -671,3 +671,47 @@ def test_sizes_that_depend_on_values_are_refused_by_the_name_of_the_function(fun
 def test_sums_of_exponentials_of_complex_scalars_are_weak():
     assert jnp.logaddexp(1j, 2).weak_type and jnp.logaddexp2(1j, 2).weak_type
     assert not jnp.logaddexp(1j, np.float32(2)).weak_type
+
+
+# The expected values are those of jax 0.10.2 outside of compiled functions.
+@pytest.mark.parametrize("wrap", [lambda function: function, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("function", "initial", "expected"),
+    [
+        (jnp.max, -np.inf, 1),
+        (jnp.max, np.inf, 127),
+        (jnp.min, np.inf, 0),
+        (jnp.max, 300, 44),
+        (jnp.max, np.nan, 1),
+        (jnp.min, -2.7, -2),
+        (jnp.sum, 2.5, 4),
+    ],
+)
+def test_initial_values_beyond_an_integer_dtype(wrap, function, initial, expected):
+    x = np.array([1, 0, 1], np.int8)
+    assert wrap(lambda x: function(x, initial=initial))(x) == expected
+
+
+def test_initial_values_beyond_the_default_integers_are_refused():
+    with pytest.raises(OverflowError):
+        jit(lambda x: jnp.sum(x, initial=2**40))(np.ones(2, np.int32))
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(np.inf, 127), (-np.inf, -128), (3e9, 127), (np.nan, 0), (-2.7, -2)]
+)
+def test_integers_filled_with_floats_have_the_nearest_limit(wrap, value, expected):
+    filled = wrap(lambda: (jnp.full((2,), value, "int8"), jnp.full_like(np.int8(0), value)))()
+    np.testing.assert_array_equal(filled[0], [expected, expected])
+    assert filled[1] == expected
+
+
+def test_empty_angles_have_the_dtype_of_others():
+    assert jnp.unwrap(np.zeros(0, np.int8)).dtype == jnp.unwrap(np.zeros(2, np.int8)).dtype
+    assert jnp.unwrap(np.zeros(0, np.int8), period=4).dtype == np.int8
+
+
+def test_spacings_of_complex_numbers_are_refused():
+    with pytest.raises(ValueError, match="complex"):
+        jnp.spacing(np.ones(2, np.complex64))

@@ -365,3 +365,7 @@ def test_batches_of_schur_forms():
 @pytest.mark.parametrize("number", [1, 2.0])
 def test_toeplitz_matrices_of_numbers_are_not_weakly_typed(number):
     assert not linalg.toeplitz(number).weak_type
+
+
+def test_a_convolution_matrix_of_booleans_is_boolean():
+    assert linalg.convolution_matrix(np.array([True, False]), 3).dtype == bool

@@ -293,3 +293,9 @@ def test_traced_windows():
     gradient = grad(lambda window: (spectra(window)[0] ** 2).sum())(window)
     np.testing.assert_allclose(gradient @ window, 0.0, atol=1e-5)
     assert np.abs(gradient).max() > 0.1
+
+
+def test_frequencies_and_times_of_half_precision_have_the_precision_of_the_transforms():
+    x = np.ones(16, np.float16)
+    frequencies, times, _ = signal.stft(x, nperseg=8, return_onesided=False)
+    assert frequencies.dtype == times.dtype == np.float32

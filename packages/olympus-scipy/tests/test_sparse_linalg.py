@@ -127,3 +127,9 @@ def test_weak_types_of_solutions():
     for solver, weak in ((linalg.cg, False), (linalg.bicgstab, True), (linalg.gmres, True)):
         x, _ = solver(lambda x: 2 * x, 3.0)
         assert (float(x), x.weak_type) == (1.5, weak)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_systems_of_integers_are_refused(solver):
+    with pytest.raises(TypeError, match="floating or complex numbers"):
+        solver(np.eye(2, dtype=np.int32), np.ones(2, np.int32))

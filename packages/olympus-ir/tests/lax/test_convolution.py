@@ -319,3 +319,9 @@ def test_local_convolutions():
         precision=("high", "default"),
     )
     np.testing.assert_allclose(last, expected.transpose(0, 2, 1), rtol=1e-5, atol=1e-6)
+
+
+def test_sums_of_signed_integers_are_signed():
+    x, kernel = X.astype(np.int8), KERNEL.astype(np.int8)
+    with pytest.raises(TypeError, match="same signedness"):
+        lax.conv(x, kernel, (1, 1), "SAME", preferred_element_type=np.uint32)

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from olympus_ir import lax
+from olympus_ir import lax, make_olympuspr
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,28 @@ def test_sums_of_integers_wrap_around_in_the_dtype_of_the_result():
 def test_sums_of_short_floats_are_rounded_once():
     x = np.ones(3008, ml_dtypes.bfloat16)
     assert float(lax.dot(x, x)) == 3008
+
+
+@pytest.mark.parametrize(
+    ("dtype", "preferred", "accepted"),
+    [
+        (np.int32, np.int8, False),
+        (np.int32, np.float16, False),
+        (np.int8, np.bool_, False),
+        (np.int8, np.float16, True),
+        (np.complex64, np.float16, False),
+        (np.complex64, np.float32, True),
+        (np.float32, np.float16, True),
+        (np.float32, np.int8, True),
+    ],
+)
+def test_integers_and_complex_numbers_are_not_summed_in_fewer_bits(dtype, preferred, accepted):
+    def product(x):
+        return lax.dot(x, x, preferred_element_type=preferred)
+
+    x = np.ones(3, dtype)
+    if accepted:
+        assert make_olympuspr(product)(x).out_avals[0].dtype == preferred
+    else:
+        with pytest.raises(TypeError, match="must not be narrower than the original type"):
+            make_olympuspr(product)(x)

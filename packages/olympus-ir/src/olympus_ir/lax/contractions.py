@@ -117,11 +117,29 @@ def _dot_general_shape(
         *_free_sizes(lhs, lhs_contracting, lhs_batch),
         *_free_sizes(rhs, rhs_contracting, rhs_batch),
     )
-    if preferred_element_type is None:
-        dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
-    else:
+    dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
+    if preferred_element_type is not None:
+        _check_width(dtype, preferred_element_type)
         dtype, weak_type = preferred_element_type, False
     return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
+
+
+def _check_width(dtype: Any, preferred: Any) -> None:
+    """Raises TypeError if integers or complex numbers would be summed in fewer bits."""
+    if not dtypes.issubdtype(dtype, np.floating) and _bits(preferred) < _bits(dtype):
+        raise TypeError(
+            "`preferred_element_type` must not be narrower than the original type, got "
+            f"preferred_element_type of {dtypes.name_of(preferred)} for result type of "
+            f"{dtypes.name_of(dtype)}."
+        )
+
+
+def _bits(dtype: Any) -> int:
+    """Returns the bits of a number, or of the real part of a complex number."""
+    if dtype == np.bool_:
+        return 1
+    parts = 2 if dtypes.issubdtype(dtype, np.complexfloating) else 1
+    return dtypes.itemsize_bits(dtype) // parts
 
 
 def _check_dimension_numbers(

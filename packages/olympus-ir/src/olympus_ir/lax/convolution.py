@@ -189,6 +189,13 @@ def _check_element_type(dtype: Any, preferred: Any) -> None:
             "floating), (floating, floating), (complex, complex); got "
             f"({dtypes.name_of(dtype)}, {dtypes.name_of(preferred)})."
         )
+    if dtypes.issubdtype(dtype, np.signedinteger) and dtypes.issubdtype(
+        preferred, np.unsignedinteger
+    ):
+        raise TypeError(
+            "`preferred_element_type` must have the same signedness as the original type: got "
+            f"{dtypes.name_of(preferred)} for operands of {dtypes.name_of(dtype)}."
+        )
     if dtypes.itemsize_bits(preferred) < dtypes.itemsize_bits(dtype):
         raise TypeError(
             "`preferred_element_type` must not be narrower than the original type: got "

@@ -19,6 +19,7 @@ from olympus_ir.types.resharding import asked_sharding
 
 from ..core.compilation import inlined
 from ..core.promotion import (
+    as_integer,
     check_arraylike,
     convert,
     result_type_of,
@@ -191,7 +192,7 @@ def full(
 
 
 def _fill_scalar(value: Any, dtype: Any) -> Any:
-    """Returns a fill value; a Python integer that is out of range wraps around.
+    """Returns a fill value; a Python number that is out of range is converted as an array would be.
 
     Raises:
       TypeError: a complex number is given for real elements.
@@ -210,6 +211,8 @@ def _fill_scalar(value: Any, dtype: Any) -> Any:
         limits = [dtypes.iinfo(each) for each in held_by]
         if not all(limit.min <= value <= limit.max for limit in limits):
             return np.array(value).astype(dtype)[()]
+    elif kind is float and dtypes.issubdtype(dtype, np.integer):
+        return as_integer(value, dtype)[()]
     return value
 
 

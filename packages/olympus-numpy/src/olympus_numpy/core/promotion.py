@@ -40,6 +40,7 @@ from olympus_ir.types.avals import (
 from olympus_ir.types.promotion import lattice_result_type
 
 __all__ = [
+    "as_integer",
     "broadcast_shapes",
     "broadcasted",
     "check_arraylike",
@@ -479,6 +480,20 @@ def convert(x: Any, dtype: Any, weak_type: bool = False) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return x.astype(dtype)
     return lax.convert_dtype(x, dtype, weak_type)
+
+
+def as_integer(number: Any, dtype: Any) -> np.ndarray:
+    """Converts a number to an integer dtype on the host, as compiled programs do.
+
+    The fractions of floats are cut off, and floats beyond the limits become the limits; NaN becomes
+    zero. Integers wrap around.
+    """
+    if not isinstance(number, float):
+        return np.array(number).astype(dtype)
+    if math.isnan(number):
+        return np.zeros((), dtype)
+    limits = dtypes.iinfo(dtype)
+    return np.array(int(min(max(number, limits.min), limits.max)), dtype)
 
 
 def constant(value: Any, like: Any) -> Array:

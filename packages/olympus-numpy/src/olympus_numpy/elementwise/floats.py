@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.lax.values import as_array
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -68,7 +69,7 @@ def _integral(dtype: Any) -> bool:
 
 def _refuse_complex(name: str, dtype: Any) -> None:
     if _is(dtype, np.complexfloating):
-        raise TypeError(f"ufunc '{name}' does not support complex dtypes, got {dtype}")
+        raise ComplexOperandError(f"ufunc '{name}' does not support complex dtypes, got {dtype}")
 
 
 @inlined()

@@ -372,7 +372,7 @@ def histogramdd(
     total = bincount(flat, weights, length=int(np.prod(counts)))
     total = lax.reshape(total, tuple(counts))[(slice(1, -1),) * dimensions]
     if density:
-        (total,) = promote_dtypes_inexact(total)
+        total = convert(total, sample.dtype)
         total = true_divide(total, total.sum())
         for axis, width in enumerate(widths):
             total = true_divide(total, lax.broadcast_in_dim(width, total.shape, (axis,)))

@@ -11,9 +11,9 @@ from olympus_ir import lax
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
 
-from ..core.promotion import check_arraylike, ensure_array
+from ..core.promotion import as_integer, check_arraylike, convert, ensure_array
 
-__all__ = ["check_initial", "check_where", "keep_axes", "reducible_dtype", "widened_dtype"]
+__all__ = ["check_where", "initial_value", "keep_axes", "reducible_dtype", "widened_dtype"]
 
 _bool = np.dtype(bool)
 
@@ -65,10 +65,21 @@ def check_where(name: str, where: Any) -> None:
         )
 
 
-def check_initial(name: str, initial: Any) -> None:
-    """Raises ValueError if an initial value is not a scalar."""
+def initial_value(name: str, initial: Any, dtype: Any) -> Any:
+    """Returns the initial value of a reduction in the dtype in which it computes.
+
+    Raises:
+      ValueError: the initial value is not a scalar.
+      OverflowError: it is a Python integer beyond the default integer dtype.
+    """
     check_arraylike(name, initial)
     if np.shape(initial):
         raise ValueError(
             f"{name}: initial value must be a scalar. Got array of shape {np.shape(initial)}"
         )
+    if isinstance(initial, int | float) and dtypes.issubdtype(dtype, np.integer):
+        if isinstance(initial, int):
+            default = dtypes.default_int_dtype()
+            initial = np.array(initial, dtype if dtype.itemsize > default.itemsize else default)
+        return as_integer(initial, dtype)
+    return convert(initial, dtype)

@@ -24,7 +24,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_initial, check_where, keep_axes, reducible_dtype
+from .common import check_where, initial_value, keep_axes, reducible_dtype
 
 __all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]
 
@@ -60,9 +60,7 @@ def _extreme(
         shape = a.shape
     result = operation(a, axes)
     if initial is not None:
-        check_initial(name, initial)
-        initial = convert(initial, a.dtype)
-        result = combine(initial, result)
+        result = combine(initial_value(name, initial, a.dtype), result)
     return keep_axes(result, shape, axes, keepdims)
 
 

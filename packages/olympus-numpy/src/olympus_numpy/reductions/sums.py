@@ -25,7 +25,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_initial, check_where, keep_axes, widened_dtype
+from .common import check_where, initial_value, keep_axes, widened_dtype
 
 __all__ = ["prod", "sum"]
 
@@ -72,9 +72,7 @@ def _additive(
         combine = lax.bitwise_or if sums else lax.bitwise_and
     result = operation(a, axes)
     if initial is not None:
-        check_initial(name, initial)
-        initial = convert(initial, computed)
-        result = combine(initial, result)
+        result = combine(initial_value(name, initial, computed), result)
     return convert(keep_axes(result, shape, axes, keepdims), result_dtype)
 
 

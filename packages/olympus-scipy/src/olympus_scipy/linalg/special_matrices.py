@@ -208,7 +208,8 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     i, j = _indices(rows, n)
     indices = (i - j)[first : rows - last]
     inside = (indices >= 0) & (indices < size)
-    return jnp.where(inside, a[..., np.clip(indices, 0, size - 1)], 0)
+    elements = a[..., np.clip(indices, 0, size - 1)]
+    return jnp.where(inside, elements, jnp.zeros_like(elements))
 
 
 def _of_leading_one(function: str, a: Any) -> Array:

@@ -144,7 +144,6 @@ def _spectrogram(
     axis = canonical_axis(axis, operands[0].ndim)
     operands = [onp.moveaxis(each, axis, -1) for each in promote_dtypes_inexact(*operands)]
     dtype = operands[0].dtype
-    real_dtype = dtypes.to_floating_dtype(dtype)
     length = max(each.shape[-1] for each in operands)
     values, nperseg = _segment_length(window, nperseg, length)
     nfft, noverlap = _transform_length(nfft, nperseg), _overlap(noverlap, nperseg)
@@ -185,6 +184,7 @@ def _spectrogram(
     times = np.arange(nperseg / 2, total - nperseg / 2 + 1, step)
     if boundary is not None:
         times = times - nperseg / 2
+    real_dtype = dtypes.to_floating_dtype(result.dtype)
     # [..., time, frequency] -> [..., frequency at the position of the axis, ..., time]
     result = onp.moveaxis(result, -1, axis)
     return frequencies.astype(real_dtype), onp.asarray(times, real_dtype), result

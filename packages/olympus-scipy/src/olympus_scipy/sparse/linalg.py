@@ -107,6 +107,11 @@ def _solve(
         # The norm of the residual at which a method may stop.
         enough = jnp.maximum(tol * _norm(flat_b), atol)
         start = flat_start.astype(jnp.result_type(flat_start, flat_b))
+        if not dtypes.issubdtype(start.dtype, np.inexact):
+            raise TypeError(
+                f"a solution has floating or complex numbers, but b and x0 have {start.dtype}. "
+                "Convert b, as in b.astype(float)."
+            )
         x = method(on_vectors(operator), flat_b, start, on_vectors(precondition), enough, limit)
         return unravel(x)
 
