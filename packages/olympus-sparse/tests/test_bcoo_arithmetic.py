@@ -18,6 +18,7 @@ from olympus_sparse import (
     bcoo_dot_general,
     bcoo_dot_general_sampled,
     bcoo_extract,
+    bcoo_fromdense,
     bcoo_multiply_dense,
     bcoo_multiply_sparse,
     bcoo_reduce_sum,
@@ -271,3 +272,13 @@ def test_convolutions_of_dense_arrays_are_refused():
     signal = BCOO.fromdense(np.ones((1, 1, 5), np.float32))
     with pytest.raises(ValueError, match="both operands must be BCOO"):
         bcoo_conv_general_dilated(signal, np.ones((1, 1, 2)), window_strides=(1,), padding="SAME")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "widened"), [(np.int8, np.int32), (np.uint8, np.uint32), (np.bool_, np.int32)]
+)
+def test_sums_of_narrow_integers_are_wide(dtype, widened):
+    mat = bcoo_fromdense(np.ones((200, 2), dtype))
+    total = bcoo_reduce_sum(mat, axes=(0,))
+    assert total.dtype == widened
+    np.testing.assert_array_equal(total.todense(), [200, 200])

@@ -133,7 +133,8 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
       axes: the axes.
 
     Returns:
-      A `BCOO` without the axes. Entries with equal coordinates are not added up.
+      A `BCOO` without the axes, of the dtype of `olympus.numpy.sum`. Entries with equal coordinates
+      are not added up.
 
     Example:
       >>> import numpy as np
@@ -146,13 +147,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     if any(not -ndim <= axis < ndim for axis in axes):
         raise ValueError(f"bcoo_reduce_sum: axes {axes} are out of range for shape {mat.shape}")
     axes = tuple(sorted({axis % ndim for axis in axes}))
-    if not axes:
-        return mat
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
     batch = tuple(axis for axis in axes if axis < n_batch)
     dense = tuple(axis + 1 - n_sparse for axis in axes if axis >= n_batch + n_sparse)
     summed = [axis - n_batch for axis in axes if n_batch <= axis < n_batch + n_sparse]
-    data, indices = lax.reduce_sum(mat.data, dense), mat.indices
+    data, indices = jnp.sum(mat.data, dense), mat.indices
     if summed:
         # Padding is recognized by its coordinates. The coordinates along summed axes are dropped
         # here, so the values of padding are set to zero.
