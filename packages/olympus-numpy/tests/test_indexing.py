@@ -12,6 +12,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_ir import ShapedArray
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
+from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
 
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 0), (2, 3, 4), (1, 2, 1, 3)]
@@ -358,3 +359,18 @@ def test_masks_with_sizes_of_zero_select_nothing(shape):
     assert x.at[mask].set(9.0).tolist() == x.tolist()
     with pytest.raises(IndexError, match="boolean index did not match"):
         x[np.zeros((2, 0), bool)]
+
+
+@pytest.mark.parametrize("index", [-1, (-1, slice(1, 3)), (-2, np.array([0, 2]))])
+@pytest.mark.parametrize("traced", [False, True])
+def test_negative_integers_that_do_not_wrap_are_out_of_range(index, traced):
+    x = jnp.arange(12.0).reshape(3, 4)
+
+    def evaluate(x):
+        updated = x.at[index].add(5.0, wrap_negative_indices=False)
+        filled = x.at[index].get(mode="fill", fill_value=-7.0, wrap_negative_indices=False)
+        return updated, filled
+
+    updated, filled = (jit(evaluate) if traced else evaluate)(x)
+    np.testing.assert_array_equal(updated, x)
+    np.testing.assert_array_equal(filled, np.full(np.shape(np.asarray(x)[index]), -7.0))

@@ -518,6 +518,7 @@ def test_where_takes_one_array_or_three():
             "both axes lists to be either ints, tuples or lists, got bad and axes",
         ),
         (lambda: jnp.hypot(1j, 1.0), ValueError, "jnp.hypot is not well defined for complex"),
+        (lambda: jnp.ones(2) in jnp.ones(2), ValueError, "query value must be a scalar, got query"),
         (lambda: jnp.isneginf(1j), ValueError, "isposinf/isneginf are not well defined"),
         (lambda: jnp.ldexp(1.0, 2.0), ValueError, "ldexp not supported for input types"),
         (lambda: jnp.ldexp(1j, 2), ValueError, "ldexp not supported for input types.* be real"),

@@ -260,8 +260,8 @@ def check_and_canonicalize_user_dtype(
         )
     narrow = half_width[dtype]
     warn_user(
-        f"Explicitly requested dtype {dtype.name}{caller} is not available and is "
-        f"replaced by {narrow.name}. {repair}",
+        f"Explicitly requested dtype {dtype.name} requested{caller} is not available, and will be "
+        f"truncated to dtype {narrow.name}. {repair}",
         UserWarning,
     )
     return narrow

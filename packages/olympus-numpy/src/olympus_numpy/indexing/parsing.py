@@ -51,13 +51,16 @@ _ARRAY_ENTRY = (ARRAY,)
 _GAP_ENTRY = (GAP,)
 
 
-def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list[Any]]:
+def parse(
+    shape: tuple[int, ...], index: Any, fixed: bool, wrap: bool = True
+) -> tuple[Layout, list[Any]]:
     """Parses an index of an array of some shape.
 
     Args:
       shape: the array's shape.
       index: the index, as in ``x[index]``.
       fixed: whether known integers go into the layout rather than among the operands.
+      wrap: whether known negative integers count from the end.
 
     Returns:
       The layout, which covers all dimensions of the array, and the operands.
@@ -75,7 +78,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
         kind = part.__class__
         if kind is int:
             _check_rank(axis, shape, parts)
-            _add_integer(part, shape[axis], axis, fixed, layout, operands)
+            _add_integer(part, shape[axis], axis, fixed, wrap, layout, operands)
             axis += 1
         elif kind is slice:
             _check_rank(axis, shape, parts)
@@ -93,7 +96,7 @@ def parse(shape: tuple[int, ...], index: Any, fixed: bool) -> tuple[Layout, list
                 layout.append(_GAP_ENTRY)
             axis += count
         else:
-            axis = _add_other(part, shape, axis, parts, fixed, layout, operands)
+            axis = _add_other(part, shape, axis, parts, fixed, wrap, layout, operands)
     layout += [(SLICE, 0, size, 1) for size in shape[axis:]]
     return tuple(layout), operands
 
@@ -169,11 +172,17 @@ def check_fixed_indices(shape: tuple[int, ...], index: Any) -> None:
 
 
 def _add_integer(
-    index: int, size: int, axis: int, fixed: bool, layout: list[Entry], operands: list[Any]
+    index: int,
+    size: int,
+    axis: int,
+    fixed: bool,
+    wrap: bool,
+    layout: list[Entry],
+    operands: list[Any],
 ) -> None:
     if size == 0:
         raise IndexError(f"index is out of bounds for axis {axis} with size 0")
-    if index < 0:
+    if index < 0 and wrap:
         index += size
     if fixed:
         layout.append((FIXED, index))
@@ -271,6 +280,7 @@ def _add_other(
     axis: int,
     parts: Sequence[Any],
     fixed: bool,
+    wrap: bool,
     layout: list[Entry],
     operands: list[Any],
 ) -> int:
@@ -278,7 +288,7 @@ def _add_other(
     part = _as_index_array(part)
     if part.__class__ is int:
         _check_rank(axis, shape, parts)
-        _add_integer(part, shape[axis], axis, fixed, layout, operands)
+        _add_integer(part, shape[axis], axis, fixed, wrap, layout, operands)
         return axis + 1
     if part.dtype == np.bool_:
         return _add_mask(part, shape, axis, parts, layout, operands)

@@ -226,13 +226,13 @@ class IndexedUpdate:
         if mode is not None:
             mode = lax.GatherScatterMode.from_any(mode)
         if current.trace is evaluation_trace:
-            layout, operands = parse(array.shape, self.index, fixed=False)
+            layout, operands = parse(array.shape, self.index, False, wrap_negative_indices)
             scatter = _scattered
         else:
             part = masked_updates.masked_part(array.shape, self.index)
             if part is not None:
                 return part.updated(array, values, operation)
-            layout, operands = parse(array.shape, self.index, fixed=is_staging())
+            layout, operands = parse(array.shape, self.index, is_staging(), wrap_negative_indices)
             scatter = _scatter_at
         options = (unique_indices, indices_are_sorted, mode, wrap_negative_indices)
         if out_sharding is None:
@@ -283,7 +283,8 @@ class IndexedUpdate:
         if mode is not None:
             mode = lax.GatherScatterMode.from_any(mode)
         eager = current.trace is evaluation_trace
-        layout, operands = parse(array.shape, self.index, fixed=not eager and is_staging())
+        is_fixed = not eager and is_staging()
+        layout, operands = parse(array.shape, self.index, is_fixed, wrap_negative_indices)
         if fill_value is not None and np.ndim(fill_value):
             raise ValueError(
                 "fill_value argument to indexed get() must be a scalar, got one of shape "
@@ -650,7 +651,7 @@ class IndexedUpdate:
         part = masked_updates.masked_part(x.shape, self.index)
         if part is not None:
             return part.choose(convert(ensure_array(func(x)), x.dtype), x)
-        layout, operands = parse(x.shape, self.index, fixed=is_staging())
+        layout, operands = parse(x.shape, self.index, is_staging(), wrap_negative_indices)
         plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
         if 0 in plan.shape or 0 in x.shape:
             return x

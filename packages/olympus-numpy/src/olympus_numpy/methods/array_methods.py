@@ -168,7 +168,7 @@ def _viewed(x: Any, dtype: Any) -> Any:
         return _viewed(lax.convert_dtype(x, np.dtype(np.uint8)), dtype)
     old_bits, new_bits = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
     if x.ndim == 0 and old_bits != new_bits:
-        raise ValueError("view cannot change the itemsize of an array without dimensions")
+        raise ValueError("view() of a 0d array is only supported if the itemsize is unchanged.")
     if dtypes.issubdtype(x.dtype, np.complexfloating):
         if dtypes.issubdtype(dtype, np.complexfloating):
             raise NotImplementedError("view cannot change the width of complex numbers")
@@ -244,6 +244,11 @@ def _array_namespace(self: Any, /, *, api_version: str | None = None) -> Any:
 
 
 def _contains(self: Any, value: Any) -> Any:
+    if np.ndim(value):
+        raise ValueError(
+            "Array.__contains__: query value must be a scalar, got query.shape="
+            f"{np.shape(value)}. To look for each of several values, use isin."
+        )
     return bool(truth.any(self == value))
 
 
