@@ -195,3 +195,14 @@ def test_sorts_have_the_order_that_xla_recognizes():
     for number in ("%arg1", "%arg2"):
         assert f"stablehlo.compare NE, {number}, {number}" in text
         assert re.search(rf"stablehlo.compare EQ, {number}, %cst\S*, FLOAT", text)
+
+
+def test_first_program_loads_no_transformations(run_python):
+    code = """
+import sys
+from olympus_ir import lax
+from olympus_xla import jit
+print(float(jit(lambda x: lax.add(lax.exp(x), x))(0.0)))
+print({name.partition(".")[0] for name in sys.modules} & {"olympus_autodiff", "olympus_batching"})
+"""
+    assert run_python(code).split() == ["1.0", "set()"]

@@ -17,7 +17,7 @@ from ..names import IN_FUNCTIONS, name_call, name_scope, scope_of
 from ..program_passes import prepared_in
 from ..tables import lowering_rules
 from . import composites as composites  # The import defines more rules of the family.
-from .constraints import placed
+from .transfer import placed
 
 
 def ordered_effects_of(program: Any) -> list[Any]:

@@ -7,9 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.types.layouts import axes_of_entry, entries_of
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
+from olympus_ir.types.placement import UNSPECIFIED, PartitionSpec
+from olympus_sharding.meshes.context import concrete_sharding
 
 from ...._jaxlib import NamedSharding
+from ....arrays.layouts import Layout
 from ....arrays.spec_search import spec_of_hlo
 from .. import mlir
 from ..context import LoweringContext
@@ -88,3 +92,57 @@ def constrain_layout(context: LoweringContext, operand: Any, aval: Any, layout: 
         result_layouts=[order],
     )
     return result
+
+
+def placed(
+    context: LoweringContext,
+    values: Sequence[Any],
+    avals: Sequence[Any],
+    shardings: Sequence[Any],
+    layouts: Sequence[Any],
+) -> Sequence[Any]:
+    """Constrains the operands or results of a call.
+
+    Args:
+      context: the state of lowering.
+      values: the values.
+      avals: their types.
+      shardings: for each value a sharding, or `UNSPECIFIED`.
+      layouts: for each value a layout, or None.
+
+    Returns:
+      The constrained values.
+    """
+    if all(sharding is UNSPECIFIED for sharding in shardings):
+        return values
+    return [
+        value
+        if sharding is UNSPECIFIED
+        else constrained(
+            context, value, aval, sharding, layout if isinstance(layout, Layout) else None
+        )
+        for value, aval, sharding, layout in zip(values, avals, shardings, layouts, strict=True)
+    ]
+
+
+def constrained(
+    context: LoweringContext, value: Any, aval: Any, sharding: Any, layout: Layout | None
+) -> Any:
+    """Constrains a value of a given type to a sharding, and to a layout if there is one."""
+    value = constrain(context, value, _with_layout(concrete_sharding(sharding), aval), aval)
+    return value if layout is None else constrain_layout(context, value, aval, layout)
+
+
+def _with_layout(sharding: Any, aval: Any) -> Any:
+    """Adds the explicit axes of a value's type to a constraint over auto axes."""
+    if aval.layout is None or type(sharding) is not NamedSharding:
+        return sharding
+    entries = []
+    partitions = (*sharding.spec, *(None,) * (aval.ndim - len(sharding.spec)))
+    for own, asked in zip(entries_of(aval), partitions, strict=True):
+        if asked is PartitionSpec.UNCONSTRAINED:
+            entries.append(asked if own is None else own)
+        else:
+            axes = tuple(dict.fromkeys((*axes_of_entry(own), *axes_of_entry(asked))))
+            entries.append(axes if len(axes) > 1 else (axes[0] if axes else None))
+    return NamedSharding(sharding.mesh, sharding.spec.update(partitions=tuple(entries)))
