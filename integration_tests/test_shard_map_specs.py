@@ -31,7 +31,7 @@ def explicit():
     return olympus.make_mesh((2,), ("x",), (AxisType.Explicit,))
 
 
-def test_what_is_given_to_all_devices_has_the_sum_of_their_derivatives(mesh):
+def test_gradients_of_replicated_operands_are_summed_over_devices(mesh):
     copies = shard_map(lambda x: x, mesh=mesh, in_specs=P(), out_specs=P("x"))
     weights = np.arange(4, dtype=np.float32)
     derived = olympus.grad(lambda x: jnp.sum(copies(x) * weights))
@@ -57,7 +57,7 @@ def test_arguments_over_explicit_axes_are_of_the_types_that_specs_say(explicit):
     np.testing.assert_array_equal(mapped(P())(jnp.asarray(X)), np.concatenate([X, X]))
 
 
-def test_what_is_closed_over_is_not_split(explicit):
+def test_sharded_closed_over_arrays_are_refused(explicit):
     with olympus.set_mesh(explicit):
         split = olympus.device_put(X, P("x"))
         mapped = shard_map(lambda x: (split * 2, x)[1], in_specs=P("x"), out_specs=P("x"))

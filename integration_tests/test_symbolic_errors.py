@@ -31,7 +31,7 @@ from olympus import export
         (lambda x: list(x), olympus.errors.InconclusiveDimensionOperation, "requires a constant"),
     ],
 )
-def test_what_needs_known_sizes(function, kind, message):
+def test_functions_that_need_known_sizes(function, kind, message):
     (a,) = export.symbolic_shape("a")
     with pytest.raises(kind, match=message):
         olympus.jit(function).eval_shape(olympus.ShapeDtypeStruct((a,), "float32"))

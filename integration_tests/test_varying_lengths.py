@@ -574,7 +574,7 @@ def test_rows_of_different_lengths_are_refused():
     ],
     ids=["fft", "eigvalsh", "callback", "sizes of a loop"],
 )
-def test_what_masked_functions_refuse(function, message):
+def test_operations_that_masked_functions_refuse(function, message):
     with pytest.raises((NotImplementedError, olympus.errors.OlympusTypeError), match=message):
         olympus.masked(function)(ROWS[0])
 

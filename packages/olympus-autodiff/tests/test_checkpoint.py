@@ -122,7 +122,7 @@ def no_index(x):
         ),
     ],
 )
-def test_what_policies_save(policy, shapes):
+def test_policies_select_the_saved_values(policy, shapes):
     f = checkpoint(no_index, policy=policy)
     assert saved_by(f, M) == shapes
     plain = vjp(no_index, M)[1](M)[0]

@@ -77,7 +77,7 @@ def test_pullback_can_be_mapped_and_differentiated():
     np.testing.assert_allclose(second, -np.sin(0.5), rtol=1e-6)
 
 
-def test_what_it_shows():
+def test_attributes_and_text_of_a_pullback():
     _, pullback = vjp(lax.sin, 0.0)
     assert str(pullback.jaxpr) == "{ lambda a:f32[]; b:f32[]. let c:f32[] = mul b a in (c,) }"
     assert pullback.opaque_residuals == [1.0]

@@ -110,7 +110,7 @@ def test_the_mapped_function_keeps_its_name():
 # ---- tracers ----
 
 
-def test_what_an_example_looks_like():
+def test_attributes_and_text_of_a_batch_tracer():
     seen = []
     vmap(lambda x, i: seen.append((repr(x), x.shape, x.batch_dim)), in_axes=(1, 0))(M, X4)
     assert seen == [("VmapTracer(aval=float32[3], batched=float32[3,4])", (3,), 1)]

@@ -122,14 +122,14 @@ def test_the_number_of_the_example():
     assert spec_types == {Along: 1}
 
 
-def test_what_cannot_be_mapped():
+def test_errors_of_wrong_axes():
     with pytest.raises(ValueError, match="axis_size must be specified"):
         vmap(sine, in_axes=Along("j"))(Named(X, "i", "j"))
     with pytest.raises(ValueError, match="does not hold 4 examples"):
         vmap(sine, in_axes=Along("j"), axis_size=4)(Named(X, "i", "j"))
     with pytest.raises(TypeError, match="cannot map values"):
         vmap(sine, in_axes=Along("j"), axis_size=3)(X)
-    with pytest.raises(TypeError, match="cannot make results"):
+    with pytest.raises(TypeError, match="cannot return values"):
         vmap(lambda x: x, out_axes=Along("j"))(X)
     unregister_vmappable(Named)
     with pytest.raises(TypeError, match="in_axes must be an int, None, or a tuple"):

@@ -98,7 +98,7 @@ def test_in_another_process(tmp_path, run_python):
     assert printed == "[1.0, 1.0, 1.0]"
 
 
-def test_what_cannot_be_written():
+def test_callbacks_cannot_be_serialized():
     kind = ShapeDtypeStruct((3,), F32)
     compiled = jit(lambda x: pure_callback(np.sin, kind, x)).lower(X).compile()
     with pytest.raises(ValueError, match="calls back into Python and cannot be serialized"):

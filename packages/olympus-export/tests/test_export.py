@@ -62,7 +62,7 @@ def either(request, exported):
     return deserialize(exported.serialize(vjp_order=2))
 
 
-def test_what_it_says(either):
+def test_attributes_of_exported_functions(either):
     w, x, scale = ShapedArray((4, 2), F32), ShapedArray((3, 4), F32), ShapedArray((), F32)
     assert either.fun_name == "model"
     assert either.in_avals == (w, x, scale)

@@ -42,7 +42,7 @@ def test_bytes_follow_the_definition():
     assert struct.unpack("<2f", stored) == (1.0, 2.0)
 
 
-def test_what_was_written_is_read():
+def test_reading_returns_the_written_arrays():
     arrays, metadata = safetensors.read(safetensors.write(ARRAYS, {"who": "me"}))
     assert metadata == {"who": "me"}
     assert list(arrays) == list(ARRAYS)

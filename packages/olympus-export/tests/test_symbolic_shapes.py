@@ -288,7 +288,7 @@ def test_functions_of_known_shapes_that_call_those_of_symbolic_ones():
     np.testing.assert_allclose(deserialize(again.serialize()).call(x), np.sin(x).ravel(), rtol=1e-6)
 
 
-def test_what_may_not_fit_is_refused_when_it_is_called():
+def test_shapes_that_may_not_match_are_refused_in_calls():
     inner = exported(lambda x: x, ["3, a, a + b"], (3, 4, 12))
     with pytest.raises(ValueError, match=r"'b' = c - 4 from specification 'b \+ a'"):
         exported(lambda x: inner.call(x), ["3, 4, c"], (3, 4, 12))

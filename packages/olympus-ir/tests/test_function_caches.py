@@ -14,14 +14,14 @@ def make():
     return f
 
 
-def test_what_is_known_of_a_function_stays():
+def test_entries_are_kept_for_each_function():
     cache, f, g = FunctionCache(), make(), make()
     cache.of(f)["a"] = 1
     assert cache.of(f) == {"a": 1}
     assert cache.of(g) == {}
 
 
-def test_what_is_known_goes_with_the_function():
+def test_entries_are_dropped_with_the_function():
     cache, f = FunctionCache(), make()
     cache.of(f)["a"] = 1
     reference = weakref.ref(f)

@@ -66,7 +66,7 @@ class TestTracingCache:
         jit(fun)(2.0)
         assert fun.count == 1
 
-    def test_what_tracing_depends_on_is_in_the_key(self):
+    def test_settings_and_named_axes_are_in_the_cache_key(self):
         fun = Counted()
         program, _ = trace_call(fun, NO_OPTIONS, (1.0,), {})
         with enable_x64(True):

@@ -40,7 +40,7 @@ def test_relative_names_are_those_of_the_calling_module():
     assert namespace["loading"].deferred is loading.deferred
 
 
-def test_what_costs_nothing_is_not_deferred():
+def test_deferred_imports_need_a_positive_time():
     with pytest.raises(ValueError, match="measured import time of colorsys, got 0"):
         deferred("colorsys", milliseconds=0)
 

@@ -44,7 +44,7 @@ def in_trace(action, aval=VECTOR):
 
 
 class TestTracers:
-    def test_what_the_type_knows(self):
+    def test_attributes_given_by_the_type(self):
         def known(x):
             assert isinstance(x, Array)
             return x.shape, x.dtype, x.ndim, x.size, len(x), x.nbytes, x.itemsize, x.weak_type

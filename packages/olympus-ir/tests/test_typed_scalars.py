@@ -37,7 +37,7 @@ def test_wider_types():
         typed(2**40)
 
 
-def test_what_has_one_dtype_stays():
+def test_other_values_are_returned_unchanged():
     array = np.arange(3, dtype=np.int32)
     for value in (True, array, "text", None):
         assert typed(value) is value

@@ -83,7 +83,7 @@ def test_results_of_equal_functions_are_kept():
     assert calls == [(1,)]
 
 
-def test_what_is_known_is_evaluated():
+def test_equations_of_known_values_are_evaluated():
     inner = jit(lambda a, b: (lax.add(a, a), lax.add(b, b)))
 
     def fun(x, y):

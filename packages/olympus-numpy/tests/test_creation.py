@@ -110,12 +110,12 @@ def test_an_array_is_kept_or_copied():
         (2**40, OverflowError, "int32"),
     ],
 )
-def test_what_is_no_array(value, error, message):
+def test_values_that_are_not_arrays_are_refused(value, error, message):
     with pytest.raises(error, match=message):
         jnp.array(value)
 
 
-def test_what_arguments_are_refused():
+def test_unsupported_arguments_are_refused():
     with pytest.raises(NotImplementedError, match="order"):
         jnp.array([1], order="F")
     with pytest.raises(NotImplementedError, match="order"):

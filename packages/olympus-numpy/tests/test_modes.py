@@ -104,7 +104,7 @@ def test_rank_promotion(function):
 
 
 @pytest.mark.parametrize("function", OF_RANKS_THAT_FIT)
-def test_what_is_no_promotion_of_ranks(function):
+def test_operations_without_rank_promotion(function):
     x, y = jnp.asarray(FLOATS), jnp.ones((2, 3))
     with config.numpy_rank_promotion("raise"):
         function(x, y)

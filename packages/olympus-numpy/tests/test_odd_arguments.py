@@ -388,12 +388,12 @@ def test_shapes_that_are_traced_or_two_numbers():
         jnp.size(np.ones((2, 3)), (0, 0))
 
 
-def test_what_is_concatenated_may_be_any_sequence():
+def test_stack_accepts_any_sequence():
     np.testing.assert_array_equal(jnp.stack(range(3)), [0, 1, 2])
     np.testing.assert_array_equal(jnp.stack(bytearray(b"ab")), [97, 98])
 
 
-def test_what_arrays_cannot_be_made_of():
+def test_objects_that_cannot_become_arrays():
     masked = np.ma.array([1, 2], mask=[True, False])
     with pytest.raises(ValueError, match="numpy masked arrays are not supported"):
         jnp.asarray(masked)
@@ -408,7 +408,7 @@ def test_what_arrays_cannot_be_made_of():
         jnp.choose(np.array([0]), [])
 
 
-def test_what_files_hold_beyond_numbers():
+def test_files_with_pickled_objects():
     file = io.BytesIO()
     np.save(file, np.array([None, "a"]))
     file.seek(0)
@@ -583,7 +583,7 @@ def test_where_takes_one_array_or_three():
         (lambda: jnp.complex64(1j).view("int8"), ValueError, "array without dimensions"),
     ],
 )
-def test_what_errors_of_wrong_arguments_name(call, error, message):
+def test_errors_name_the_wrong_argument(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

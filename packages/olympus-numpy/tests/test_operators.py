@@ -176,7 +176,7 @@ def test_containers_are_refused(container):
 
 
 @pytest.mark.parametrize("other", [None, "text", object()], ids=["none", "text", "object"])
-def test_what_nobody_takes(other):
+def test_unsupported_operands_raise_type_errors(other):
     for op in (operator.add, operator.sub, operator.matmul, operator.and_, operator.lt):
         with pytest.raises(TypeError):
             op(jnp.arange(3), other)
@@ -278,7 +278,7 @@ def test_methods(method):
     close(method(jnp.asarray(x)), method(x))
 
 
-def test_what_numpy_has_in_place_gives_a_new_array():
+def test_sort_returns_a_new_array():
     x = jnp.array([3.0, 1.0, 2.0])
     close(x.sort(), np.array([1.0, 2.0, 3.0]))
     close(x.sort(descending=True), np.array([3.0, 2.0, 1.0]))

@@ -110,7 +110,7 @@ def test_attributes():
     assert jnp.add == jnp.add and hash(jnp.add) == hash(jnp.add)
 
 
-def test_what_a_call_refuses():
+def test_unsupported_arguments_of_ufuncs():
     with pytest.raises(NotImplementedError, match="where"):
         jnp.add(1, 2, where=True)
     with pytest.raises(NotImplementedError, match="out"):

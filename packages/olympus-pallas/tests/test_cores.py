@@ -154,7 +154,7 @@ def test_races_of_cores_are_found():
         call(X).block_until_ready()
 
 
-def test_what_cannot_be_a_kernel_of_cores():
+def test_errors_of_kernels_on_meshes():
     with pytest.raises(ValueError, match="should return None. It returns a PyTree"):
         pl.kernel(lambda x_ref, o_ref: 1, OUT, mesh=CORES, interpret=True)(X)
     with pytest.raises(ValueError, match="captures constants"):
@@ -316,7 +316,7 @@ def test_the_machine_agrees_with_array_programs():
     np.testing.assert_allclose(call(tpu.InterpretParams()), call(True), rtol=1e-4, atol=1e-4)
 
 
-def test_what_kernels_say_on_simulated_cores(capfd):
+def test_prints_and_checks_on_simulated_cores(capfd):
     def kernel(n_ref, x_ref, o_ref):
         pl.debug_print("first {}", x_ref[0, 0])
         pl.debug_check(x_ref[0, 0] < 5, "the first element is small")

@@ -152,7 +152,7 @@ def test_several_results(arrays):
     np.testing.assert_array_equal(got[2], wanted[2])
 
 
-def test_what_a_fusible_function_sees(arrays):
+def test_arguments_of_fusible_functions(arrays):
     x, y, bias = arrays
     seen = []
 
@@ -172,7 +172,7 @@ def test_what_a_fusible_function_sees(arrays):
     assert seen[0][2] is None
 
 
-def test_what_cannot_be_fused(arrays):
+def test_errors_of_fusion(arrays):
     x, _, _ = arrays
     with pytest.raises(ValueError, match="this one calls none"):
         fuser.fuse(lambda x: x + 1)(x)

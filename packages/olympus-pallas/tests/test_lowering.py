@@ -359,7 +359,7 @@ def test_cpus_only_interpret():
     refuses("cpu", ValueError, "Only interpret mode is supported on CPU backend")
 
 
-def test_what_triton_cannot_say():
+def test_kernels_that_triton_does_not_support():
     refuses("cuda", ValueError, "size is a power of 2", x=np.ones((3, 128), F32))
     refuses("cuda", NotImplementedError, "Scratch memory", kernel=lambda x, o, s: None,
             scratch_shapes=[tpu.VMEM((8, 128), F32)])  # fmt: skip
@@ -376,7 +376,7 @@ def test_what_triton_cannot_say():
     refuses("cuda", ValueError, "at least 16 rows", kernel=small, x=np.ones((8, 8), F32))
 
 
-def test_what_mosaic_cannot_say():
+def test_kernels_that_mosaic_does_not_support():
     row = pl.BlockSpec((4, 128), lambda i: (i, 0))
     refuses("tpu", ValueError, "divisible by 8 and 128", grid=(2,), in_specs=[row], out_specs=row)
     refuses("tpu", ValueError, "rank >= 1", x=np.float32(1))

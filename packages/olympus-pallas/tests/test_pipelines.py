@@ -99,7 +99,7 @@ def test_few_steps_and_squeezed_dimensions(rng, steps):
     np.testing.assert_array_equal(got, -x)
 
 
-def test_what_does_not_fit():
+def test_blocks_that_do_not_fit():
     def body(x_ref, o_ref):
         o_ref[...] = x_ref[...]
 

@@ -304,7 +304,7 @@ def test_reduced_goes_together_with_reduced():
         types(lax.add, R, array(None, "x"))
 
 
-def test_what_reduced_values_are_split_over_is_not_reduced():
+def test_axes_that_shard_a_result_are_no_longer_reduced():
     def spread(x):
         return lax.broadcast_in_dim(x, (4, 8), (1,), out_sharding=P("y", None))
 
@@ -390,7 +390,7 @@ def test_examples_are_split_alike():
     assert types(vmap(lax.neg, spmd_axis_name="x"), A) == ["f32[8@x,8]"]
 
 
-def test_what_is_asked_for():
+def test_wrong_requested_shardings():
     with use_abstract_mesh(MESH):
         with pytest.raises(ValueError, match="Resource axis: z of .* is not found in mesh"):
             reshard(np.zeros(8), P("z"))

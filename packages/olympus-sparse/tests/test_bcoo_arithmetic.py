@@ -95,7 +95,7 @@ def test_operators(n_batch, n_dense, shared):
         (lambda x: x * np.ones((5, 3, 4)), "output shape matches the sparse matrix shape"),
     ],
 )
-def test_what_would_be_dense_is_refused(fun, message):
+def test_operations_with_dense_results_are_refused(fun, message):
     with pytest.raises(NotImplementedError, match=message):
         fun(scattered((3, 4))[0])
 

@@ -42,7 +42,7 @@ def test_devices_of_the_process(devices):
         (lambda: olympus_xla.local_devices(-1), ValueError, "Unknown process_index -1"),
     ],
 )
-def test_what_is_not_there(call, error, message):
+def test_unavailable_platforms_and_devices(call, error, message):
     with pytest.raises(error, match=message):
         call()
 

@@ -27,7 +27,7 @@ def test_results_are_written_in_place():
     np.testing.assert_array_equal(jit(lambda x: lax.mul(function(x), F32(2)))(X), 2 * X + 2)
 
 
-def test_what_it_is_called_with():
+def test_arguments_of_the_callback():
     seen = {}
 
     def callback(context, out, x, *, y):

@@ -278,7 +278,7 @@ def test_dtypes_that_xla_lacks_are_refused():
         library_jit(lambda x: lax.convert_element_type(x, ml_dtypes.int1))(np.ones(2, np.int32))
 
 
-def test_what_users_compile_is_compiled(compilations):
+def test_jitted_functions_are_compiled_at_once(compilations):
     olympus_xla.jit(lambda x: lax.rev(x, (0,)))(np.zeros(3, np.float32))
     assert len(compilations) == 1
 

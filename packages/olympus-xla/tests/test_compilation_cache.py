@@ -271,7 +271,7 @@ def test_set_cache_dir(cache, tmp_path):
 # ---- size ----
 
 
-def test_what_was_used_longest_ago_goes_first(tmp_path, cache):
+def test_least_recently_used_entries_are_removed_first(tmp_path, cache):
     store = compilation_cache.ProgramCache(os.fspath(cache))
     contents = os.urandom(1000)  # cannot be compressed
     flags.compilation_cache_max_size.update(3300)

@@ -123,7 +123,7 @@ def test_read_only_numpy_arrays():
     assert from_dlpack(host).tolist() == [0.0, 1.0, 2.0]
 
 
-def test_what_cannot_be_exchanged(mesh):
+def test_arrays_that_dlpack_does_not_support(mesh):
     array = device_put(np.arange(4.0), NamedSharding(mesh, P("x")))
     with pytest.raises(BufferError, match="Sharding over 4 devices"):
         array.__dlpack__()

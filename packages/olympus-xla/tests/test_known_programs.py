@@ -250,7 +250,7 @@ def test_programs_without_a_stable_form(digest_of, mesh, devices):
     ],
     ids=lambda flag: flag.name,
 )
-def test_who_watches_lowering_sees_it(digest_of, flag):
+def test_programs_are_lowered_if_a_flag_observes_lowering(digest_of, flag):
     assert digest_of(base, X) is not None
     flag.update(True)
     try:

@@ -132,7 +132,7 @@ def test_functions_never_seen(caplog):
         ((1.0,), (1.0, 2.0), "different input pytree:"),
     ],
 )
-def test_what_differs_from_earlier_calls(caplog, first, second, difference):
+def test_explanations_name_the_difference_from_earlier_calls(caplog, first, second, difference):
     def function(x, y=0.0):
         return y
 

@@ -34,7 +34,7 @@ class TestEager:
         assert swap(ref, 0, 5.0) == 2.0
         np.testing.assert_array_equal(freeze(ref), [5, 20, 30, 4])
 
-    def test_what_was_read_stays(self):
+    def test_values_read_from_references_do_not_change(self):
         start = lax.add(np.zeros(1000, np.float32), 0.0)
         ref = new_ref(start)
         seen = [ref[...]]

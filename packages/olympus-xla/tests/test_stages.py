@@ -63,7 +63,7 @@ def test_the_stages_know_the_same(traced):
     assert compiled.out_info["r"].format == compiled.output_formats["r"]
 
 
-def test_what_jit_returns_is_wrapped():
+def test_jitted_functions_are_instances_of_wrapped():
     assert isinstance(jit(lambda x: x), stages.Wrapped)
     assert not isinstance(lambda x: x, stages.Wrapped)
 

@@ -51,7 +51,7 @@ def test_plugins_that_are_not_installed(platform):
         get_topology_desc("v5e:2x2", platform)
 
 
-def test_what_has_no_devices_does_not_run():
+def test_executables_without_devices_do_not_run():
     with pytest.raises(RuntimeError, match="no devices|none to run it on"):
         CompileOnlyExecutable(object()).execute_sharded([])
 

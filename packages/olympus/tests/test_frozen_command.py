@@ -55,7 +55,7 @@ def test_run(file, capsys, inputs, monkeypatch):
         np.testing.assert_allclose(results["y"], np.tanh(X @ W) * 3, rtol=1e-5)
 
 
-def test_what_is_wrong_is_said(file, capsys):
+def test_messages_of_errors(file, capsys):
     x = str(file.parent / "x.npy")
     for command, words in (
         (["info", x], "not a file of a frozen function"),

@@ -290,7 +290,7 @@ def test_instances_are_compared():
     assert Power(aval, 2) != Power(aval, 3)
 
 
-def test_what_is_missing():
+def test_missing_methods_are_named():
     class Nothing(VJPHiPrimitive):
         def __init__(self, aval):
             self.in_avals, self.out_aval, self.params = (aval,), aval, {}

@@ -195,7 +195,7 @@ def test_keys_are_not_followed_where_nobody_asks():
         assert random.normal(k) == random.normal(k)
 
 
-def test_what_is_computed_again_uses_no_key_again():
+def test_recomputation_does_not_count_as_a_use():
     def once(x, key):
         return x * random.normal(key)
 

@@ -116,7 +116,7 @@ def test_several_results() -> None:
     np.testing.assert_array_equal(following, [2, 2])
 
 
-def test_what_a_rule_is_told() -> None:
+def test_contents_of_the_lowering_context() -> None:
     seen = []
 
     def lower(ctx, x):

@@ -329,7 +329,7 @@ def test_types_of_results():
     assert cell.get() == 1
 
 
-def test_what_is_known():
+def test_states_are_known_during_tracing():
     cell = Cell(1.0)
     known = []
 

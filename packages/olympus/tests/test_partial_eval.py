@@ -123,7 +123,7 @@ def test_partial_evaluation_by_a_rule() -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_what_checkpoint_keeps_by_a_rule(keeps: bool) -> None:
+def test_checkpoint_applies_partial_evaluation_rules(keeps: bool) -> None:
     parts = pair_of("parts", lambda x, y: [jnp.sin(x), jnp.cos(y)])
 
     def jvp(primals, tangents):

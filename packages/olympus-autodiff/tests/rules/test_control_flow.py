@@ -32,7 +32,7 @@ def loop(step, length=5):
 # ---- scan ----
 
 
-def test_what_does_not_depend_on_the_iteration_leaves_the_loop():
+def test_loop_invariant_operations_are_hoisted():
     step = lambda c, w: lax.mul(lax.sin(lax.mul(c, lax.exp(w))), lax.cos(w))  # noqa: E731
     closed = program(grad(loop(step), argnums=(0, 1)), F32, F32)
     outside = [e.primitive.name for e in closed.eqns]

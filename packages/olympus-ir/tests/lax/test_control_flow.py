@@ -589,7 +589,7 @@ def test_loops_without_jit_leave_arrays_of_numpy_alone():
         (lambda: lax.switch((1, 1), [len, len]), r"must be scalar, got \(1, 1\) of shape \(2,\)"),
     ],
 )
-def test_what_chooses_is_a_scalar(choose, message):
+def test_predicates_and_indices_must_be_scalars(choose, message):
     with pytest.raises(TypeError, match=message):
         choose()
 

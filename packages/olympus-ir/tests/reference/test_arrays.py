@@ -19,7 +19,7 @@ def array(value, dtype=None, weak_type=False):
     return reference_evaluator.array(value, ShapedArray(value.shape, value.dtype, weak_type))
 
 
-def test_what_the_type_knows():
+def test_attributes_given_by_the_type():
     x = array([[1, 2, 3], [4, 5, 6]], np.int16)
     assert isinstance(x, Array)
     assert (x.shape, x.dtype, x.ndim, x.size, len(x)) == ((2, 3), np.int16, 2, 6, 2)
@@ -96,7 +96,7 @@ def test_copies():
     assert copy.copy(x) is copy.deepcopy(x) is x
 
 
-def test_what_device_arrays_do():
+def test_methods_of_device_arrays():
     x = array([1, 2])
     assert x.block_until_ready() is x.addressable_data(0) is x
     assert (x.is_ready(), x.is_deleted(), x.copy_to_host_async()) == (True, False, None)
