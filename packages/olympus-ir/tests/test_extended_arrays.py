@@ -84,7 +84,7 @@ def test_structural_operations(pairs):
 
 def test_elements_are_no_numbers(pairs):
     for convert in (np.asarray, bool, int, float, complex):
-        with pytest.raises(TypeError, match="arrays of dtype pair cannot be converted to"):
+        with pytest.raises(TypeError, match="array with pair dtype cannot be converted to"):
             convert(pairs)
     with pytest.raises(TypeError, match="immutable"):
         pairs[0] = 1

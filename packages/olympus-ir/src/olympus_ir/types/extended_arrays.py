@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 from .._jaxlib import call_registry
 from ..diagnostics.errors import ElementsError
 from ..diagnostics.traceback_filtering import boundary_class
-from . import layouts
+from ..settings.naming import naming
+from . import dtypes, layouts
 from .arrays import ConcreteArray, register_array_class
 from .avals import ShapedArray, register_value_type
 from .dtypes import is_extended
@@ -77,11 +78,12 @@ class ExtendedArray(ConcreteArray):
     # ---- elements ----
 
     def _no_numbers(self, conversion: str) -> NoReturn:
-        name = self._aval.dtype.name
+        dtype = self._aval.dtype
+        name = "PRNGKey" if dtypes.issubdtype(dtype, dtypes.prng_key) else dtype.name
         raise ElementsError(
-            f"arrays of dtype {name} cannot be converted to {conversion}: their elements are not "
-            "numbers. Use the array that stores them instead, such as olympus.random.key_data(key) "
-            "for keys."
+            f"{naming.library} array with {name} dtype cannot be converted to {conversion}: its "
+            "elements are not numbers. Use the array that stores them instead, such as "
+            "olympus.random.key_data(key) for keys."
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

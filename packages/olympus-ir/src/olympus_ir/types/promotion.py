@@ -29,6 +29,7 @@ import numpy as np
 from ..diagnostics.errors import TypePromotionError
 from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from ..settings.config_states import NumpyDtypePromotion, enable_x64, numpy_dtype_promotion
+from ..settings.naming import naming
 from . import dtypes
 from .dtypes import DType, DTypeLike, canonicalize_dtype
 
@@ -162,8 +163,9 @@ def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -
             if all(other == dtype for other, _ in operands):
                 return dtype, False
             raise ValueError(
-                f"Elements of dtype {dtypes.name_of(dtype)} cannot be combined with other dtypes, "
-                f"got {_listing(operands)}."
+                f"dtype={dtypes.name_of(dtype)} is not a valid dtype for {naming.library} type "
+                "promotion. Its elements cannot be combined with other dtypes, got "
+                f"{_listing(operands)}."
             )
     if strict or not all(weak and dtype != dtypes.bool_dtype for dtype, weak in operands):
         nodes = {_weak_node(dtype) if weak else dtype for dtype, weak in operands}
