@@ -16,6 +16,7 @@ from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
+from olympus_ir.types import dtypes
 from olympus_numpy import array
 from olympus_scipy import special, stats
 from olympus_testing import check_grads
@@ -368,3 +369,8 @@ def test_weak_types_are_those_of_jax(function):
     for dtype in ("float32", "float16", "bfloat16"):
         result = function(array(0.5, dtype))
         assert result.dtype == dtype and not result.weak_type
+
+
+def test_a_chi_squared_distribution_of_bfloat16_scalars_is_in_bfloat16():
+    x = np.array(1.5, dtypes.bfloat16)
+    assert jit(lambda x: stats.chi2.cdf(x, 2.0))(x).dtype == x.dtype

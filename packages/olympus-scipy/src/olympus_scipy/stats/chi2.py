@@ -18,7 +18,8 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def _as_gamma(name: str, x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
     """Returns the arguments of the gamma distribution that equals a chi-squared distribution."""
     x, df, loc, scale = reals_as_first(name, x, df, loc, scale)
-    return x, 0.5 * df, loc, 2.0 * scale
+    # NumPy's bfloat16 scalars keep their dtype beside integers, not beside floats.
+    return x, df / 2, loc, 2 * scale
 
 
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
