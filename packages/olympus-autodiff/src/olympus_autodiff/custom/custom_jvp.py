@@ -248,13 +248,15 @@ class FlatJvp:
 
     def _check_types(self, result: Any, tangent: Any) -> None:
         expected = aval_of(result).to_tangent_aval()
-        aval_given = tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
-        if aval_given.shape != expected.shape or aval_given.dtype != expected.dtype:
+        tangent_aval = (
+            tangent.aval if tangent.__class__ is SymbolicZero else tangent_aval_of(tangent)
+        )
+        if tangent_aval.shape != expected.shape or tangent_aval.dtype != expected.dtype:
             raise TypeError(
                 "Custom JVP rule must produce primal and tangent outputs with corresponding "
                 f"shapes and dtypes. Expected {expected.str_short()} (tangent type of "
-                f"{aval_of(result).str_short()}) but got {aval_given.str_short()}."
-                f"{_dtype_hint(aval_given, expected)} It is the rule {self.__name__} of "
+                f"{aval_of(result).str_short()}) but got {tangent_aval.str_short()}."
+                f"{_dtype_hint(tangent_aval, expected)} It is the rule {self.__name__} of "
                 f"{name_of(self._function)}."
             )
 

@@ -358,26 +358,26 @@ class FlatBackward:
             return Zero(expected)
         if expected.dtype == dtypes.float0:
             return Zero(expected)  # cotangents of integer arguments are ignored
-        aval_given = tangent_aval_of(cotangent)
-        if aval_given.dtype == dtypes.float0 and aval_given.shape == expected.shape:
+        cotangent_aval = tangent_aval_of(cotangent)
+        if cotangent_aval.dtype == dtypes.float0 and cotangent_aval.shape == expected.shape:
             return Zero(expected)
-        if aval_given.shape != expected.shape and not disable_bwd_checks.value:
+        if cotangent_aval.shape != expected.shape and not disable_bwd_checks.value:
             raise ValueError(
                 "Custom VJP bwd rule must produce an output with the same type as "
                 f"the args tuple of the primal function, but at {self._path(position)} the bwd "
-                f"rule produced an output of type {aval_given.str_short()} corresponding to an "
+                f"rule produced an output of type {cotangent_aval.str_short()} corresponding to an "
                 f"input of type {aval.str_short()}, so the shapes do not match. It is the rule "
                 f"{self.__name__}."
             )
         return cotangent
 
     def _check_symbolic_zero(self, zero: SymbolicZero, expected: Any, position: int) -> None:
-        given = zero.aval
-        if given.shape != expected.shape or given.dtype != expected.dtype:
+        zero_aval = zero.aval
+        if zero_aval.shape != expected.shape or zero_aval.dtype != expected.dtype:
             raise ValueError(
                 "Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not "
                 "match the corresponding input tangent shape/dtype: at "
-                f"{self._path(position)} the SymbolicZero had shape/dtype {given.str_short()} "
+                f"{self._path(position)} the SymbolicZero had shape/dtype {zero_aval.str_short()} "
                 f"while the corresponding input had shape/dtype {expected.str_short()}. Consider "
                 "just returning a None here instead of a SymbolicZero object. It is the rule "
                 f"{self.__name__}."

@@ -118,14 +118,14 @@ class GivenRefs:
           TypeError: the tangent is not a reference to an array of tangents.
         """
         aval = get_aval(ref)
-        aval_given, expected = get_aval(tangent), aval.inner_aval.to_tangent_aval()
-        if not aval_given.is_ref or (aval_given.shape, aval_given.dtype) != (
+        tangent_aval, expected = get_aval(tangent), aval.inner_aval.to_tangent_aval()
+        if not tangent_aval.is_ref or (tangent_aval.shape, tangent_aval.dtype) != (
             expected.shape,
             expected.dtype,
         ):
             raise TypeError(
                 f"the tangent of a reference of type {aval.str_short()} is a reference to an array "
-                f"of type {expected.str_short()}, got a value of type {aval_given.str_short()}"
+                f"of type {expected.str_short()}, got a value of type {tangent_aval.str_short()}"
             )
         held = self._trace.pair(references.get(ref, ...), references.get(tangent, ...))
         tracer = HeldRefTracer(self._trace, aval, held)

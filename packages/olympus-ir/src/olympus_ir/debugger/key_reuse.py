@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,21 +29,8 @@ from ..types.avals import get_aval
 
 __all__ = ["check_key_reuse", "has_keys"]
 
-# Operations that consume keys among their operands. They are listed by name, because they belong to
-# other packages.
-_USING = frozenset({"random_bits", "random_split", "random_gamma"})
-
-# Operations that move keys. They consume their operands, and the resulting keys count as new.
-_MOVING = frozenset({"concatenate", "optimization_barrier", "rev", "select_n", "transpose"})
-
-# Operations whose result consists of the keys of their operand.
-_FORWARDING = frozenset(
-    {"copy", "copy_p", "device_put", "reshape", "squeeze", "sharding_constraint"}
-)
-
-# Operations that overwrite keys at traced positions. Each is mapped to the position of the operand
-# that holds the new keys. The check follows the new keys only if the array has a single key.
-_WRITING = {"scatter": 2, "dynamic_update_slice": 1}
+#: The marks of a key array; None for a value that is not a key array, or whose keys are new.
+Marks: TypeAlias = "np.ndarray | None"
 
 # The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
@@ -81,7 +68,7 @@ def _check(
     name: str,
     closed: ClosedOlympuspr,
     operands: Sequence[Any],
-    used_before: Sequence[np.ndarray | None],
+    used_before: Sequence[Marks],
     results: Sequence[Any],
 ) -> None:
     fresh = [None if used is None else np.zeros_like(used) for used in used_before]
@@ -128,10 +115,10 @@ def _remember(array: Any, used: np.ndarray) -> np.ndarray:
 
 def _follow(
     olympuspr: Olympuspr,
-    inputs: Sequence[np.ndarray | None],
-    constants: Sequence[np.ndarray | None] | None = None,
+    inputs: Sequence[Marks],
+    constants: Sequence[Marks] | None = None,
     indices: dict[Any, int] | None = None,
-) -> list[np.ndarray | None]:
+) -> list[Marks]:
     """Marks the keys that a program consumes.
 
     Args:
@@ -193,54 +180,129 @@ def _new(aval: Any) -> np.ndarray | None:
 
 
 def _follow_equation(
-    equation: Equation, operands: list[np.ndarray | None], indices: dict[Any, int]
-) -> Sequence[np.ndarray | None]:
-    name, params = equation.primitive.name, equation.params
-    if name in _USING or name in _MOVING:
-        for position, used in enumerate(operands):
-            if used is not None:
-                _use(equation, position, used, np.full_like(used, _number_of_use(equation)))
-    elif name == "broadcast_in_dim" and operands[0] is not None:
-        return [_repeated(operands[0], equation.outvars[0].aval.shape, params)]
-    elif name == "gather" and operands[0] is not None and operands[0].size == 1:
-        # The positions are traced. The array has a single key, so each position is the key's.
-        shape = equation.outvars[0].aval.shape
-        return [_view(operands[0], shape, (0,) * len(shape))]
-    elif name in _WRITING:
-        written = operands[_WRITING[name]]
-        shape = equation.outvars[0].aval.shape
-        if written is not None and written.size == math.prod(shape) == 1:
-            return [written.reshape(shape)]
-    elif name in _FORWARDING and operands[0] is not None:
-        return [operands[0].reshape(equation.outvars[0].aval.shape)]
-    elif name == "slice" and operands[0] is not None:
-        strides = params["strides"] or (1,) * len(params["start_indices"])
-        limits = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
-        return [operands[0][tuple(slice(*limit) for limit in limits)]]
-    elif name == "dynamic_slice" and operands[0] is not None:
-        starts: list[Any] = [
-            int(atom.val) if isinstance(atom, Literal) else indices.get(atom)
-            for atom in equation.invars[1:]
-        ]
-        if None not in starts:
-            sizes = params["slice_sizes"]
-            places = [
-                slice(min(max(start, 0), whole - size), min(max(start, 0), whole - size) + size)
-                for start, size, whole in zip(starts, sizes, operands[0].shape, strict=True)
-            ]
-            return [operands[0][tuple(places)]]
-    else:
-        _callers.append(_line_of(equation))
-        try:
-            return _follow_programs(equation, operands)
-        finally:
-            _callers.pop()
-    return [None] * len(equation.outvars)
+    equation: Equation, operands: list[Marks], indices: dict[Any, int]
+) -> Sequence[Marks]:
+    rule = _rules.get(equation.primitive.name)
+    if rule is not None:
+        new = [None] * (len(equation.outvars) - 1)
+        return [rule(equation, operands, indices), *new]
+    _callers.append(_line_of(equation))
+    try:
+        return _follow_programs(equation, operands)
+    finally:
+        _callers.pop()
 
 
-def _follow_programs(
-    equation: Equation, operands: list[np.ndarray | None]
-) -> Sequence[np.ndarray | None]:
+# ---- operations: rules `(equation, marks of operands, known indices)` for marks of the result ----
+
+
+def _consume(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    """Marks all keys among the operands as consumed. The keys of the result are new."""
+    for position, used in enumerate(operands):
+        if used is not None:
+            _use(equation, position, used, np.full_like(used, _number_of_use(equation)))
+    return None
+
+
+def _forward(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    """Returns the marks of the operand, in the shape of the result."""
+    used = operands[0]
+    return None if used is None else used.reshape(equation.outvars[0].aval.shape)
+
+
+def _broadcast(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    used, shape = operands[0], equation.outvars[0].aval.shape
+    if used is None:
+        return None
+    strides = [0] * len(shape)
+    for size, stride, dimension in zip(
+        used.shape, used.strides, equation.params["broadcast_dimensions"], strict=True
+    ):
+        strides[dimension] = stride if size == shape[dimension] else 0
+    return _view(used, shape, strides)
+
+
+def _gather(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    """Returns the marks of gathered keys, if the array has a single key.
+
+    The positions are traced, but each can only be that of the single key.
+    """
+    used, shape = operands[0], equation.outvars[0].aval.shape
+    return _view(used, shape, (0,) * len(shape)) if used is not None and used.size == 1 else None
+
+
+def _overwrite(equation: Equation, new_keys: Marks) -> Marks:
+    """Returns the marks of an array in which keys at traced positions are replaced.
+
+    The check follows the new keys only if the array has a single key.
+    """
+    shape = equation.outvars[0].aval.shape
+    if new_keys is None or not new_keys.size == math.prod(shape) == 1:
+        return None
+    return new_keys.reshape(shape)
+
+
+def _slice(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    used, params = operands[0], equation.params
+    if used is None:
+        return None
+    strides = params["strides"] or (1,) * len(params["start_indices"])
+    limits = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
+    return used[tuple(slice(*limit) for limit in limits)]
+
+
+def _dynamic_slice(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
+    """Returns the marks of a slice if its position is known, clamped as in the operation."""
+    used = operands[0]
+    starts: list[Any] = [
+        int(atom.val) if isinstance(atom, Literal) else indices.get(atom)
+        for atom in equation.invars[1:]
+    ]
+    if used is None or None in starts:
+        return None
+    parts = []
+    for start, size, length in zip(starts, equation.params["slice_sizes"], used.shape, strict=True):
+        first = min(max(start, 0), length - size)
+        parts.append(slice(first, first + size))
+    return used[tuple(parts)]
+
+
+def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(used, shape, strides)
+
+
+# The rules are listed by name, because some of the operations belong to other packages.
+_rules: dict[str, Callable[[Equation, Sequence[Marks], dict[Any, int]], Marks]] = {
+    "random_bits": _consume,
+    "random_split": _consume,
+    "random_gamma": _consume,
+    # Operations that move keys. They consume their operands.
+    "concatenate": _consume,
+    "optimization_barrier": _consume,
+    "rev": _consume,
+    "select_n": _consume,
+    "transpose": _consume,
+    # Operations whose result consists of the keys of their operand.
+    "copy": _forward,
+    "copy_p": _forward,
+    "device_put": _forward,
+    "reshape": _forward,
+    "squeeze": _forward,
+    "sharding_constraint": _forward,
+    "broadcast_in_dim": _broadcast,
+    "gather": _gather,
+    "slice": _slice,
+    "dynamic_slice": _dynamic_slice,
+    # Operations that overwrite keys at traced positions.
+    "scatter": lambda equation, operands, indices: _overwrite(equation, operands[2]),
+    "dynamic_update_slice": lambda equation, operands, indices: _overwrite(equation, operands[1]),
+}
+
+
+# ---- programs ----
+
+
+def _follow_programs(equation: Equation, operands: list[Marks]) -> Sequence[Marks]:
     """Marks the keys that the programs of a call, a loop or a conditional consume."""
     name = equation.primitive.name
     if name == "scan":
@@ -255,20 +317,6 @@ def _follow_programs(
         if program is not None:
             return _follow(program, operands)
     return [None] * len(equation.outvars)
-
-
-def _repeated(used: np.ndarray, shape: tuple, params: dict[str, Any]) -> np.ndarray:
-    """Returns the marks of broadcast keys, as a view of the operand's marks."""
-    strides = [0] * len(shape)
-    for size, stride, dimension in zip(
-        used.shape, used.strides, params["broadcast_dimensions"], strict=True
-    ):
-        strides[dimension] = stride if size == shape[dimension] else 0
-    return _view(used, shape, strides)
-
-
-def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
-    return np.lib.stride_tricks.as_strided(used, shape, strides)
 
 
 def _use(equation: Equation, position: int, used: np.ndarray, now: np.ndarray) -> None:
@@ -339,7 +387,7 @@ def _called(equation: Equation) -> Olympuspr | None:
     return None
 
 
-def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> None:
+def _follow_branches(equation: Equation, operands: list[Marks]) -> None:
     """Marks the keys that any of the branches consumes."""
     used_by_any = [None if used is None else used.copy() for used in operands[1:]]
     for branch in equation.params["branches"]:
@@ -353,7 +401,7 @@ def _follow_branches(equation: Equation, operands: list[np.ndarray | None]) -> N
             used[...] = now
 
 
-def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
+def _follow_scan(equation: Equation, operands: list[Marks]) -> None:
     params = equation.params
     body, layout = params["jaxpr"].jaxpr, ScanLayout.of(params)
     of_body = [_new(var.aval) for var in body.invars]
@@ -363,7 +411,7 @@ def _follow_scan(equation: Equation, operands: list[np.ndarray | None]) -> None:
     _use_all(equation, operands, of_body)
 
 
-def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None:
+def _follow_while(equation: Equation, operands: list[Marks]) -> None:
     params = equation.params
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
     used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
@@ -376,8 +424,8 @@ def _follow_while(equation: Equation, operands: list[np.ndarray | None]) -> None
 
 def _check_repeated(
     part: str,
-    constants: Sequence[np.ndarray | None],
-    carry: Sequence[np.ndarray | None],
+    constants: Sequence[Marks],
+    carry: Sequence[Marks],
 ) -> None:
     for values, kind in ((constants, "key constants are"), (carry, "a carried key is")):
         if any(used is not None and used.any() for used in values):
@@ -389,8 +437,8 @@ def _check_repeated(
 
 def _use_all(
     equation: Equation,
-    operands: Sequence[np.ndarray | None],
-    of_body: Sequence[np.ndarray | None],
+    operands: Sequence[Marks],
+    of_body: Sequence[Marks],
 ) -> None:
     """Marks the operands that a loop body consumes.
 

@@ -155,8 +155,8 @@ def _scattered(operation: Any, array: Any, indexer: NDIndexer, value: Any) -> An
     numbers = ScatterDimensionNumbers(
         tuple(range(batch, batch + len(window))), tuple(inserted), tuple(mapped)
     )
-    labels_given = [label for label, _ in layout(indexer)]
-    order = [labels_given.index(label) for label in labels]
+    own_labels = [label for label, _ in layout(indexer)]
+    order = [own_labels.index(label) for label in labels]
     if order != list(range(len(order))):
         value = transpose(value, order)
     return operation(array, vectors, value, numbers)

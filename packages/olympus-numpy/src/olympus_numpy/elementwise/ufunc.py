@@ -148,17 +148,17 @@ class ufunc(Generic[P]):
                 raise TypeError(self._wrong_number(len(args)))
             return self._call(*args)
 
-    def _wrong_number(self, count_given: int) -> str:
+    def _wrong_number(self, num_operands: int) -> str:
         """Returns the message for a call with the wrong number of arguments."""
-        if count_given > self._nin:
+        if num_operands > self._nin:
             plural = "" if self._nin == 1 else "s"
             return (
                 f"{self.__name__}() takes {self._nin} positional argument{plural} "
-                f"but {count_given} were given"
+                f"but {num_operands} were given"
             )
-        parameters = list(inspect.signature(self._defining).parameters)[count_given : self._nin]
+        parameters = list(inspect.signature(self._defining).parameters)[num_operands : self._nin]
         names = " and ".join(map(repr, parameters))
-        count, plural = self._nin - count_given, "" if self._nin - count_given == 1 else "s"
+        count, plural = self._nin - num_operands, "" if self._nin - num_operands == 1 else "s"
         return f"{self.__name__}() missing {count} required positional argument{plural}: {names}"
 
     def _check_binary(self, method: str) -> None:

@@ -148,11 +148,11 @@ def check_safe_casts(name: str, dtype: Any, *parameters: Any) -> None:
     """
     for parameter in parameters:
         if parameter.__class__ not in (int, float) and result_type(parameter, dtype) != dtype:
-            dtype_given = get_aval(parameter).dtype
+            own_dtype = get_aval(parameter).dtype
             raise TypePromotionError(
                 f"In arguments to {name}, cannot safely cast argument of type "
-                f"{dtypes.name_of(dtype_given)} to {dtypes.name_of(dtype)}: give dtype="
-                f"{dtypes.name_of(dtype_given)}, or convert the argument"
+                f"{dtypes.name_of(own_dtype)} to {dtypes.name_of(dtype)}: give dtype="
+                f"{dtypes.name_of(own_dtype)}, or convert the argument"
             )
 
 

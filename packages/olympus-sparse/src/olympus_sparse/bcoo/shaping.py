@@ -186,53 +186,88 @@ def bcoo_broadcast_in_dim(
     shape = tuple(canonicalize_shape(shape))
     dims = tuple(map(operator.index, broadcast_dimensions))
     _check_broadcast(mat, shape, dims)
-    n_batch, n_sparse, n_dense = mat.n_batch, mat.n_sparse, mat.n_dense
-    if n_sparse:
-        batch_end = dims[n_batch]
-        sparse_end = dims[n_batch + n_sparse - 1] + 1 if n_dense else len(shape)
-    else:
-        batch_end = sparse_end = dims[n_batch] if n_dense else len(shape)
-    nse = mat.nse
-    entry_axis = batch_end
+    n_batch, n_sparse = mat.n_batch, mat.n_sparse
+    batch_end, sparse_end = _sparse_range(mat, shape, dims)
+    old_sparse = dims[n_batch : n_batch + n_sparse]
     # Batch and dense dimensions are broadcast.
-    data_dims = (
-        *dims[:n_batch],
-        entry_axis,
-        *(dim - sparse_end + batch_end + 1 for dim in dims[n_batch + n_sparse :]),
+    entry_axis = batch_end
+    new_dense = (dim - sparse_end + entry_axis + 1 for dim in dims[n_batch + n_sparse :])
+    data = lax.broadcast_in_dim(
+        mat.data,
+        (*shape[:batch_end], mat.nse, *shape[sparse_end:]),
+        (*dims[:n_batch], entry_axis, *new_dense),
     )
-    data = lax.broadcast_in_dim(mat.data, (*shape[:batch_end], nse, *shape[sparse_end:]), data_dims)
-    index_dims = (*dims[:n_batch], entry_axis, entry_axis + 1)
-    indices = lax.broadcast_in_dim(mat.indices, (*shape[:batch_end], nse, n_sparse), index_dims)
+    indices = lax.broadcast_in_dim(
+        mat.indices,
+        (*shape[:batch_end], mat.nse, n_sparse),
+        (*dims[:n_batch], entry_axis, entry_axis + 1),
+    )
     # Each sparse dimension has a column of coordinates. Entries repeat along new dimensions, and
     # along dimensions that grow from size one.
     columns: list[Any] = []
-    old = dict(zip(dims[n_batch : n_batch + n_sparse], range(n_sparse)))
-    spread = []
+    repeats: list[int] = []
     for dim in range(batch_end, sparse_end):
-        is_old = dim in old
-        column = indices[..., old[dim]] if is_old else _zero_column(indices)
-        columns.append(column)
-        spread.append(shape[dim] if not is_old or mat.shape[n_batch + old[dim]] == 1 else 1)
-    repeats = math.prod(spread)
+        if dim in old_sparse:
+            column = old_sparse.index(dim)
+            columns.append(indices[..., column])
+            repeats.append(shape[dim] if mat._sparse_shape[column] == 1 else 1)
+        else:
+            columns.append(_zero_column(indices))
+            repeats.append(shape[dim])
     if columns:
         indices = jnp.stack(columns, axis=-1)
-    unchanged = repeats == 1 and list(old) == list(range(batch_end, sparse_end))
-    if repeats != 1:
-        offsets = np.indices(spread).reshape(len(spread), -1).T.astype(indices.dtype)
+    is_repeated = math.prod(repeats) != 1
+    if is_repeated:
+        data = jnp.repeat(data, math.prod(repeats), axis=entry_axis)
         # Coordinates of padding in a dimension of size one must stay out of bounds.
-        inside = in_bounds(mat.indices, mat._sparse_shape)
-        inside = lax.broadcast_in_dim(inside, indices.shape[:-1], index_dims[:-1])
-        indices = indices[..., None, :]
-        indices = jnp.where(
-            inside[..., None, None],
-            indices + lax.broadcast_to_rank(offsets, indices.ndim),
-            jnp.asarray(padding(shape[batch_end:sparse_end], indices)),
+        inside = lax.broadcast_in_dim(
+            in_bounds(mat.indices, mat._sparse_shape),
+            indices.shape[:-1],
+            (*dims[:n_batch], entry_axis),
         )
-        indices = indices.reshape(*indices.shape[:entry_axis], nse * repeats, indices.shape[-1])
-        data = jnp.repeat(data, repeats, axis=entry_axis)
-    in_order = mat.indices_sorted and (unchanged or repeats == 1)
-    unique = mat.unique_indices and (unchanged or repeats == 1)
-    return make((data, indices), SparseInfo(shape, in_order, unique))
+        indices = _repeated_coordinates(indices, inside, repeats, shape[batch_end:sparse_end])
+    return make(
+        (data, indices),
+        SparseInfo(
+            shape,
+            mat.indices_sorted and not is_repeated,
+            mat.unique_indices and not is_repeated,
+        ),
+    )
+
+
+def _sparse_range(mat: BCOO, shape: tuple[int, ...], dims: tuple[int, ...]) -> tuple[int, int]:
+    """Returns the first and the last sparse dimension of a broadcast array, the last exclusive."""
+    first_dense = mat.n_batch + mat.n_sparse
+    if not mat.n_sparse:
+        end = dims[first_dense] if mat.n_dense else len(shape)
+        return end, end
+    return dims[mat.n_batch], dims[first_dense - 1] + 1 if mat.n_dense else len(shape)
+
+
+def _repeated_coordinates(
+    indices: Any, inside: Any, repeats: Sequence[int], sparse_shape: tuple[int, ...]
+) -> Any:
+    """Returns the coordinates of entries that repeat along sparse dimensions.
+
+    Args:
+      indices: the coordinates of the entries, `[*batch, nse, n_sparse]`.
+      inside: whether each entry is within bounds, `[*batch, nse]`.
+      repeats: the number of repetitions in each sparse dimension.
+      sparse_shape: the sizes of the sparse dimensions.
+
+    Returns:
+      An array `[*batch, nse * prod(repeats), n_sparse]`.
+    """
+    offsets = np.indices(repeats).reshape(len(repeats), -1).T.astype(indices.dtype)
+    indices = indices[..., None, :]
+    repeated = jnp.where(
+        inside[..., None, None],
+        indices + lax.broadcast_to_rank(offsets, indices.ndim),
+        jnp.asarray(padding(sparse_shape, indices)),
+    )
+    *batch, nse, count, n_sparse = repeated.shape
+    return repeated.reshape(*batch, nse * count, n_sparse)
 
 
 def _check_broadcast(mat: BCOO, shape: tuple[int, ...], dims: tuple[int, ...]) -> None:
@@ -287,56 +322,95 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
             f"bcoo_concatenate: operands must be a sequence of BCOO arrays, got {operands}"
         )
     dimension = operator.index(dimension)
+    _check_concatenated(operands, dimension)
     first = operands[0]
-    n_batch, n_sparse, n_dense, ndim = first.n_batch, first.n_sparse, first.n_dense, first.ndim
+    size = sum(operand.shape[dimension] for operand in operands)
+    shape = (*first.shape[:dimension], size, *first.shape[dimension + 1 :])
+    if dimension < first.n_batch:
+        return _concatenate_batches(operands, dimension, shape)
+    if dimension < first.n_batch + first.n_sparse:
+        buffers = _with_moved_coordinates(operands, dimension, size)
+    else:
+        buffers = _with_padded_values(operands, dimension, size)
+    return make(_joined_entries(buffers, first.n_batch), SparseInfo(shape))
+
+
+def _check_concatenated(operands: Sequence[BCOO], dimension: int) -> None:
+    first = operands[0]
     for operand in operands:
-        if operand.n_batch != n_batch or operand.n_dense != n_dense:
+        if operand.n_batch != first.n_batch or operand.n_dense != first.n_dense:
             raise ValueError("bcoo_concatenate requires inputs to have matching nbatch/ndense.")
         rest, same = (
-            (*each.shape[:dimension], *each.shape[dimension + 1 :]) for each in (operand, first)
+            (*mat.shape[:dimension], *mat.shape[dimension + 1 :]) for mat in (operand, first)
         )
-        if operand.ndim != ndim or rest != same:
-            shapes = ", ".join(str(each.shape) for each in operands)
+        if operand.ndim != first.ndim or rest != same:
+            shapes = ", ".join(str(mat.shape) for mat in operands)
             raise ShapeError(
                 "Cannot concatenate arrays with shapes that differ in dimensions other than the "
                 f"one being concatenated: dimension {dimension} for shapes {shapes}."
             )
-    if not 0 <= dimension < ndim:
-        raise ValueError(f"bcoo_concatenate: dimension {dimension} is out of range for {ndim=}")
-    sizes = [operand.shape[dimension] for operand in operands]
-    shape = (*first.shape[:dimension], sum(sizes), *first.shape[dimension + 1 :])
-    if dimension < n_batch:
-        return _concatenate_batches(operands, dimension, shape)
-    offsets = np.cumsum([0, *sizes[:-1]]).tolist()
-    datas, all_indices = [], []
-    for operand, offset, size in zip(operands, offsets, sizes, strict=True):
-        data, indices = operand.data, operand.indices
-        if dimension < n_batch + n_sparse:
-            column = dimension - n_batch
-            # The coordinates of padding are out of range. With the offset they could fall into the
-            # next array, so they become the size of the result, which is out of range.
-            inside = indices[..., column] < size
-            moved = jnp.where(inside, indices[..., column] + offset, sum(sizes))
-            indices = indices.at[..., column].set(moved.astype(indices.dtype))
-        else:
-            axis = dimension - n_sparse + 1
-            widths = [(0, 0, 0)] * data.ndim
-            widths[axis] = (offset, sum(sizes) - offset - size, 0)
-            data = lax.pad(data, jnp.zeros((), data.dtype), widths)
-        datas.append(data)
-        all_indices.append(indices)
-    batch = tuple(max(size) for size in zip(*(data.shape[:n_batch] for data in datas), strict=True))
-    index_batch = tuple(
-        max(size) for size in zip(*(each.shape[:n_batch] for each in all_indices), strict=True)
-    )
-    datas = [jnp.broadcast_to(each, (*batch, *each.shape[n_batch:])) for each in datas]
-    all_indices = [
-        jnp.broadcast_to(each, (*index_batch, *each.shape[n_batch:])) for each in all_indices
-    ]
-    return make(
-        (jnp.concatenate(datas, axis=n_batch), jnp.concatenate(all_indices, axis=n_batch)),
-        SparseInfo(shape),
-    )
+    if not 0 <= dimension < first.ndim:
+        raise ValueError(
+            f"bcoo_concatenate: dimension {dimension} is out of range for ndim={first.ndim}"
+        )
+
+
+def _with_moved_coordinates(
+    operands: Sequence[BCOO], dimension: int, size: int
+) -> list[tuple[Any, Any]]:
+    """Moves the coordinates of each array behind those of the arrays before it.
+
+    Args:
+      operands: the arrays.
+      dimension: a sparse dimension.
+      size: the sum of the arrays' sizes in this dimension.
+
+    Returns:
+      The values and the coordinates of each array.
+    """
+    buffers, offset = [], 0
+    for operand in operands:
+        column = dimension - operand.n_batch
+        coordinates = operand.indices[..., column]
+        # The coordinates of padding are out of range. With the offset they could fall into the
+        # next array, so they become the size of the result, which is out of range.
+        inside = coordinates < operand.shape[dimension]
+        moved = jnp.where(inside, coordinates + offset, size).astype(coordinates.dtype)
+        buffers.append((operand.data, operand.indices.at[..., column].set(moved)))
+        offset += operand.shape[dimension]
+    return buffers
+
+
+def _with_padded_values(
+    operands: Sequence[BCOO], dimension: int, size: int
+) -> list[tuple[Any, Any]]:
+    """Pads the values of each array by zeros in place of the other arrays.
+
+    The arguments and the result are those of `_with_moved_coordinates`, for a dense dimension.
+    """
+    buffers, offset = [], 0
+    for operand in operands:
+        data, own_size = operand.data, operand.shape[dimension]
+        widths = [(0, 0, 0)] * data.ndim
+        widths[dimension - operand.n_sparse + 1] = (offset, size - offset - own_size, 0)
+        zero = jnp.zeros((), data.dtype)
+        buffers.append((lax.pad(data, zero, widths), operand.indices))
+        offset += own_size
+    return buffers
+
+
+def _joined_entries(buffers: Sequence[tuple[Any, Any]], n_batch: int) -> tuple[Any, Any]:
+    """Joins the entries of arrays, after broadcasting their batch dimensions."""
+    datas, indices = zip(*buffers, strict=True)
+
+    def joined(arrays: Sequence[Any]) -> Any:
+        batch = np.broadcast_shapes(*(array.shape[:n_batch] for array in arrays))
+        return jnp.concatenate(
+            [jnp.broadcast_to(array, (*batch, *array.shape[n_batch:])) for array in arrays],
+            axis=n_batch,
+        )
+
+    return joined(datas), joined(indices)
 
 
 def _concatenate_batches(operands: Sequence[BCOO], dimension: int, shape: tuple[int, ...]) -> BCOO:

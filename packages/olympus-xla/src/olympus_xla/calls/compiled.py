@@ -293,11 +293,11 @@ def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement,
 
     The result thus keeps the form in which the user wrote a spec, such as ``P('x', None)``.
     """
-    for sharding_given, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
+    for operand_sharding, operand in zip(placement.in_shardings, lowered.in_avals, strict=True):
         if (
-            type(sharding_given) is NamedSharding
+            type(operand_sharding) is NamedSharding
             and operand.ndim == aval.ndim
-            and sharding_given.is_equivalent_to(sharding, aval.ndim)
+            and operand_sharding.is_equivalent_to(sharding, aval.ndim)
         ):
-            return sharding_given
+            return operand_sharding
     return sharding
