@@ -115,7 +115,20 @@ def grouped_by_numpy(images, windows, cotangents, groups, strides, padding):
     ],
 )
 def test_groups_of_few_features(numbers, groups, features, outputs, strides, dtype):
-    """The convolution and both of its derivatives."""
+    text = check_groups(numbers, groups, features, outputs, strides, dtype)
+    assert "stablehlo.convolution" not in text
+
+
+@pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
+def test_many_groups_of_several_features_are_a_loop(numbers):
+    text = check_groups(numbers, 9, 10, 9, (2, 1), np.float32)
+    # the convolution and the derivative with respect to the images
+    assert text.count("stablehlo.convolution") == 2
+    assert text.count("stablehlo.while") == 2
+
+
+def check_groups(numbers, groups, features, outputs, strides, dtype):
+    """Checks the convolution and both of its derivatives. Returns the text of the program."""
     to_lhs, to_rhs = (
         ["NCHW".index(letter) for letter in numbers[0]],
         ["OIHW".index(letter) for letter in numbers[1]],
@@ -136,7 +149,7 @@ def test_groups_of_few_features(numbers, groups, features, outputs, strides, dty
         run = jit(value_and_grad(weighted, (0, 1), has_aux=True))
         pairs = (images, to_lhs), (windows, to_rhs), (cotangents, to_lhs)
         operands = [np.transpose(each, order) for each, order in pairs]
-        assert "stablehlo.convolution" not in run.lower(*operands).as_text()
+        text = run.lower(*operands).as_text()
         (_, result), (back, slope) = run(*operands)
     expected = grouped_by_numpy(images, windows, cotangents, groups, strides, padding)
     tolerance = 1e-4 if dtype is np.float32 else 1e-12
@@ -145,6 +158,7 @@ def test_groups_of_few_features(numbers, groups, features, outputs, strides, dty
         np.testing.assert_allclose(
             ours, np.transpose(theirs, order), rtol=tolerance, atol=10 * tolerance
         )
+    return text
 
 
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)

@@ -46,6 +46,11 @@ _REPLACEMENTS = (
         (*_GEOMETRY, *_OTHERS, "feature_group_count", "batch_group_count"),
     ),
     _Replacement(
+        groups.is_looped,
+        groups.loop_over_groups,
+        (*_GEOMETRY, *_OTHERS, "feature_group_count", "batch_group_count"),
+    ),
+    _Replacement(
         groups.is_split_by_batch,
         groups.convolutions_of_batch_groups,
         (*_GEOMETRY, *_OTHERS, "feature_group_count", "batch_group_count"),
