@@ -18,7 +18,6 @@ cache, a program has a key only if all of its foreign calls are known to contain
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import platform
 import re
@@ -32,8 +31,12 @@ from .. import _jaxlib
 from ..__about__ import __version__
 
 if TYPE_CHECKING:
+    import hashlib
+
     from .lowering import mlir
 else:
+    # Only programs that keep executables on disk need hashlib, which loads OpenSSL.
+    hashlib = deferred("hashlib", milliseconds=3.0)
     # Programs that the program cache finds on disk need no MLIR.
     mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
