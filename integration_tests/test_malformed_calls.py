@@ -442,3 +442,19 @@ def test_flags_of_triangular_solutions_are_truth_values():
     b = np.ones((2, 1), np.float32)
     x = lax.linalg.triangular_solve(a, b, left_side=True, transpose_a=1)
     np.testing.assert_allclose(a.T @ x, b)
+
+
+def test_classes_are_no_arrays():
+    """The shape of a class is a descriptor, which has no length."""
+    given, numbers = olympus.ShapeDtypeStruct, lax.GatherDimensionNumbers((), (0,), (0,))
+    for call in (
+        lambda: lax.gather(X, given, numbers, (1,)),
+        lambda: lax.sort(given),
+        lambda: lax.dot(X, given),
+        lambda: lax.broadcast(given, (1,)),
+        lambda: lax.top_k(given, 1),
+        lambda: lax.squeeze(given, (0,)),
+        lambda: lax.expand_dims(given, (0,)),
+    ):
+        with pytest.raises(TypeError, match="ShapeDtypeStruct|<class 'type'>"):
+            call()

@@ -31,7 +31,8 @@ __all__ = [
     "typed_scalar",
 ]
 
-_PYTHON_SCALARS = frozenset({bool, int, float, complex})
+# The classes of operands without an attribute for their shape; that of a class is a descriptor.
+_WITHOUT_SHAPE = frozenset({bool, int, float, complex, type})
 
 
 def array_aval(value: Any) -> ShapedArray:
@@ -41,8 +42,8 @@ def array_aval(value: Any) -> ShapedArray:
 
 def shape_of(value: Any) -> tuple[int, ...]:
     """Returns the shape of an operand; () for Python scalars."""
-    if value.__class__ in _PYTHON_SCALARS:
-        return ()
+    if value.__class__ in _WITHOUT_SHAPE:
+        return array_aval(value).shape if value.__class__ is type else ()
     try:
         return value.shape
     except AttributeError:
