@@ -610,6 +610,10 @@ assert len(cases) == 10 and all(case["b"] == case["a"] + 1 for case in cases)
 assert len({tuple(case.values()) for case in cases}) == 10
 grid = jtu.complex_plane_sample(np.complex64, 4, 3)
 assert grid.shape == (9, 11) and np.isinf(grid.real[:, 0]).all() and grid[4, 5] == 0
+from jax._src import config
+assert config._read("jax_enable_x64") is False and "jax_enable_x64" in config.config_states
+with config.config_states["jax_enable_x64"](True):
+    assert config._read("jax_enable_x64") is True
 assert jtu.tolerance(np.float32, {np.float16: 1.0}) == 1e-6
 print(jtu.format_shape_dtype_string((2, 3), np.float32))
 """

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from olympus_batching import vmappables
 from olympus_ir._jaxlib import PyTreeDef
+from olympus_ir.settings.config import config
+from olympus_ir.settings.configuration import State
 from olympus_ir.trees.pytree_registry import default_registry, is_tree_node
 from olympus_ir.trees.pytrees import tree_structure
 from olympus_xla.platforms import backends
@@ -85,3 +87,26 @@ def is_vmappable(x: object) -> bool:
 distributed_state = _Membership()
 pytree_nodes = _PytreeNodes()
 made_backends = _Backends()
+
+
+class _States(Mapping[str, Any]):
+    """Mapping from names to the flags that a thread can override, each a context manager."""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            flag = config.flag(name)
+        except AttributeError:
+            raise KeyError(name) from None
+        if not isinstance(flag, State):
+            raise KeyError(name)
+        return flag
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in config if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+config_states = _States()
+read_flag, update_flag = config.read, config.update

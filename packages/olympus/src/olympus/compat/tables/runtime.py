@@ -35,6 +35,11 @@ RUNTIME: dict[str, dict[str, str]] = {
     "compiler": names_from(
         "olympus_xla.compiling.compile_options", "get_compile_options=create_compile_options"
     ),
+    "config": {
+        **names_from("olympus.compat.registries", "_read=read_flag", "config_states"),
+        **names_from("olympus.compat.registries", "update=update_flag"),
+        "olympus_config": "olympus_ir.settings.config:config",
+    },
     "debugging": {
         **names_from("olympus_ir.types.effects", "debug_effect", "ordered_debug_effect"),
         **names_from("olympus_sharding.annotations.inspection", "inspect_sharding_p"),

@@ -76,6 +76,7 @@ _TEST_UTIL = {
     **names_from(_CASE_FLAGS, "NUM_GENERATED_CASES", "SKIP_SLOW_TESTS", "_TEST_DUT=TEST_DUT"),
     **names_from(_CASE_FLAGS, "TEST_WITH_PERSISTENT_COMPILATION_CACHE"),
     **names_from(_CASES, "cases_from_gens", "named_cases_from_sampler", "parameterized_filterable"),
+    **names_from(_CASES, "kSanitizeNameRE=_UNACCEPTED"),
     **names_from(_CASES, "sample_product", "sample_product_testcases", "sanitize_test_name"),
     **names_from(_CONTEXTS, "assert_global_configs_unchanged", "capture_stderr", "capture_stdout"),
     **names_from(_CONTEXTS, "global_config_context", "register_event_duration_listener"),
@@ -99,7 +100,8 @@ _TEST_UTIL = {
     **names_from(_SHAPES, "_cast_to_shape=as_shape", "_dims_of_shape=dimensions", "dtype_str"),
     **names_from(_SHAPES, "format_shape_dtype_string", "is_valid_shape"),
     **names_from(_TEST_CASE, "BufferDonationTestCase", "JIT_IMPLEMENTATION"),
-    **names_from(_TEST_CASE, "OlympusTestCase=JaxTestCase", "with_config", "with_global_config"),
+    **names_from(_TEST_CASE, "OlympusTestCase=JaxTestCase", "is_sequence=_is_sequence"),
+    **names_from(_TEST_CASE, "with_config", "with_global_config"),
     **names_from(_WARNINGS, "ignore_warning"),
 }
 

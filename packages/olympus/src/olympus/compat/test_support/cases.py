@@ -41,6 +41,9 @@ def parameterized() -> Any:
         ) from error
 
 
+_UNACCEPTED = re.compile(r"[ \"'\[\](){}<>=,._]+")
+
+
 def sanitize_test_name(s: str) -> str:
     """Returns a name without the characters that filters of tests do not accept.
 
@@ -48,7 +51,7 @@ def sanitize_test_name(s: str) -> str:
       >>> sanitize_test_name("shape=(2, 3)")
       'shape_2_3_'
     """
-    return re.sub(r"[ \"'\[\](){}<>=,._]+", "_", s)
+    return _UNACCEPTED.sub("_", s)
 
 
 @functools.cache
