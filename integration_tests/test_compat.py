@@ -88,6 +88,60 @@ def test_processes_started_from_a_program_do_the_same() -> None:
     assert run_compat(code) == "True 0.10.2"
 
 
+# What libraries with flags and custom calls of their own use.
+DECLARATIONS = """
+import jax, jax.numpy as jnp
+from jax._src import config, dispatch
+from jax._src.ad_util import add_any_p, add_jaxvals_p
+from jax._src.errors import JAXTypeError
+from jax._src.export.shape_poly import InconclusiveDimensionOperation, _DimExpr
+from jax._src.interpreters import mlir
+from jax._src.mesh import BaseMesh, empty_concrete_mesh
+from jax.extend.core import Primitive
+
+checks = config.bool_state("jax_example_checks", False, "A flag of a library.")
+with checks(True):
+    assert checks.value and jax.config.jax_example_checks
+level = config.enum_state("jax_example_level", ["low", "high"], "low", help="Another.")
+try:
+    jax.config.update("jax_example_level", "middle")
+except ValueError:
+    assert level.value == "low"
+
+assert isinstance(jax.export.symbolic_shape("b")[0], _DimExpr)
+assert empty_concrete_mesh.empty and isinstance(empty_concrete_mesh, BaseMesh)
+assert dispatch.jaxpr_has_primitive(jax.make_jaxpr(jax.jit(jnp.sin))(1.0).jaxpr, "sin")
+
+library_p = Primitive("library")
+library_p.def_abstract_eval(lambda x: x)
+
+def lowered(ctx, x):
+    types = [mlir.aval_to_ir_type(ctx.module_context, ctx.avals_out[0])]
+    options = {"backend_config": "options", "operand_layouts": [(0,)], "result_layouts": [(0,)]}
+    attributes = {"library": mlir.ir.StringAttr.get("name")}
+    return mlir.custom_call(
+        "target", result_types=types, operands=[x], extra_attributes=attributes,
+        operand_output_aliases={0: 0}, **options
+    ).results
+
+mlir.register_lowering(library_p, lowered)
+text = jax.jit(library_p.bind).lower(jnp.ones(3)).as_text()
+print(next(line for line in text.splitlines() if "custom_call" in line))
+"""
+
+
+def test_libraries_declare_flags_and_build_custom_calls() -> None:
+    line = run_compat(DECLARATIONS)  # as JAX 0.10.2 writes it
+    for part in (
+        "@target(%arg0) {api_version = 2 : i32",
+        'backend_config = "options"',
+        'library = "name"',
+        "operand_layouts = [dense<0> : tensor<1xindex>]",
+        "#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0",
+    ):
+        assert part in line
+
+
 # What released libraries import, and what they do with it.
 PRIVATE_IMPORTS = """
 import numpy as np

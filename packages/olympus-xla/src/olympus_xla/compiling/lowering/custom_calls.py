@@ -15,7 +15,7 @@ def custom_call_attributes(
     target: str,
     num_results: int,
     *,
-    backend_config: dict[str, Any] | str | None = None,
+    backend_config: dict[str, Any] | str | bytes | None = None,
     has_side_effect: bool = False,
     operand_layouts: Sequence[Sequence[int]] | None = None,
     result_layouts: Sequence[Sequence[int]] | None = None,
@@ -65,13 +65,13 @@ def custom_call_attributes(
 
 
 def _configuration(
-    target: str, config: dict[str, Any] | str | None, api_version: int
+    target: str, config: dict[str, Any] | str | bytes | None, api_version: int
 ) -> dict[str, Any]:
     """Returns the attributes for the function's configuration and its interface version."""
     if api_version < _TYPED:
-        text = config if isinstance(config, str) else ""
+        text = config if isinstance(config, str | bytes) else ""
         return {"api_version": mlir.i32(api_version), "backend_config": mlir.string(text)}
-    if isinstance(config, str):
+    if isinstance(config, str | bytes):
         raise ValueError(
             "When api_version >= 4, backend_config must be a dictionary of attributes, got "
             f"{config!r} for the foreign function {target!r}"

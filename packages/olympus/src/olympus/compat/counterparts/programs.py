@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, olympusprs_in_params
 from olympus_ir.programs.tracing import AxisEnvironment, current, extend_axes
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import AbstractValue, canonicalize_shape, get_aval
@@ -27,6 +27,7 @@ __all__ = [
     "has_effects",
     "is_empty_shape",
     "join_effects",
+    "olympuspr_has_primitive",
     "physical_element_aval",
     "remove_named_axis_effects",
     "replace_olympuspr_effects",
@@ -35,6 +36,26 @@ __all__ = [
     "typecompat",
     "typematch",
 ]
+
+
+# ---- contents ----
+
+
+def olympuspr_has_primitive(olympuspr: Olympuspr, prim_name: str) -> bool:
+    """Returns whether a program, or one that it calls, has an equation of a primitive.
+
+    Args:
+      olympuspr: the program.
+      prim_name: the name of the primitive, or a part of it.
+    """
+    return any(
+        prim_name in equation.primitive.name
+        or any(
+            olympuspr_has_primitive(inner, prim_name)
+            for inner in olympusprs_in_params(equation.params)
+        )
+        for equation in olympuspr.eqns
+    )
 
 
 # ---- types ----

@@ -58,7 +58,7 @@ _CORE = {
 }
 
 _PARTIAL_EVALUATION = {
-    **names_from("olympus_autodiff.rematerialization.policies", "Offloadable"),
+    **names_from("olympus_autodiff.rematerialization.policies", "Offloadable", "Recompute"),
     **names_from("olympus_ir.programs.olympuspr", "close_olympuspr"),
     **names_from(
         "olympus_ir.programs.olympuspr", "convert_constvars_olympuspr=constants_as_inputs"
@@ -67,6 +67,7 @@ _PARTIAL_EVALUATION = {
         "olympus_ir.programs.olympuspr", "convert_invars_to_constvars=inputs_as_constants"
     ),
     **names_from(_LISTS, *_LIST_NAMES),
+    **names_from("olympus_ir.adapters.construction", "new_olympuspr_eqn"),
     **names_from(_PROGRAMS, "has_effects"),
     **names_from(_PARTIAL, "abstract_eval_fun", "make_olympuspr_effects", "move_binders_to_back"),
     **names_from(_PARTIAL, "move_binders_to_front", "move_outvars_to_back"),
@@ -119,7 +120,9 @@ _STATE = {
 PROGRAMS: dict[str, dict[str, str]] = {
     "ad_util": {
         **names_from("olympus_autodiff.zeros", "SymbolicZero", "Zero"),
+        **names_from("olympus_autodiff.custom.custom_vjp", "zero_from_primal"),
         **names_from("olympus_autodiff.zeros", "instantiate", "zeros_like_aval"),
+        **names_from("olympus.interpreters.ad", "add_any_p=add_olympusvals_p"),
         **names_from("olympus.interpreters.ad", "add_olympusvals", "add_olympusvals_p"),
         **names_from(_TANGENTS, "p2cz", "p2tz", "replace_internal_symbolic_zeros"),
         **names_from(_TANGENTS, "replace_rule_output_symbolic_zeros"),

@@ -31,7 +31,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus", "make_array_from_process_local_data"),
         **names_from("olympus", "make_array_from_single_device_arrays", "Shard"),
     },
-    "basearray": names_from("olympus", "Array"),
+    "basearray": {**names_from("olympus", "Array"), **names_from("typing", "StaticScalar=Any")},
     "compiler": names_from(
         "olympus_xla.compiling.compile_options", "get_compile_options=create_compile_options"
     ),
@@ -39,12 +39,18 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.registries", "_read=read_flag", "config_states"),
         **names_from("olympus.compat.registries", "update=update_flag"),
         "olympus_config": "olympus_ir.settings.config:config",
+        **names_from(
+            "olympus.compat.counterparts.flag_declarations",
+            *("bool_state", "enum_state", "float_state", "int_state", "optional_enum_state"),
+            "string_state",
+        ),
     },
     "debugging": {
         **names_from("olympus_ir.types.effects", "debug_effect", "ordered_debug_effect"),
         **names_from("olympus_sharding.annotations.inspection", "inspect_sharding_p"),
     },
     "dispatch": {
+        **names_from("olympus.compat.counterparts.programs", "olympuspr_has_primitive"),
         **names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
         **names_from("olympus.interpreters.xla", "apply_primitive"),
         **names_from("olympus_xla._jaxlib", "ArrayCopySemantics"),
@@ -65,6 +71,11 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.numpy", "uint", "uint2", "uint4"),
         **names_from("olympus_ir.types.dtypes", "jax_dtype=dtype", "short_dtype_name=short_name"),
     },
+    "errors": names_from("olympus_ir.diagnostics.errors", "JAXIndexError", "JAXTypeError"),
+    "export.shape_poly": {
+        **names_from("olympus_ir.symbolic.expressions", "_DimExpr=SymbolicDim"),
+        **names_from("olympus.errors", "InconclusiveDimensionOperation"),
+    },
     "export._export": names_from("olympus_export.functions.exported", "call_exported_p"),
     "ffi": names_from("olympus_xla.foreign.ffi_primitive", "FfiEffect"),
     "frozen_dict": names_from("olympus_xla.foreign.ffi_attributes", "FrozenDict"),
@@ -73,6 +84,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.extend.mlir", "lower_with_sharding_in_types"),
         **names_from("olympus.extend.mlir", "refine_polymorphic_shapes"),
         **names_from("olympus_xla.compiling.lowering.mlir", "OlympusIrContext"),
+        **names_from("olympus.compat.counterparts.custom_calls", "custom_call"),
         **names_from(_DIALECTS, "func_dialect=func", "hlo=stablehlo"),
         "core": "olympus.extend:core",
         "xb": "olympus_xla.platforms:backends",
@@ -96,13 +108,15 @@ RUNTIME: dict[str, dict[str, str]] = {
     "mesh": {
         **names_from("olympus.interpreters._thread_resources", "ResourceEnv", "thread_resources"),
         **names_from("olympus_sharding.meshes.context", "get_concrete_mesh=get_mesh"),
-        **names_from("olympus_ir.types.placement", "empty_abstract_mesh"),
+        **names_from("olympus_ir.types.placement", "BaseMesh", "empty_abstract_mesh"),
+        **names_from("olympus_sharding.meshes.mesh", "empty_concrete_mesh=empty_mesh"),
         **names_from("olympus.interpreters.mlir", "MeshAxisName"),
     },
     "named_sharding": {
         **names_from("olympus_sharding.shardings.behavior", "DuplicateSpecError"),
         **_UNSPECIFIED,
     },
+    "partition_spec": names_from("olympus.sharding", "P=PartitionSpec"),
     "pjit": {
         **names_from(_PRIMITIVES, "jit_p"),
         **names_from("olympus.sharding", "auto_axes", "explicit_axes", "reshard"),
@@ -123,6 +137,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.frames", "user_frame", "user_frames"),
         **names_from("olympus_ir.diagnostics.source_info", "is_user_filename=is_user_file"),
     },
+    "stages": names_from("olympus_xla.calls.stages", "Stage"),
     "traceback_util": names_from(
         "olympus_ir.diagnostics.source_info", "_exclude_paths=_library_folders"
     ),
