@@ -265,14 +265,14 @@ class FlatForward:
             leaves = tuple(map(CustomVJPPrimal, leaves[:half], leaves[half:]))
         pair = function.fwd(*self._flat_fun.arguments(leaves))  # type: ignore[misc]
         decorated = f"custom_vjp-decorated function {name_of(function)}"
-        wanted = (
+        instantiate = (
             f"Custom VJP fwd rule {self.__name__} for function {name_of(function)} must produce a "
             "pair (list or tuple of length two) where the first element represents the primal "
             f"output (equal to the output of the {decorated}) and the second element represents "
             "residuals (i.e. values stored from the forward pass for use on the backward pass), "
         )
         if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"{wanted}but instead the fwd rule returned {pair!r}.")
+            raise TypeError(f"{instantiate}but instead the fwd rule returned {pair!r}.")
         results, tree = pytrees.tree_flatten(pair[0])
         residuals, residual_tree = pytrees.tree_flatten(pair[1])
         for result in results:
@@ -284,7 +284,7 @@ class FlatForward:
                     "the reference among the residuals."
                 )
         if (difference := self._out_tree.difference(tree, results, decorated)) is not None:
-            raise TypeError(f"{wanted}but instead the fwd rule {difference.found}")
+            raise TypeError(f"{instantiate}but instead the fwd rule {difference.found}")
         self._out_tree.set(tree)
         self._residual_tree.set(residual_tree)
         return [*map(typed, residuals), *results]

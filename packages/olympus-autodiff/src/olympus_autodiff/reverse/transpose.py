@@ -351,14 +351,14 @@ def _split(
             dependent.update(equation.outvars)
             linear_equations.append(equation)
     # Only the forward equations that linear equations depend on are needed.
-    wanted = [
+    needed = [
         atom
         for equation in linear_equations
         for atom in equation.invars
         if atom.__class__ is not Literal and atom not in dependent
     ]
     forward = live_equations(
-        [equation for equation in equations if dependent.isdisjoint(equation.outvars)], wanted
+        [equation for equation in equations if dependent.isdisjoint(equation.outvars)], needed
     )
     saved_source = current.source
     try:

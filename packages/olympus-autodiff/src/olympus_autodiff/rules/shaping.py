@@ -44,17 +44,20 @@ def _broadcast_in_dim_transpose(
     ]
     kept_dimensions = {dimension for _, dimension in kept}
     spread = tuple(axis for axis in range(len(shape)) if axis not in kept_dimensions)
-    asked = cotangent_sharding(cotangent, aval)
+    of_cotangent = cotangent_sharding(cotangent, aval)
     of_sum = None
-    if asked is not None:
-        entries = asked.spec.partitions
-        spec = asked.spec.update(partitions=tuple(entries[position] for position, _ in kept))
-        of_sum = NamedSharding(asked.mesh, spec)
+    if of_cotangent is not None:
+        entries = of_cotangent.spec.partitions
+        spec = of_cotangent.spec.update(partitions=tuple(entries[position] for position, _ in kept))
+        of_sum = NamedSharding(of_cotangent.mesh, spec)
     if spread:
         cotangent = lax.reduce_sum(cotangent, spread, out_sharding=of_sum)
     if len(kept) < aval.ndim:  # dimensions of size one were broadcast
         cotangent = lax.broadcast_in_dim(
-            cotangent, aval.shape, tuple(position for position, _ in kept), out_sharding=asked
+            cotangent,
+            aval.shape,
+            tuple(position for position, _ in kept),
+            out_sharding=of_cotangent,
         )
     return [cotangent]
 

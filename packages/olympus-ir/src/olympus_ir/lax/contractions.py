@@ -343,13 +343,14 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None
     """
     lhs_shape, rhs_shape = shape_of(lhs), shape_of(rhs)
     ndim = len(lhs_shape)
-    for asked, is_so in (
+    for requirement, is_so in (
         ("be at least 2D", min(ndim, len(rhs_shape)) >= 2),
         ("have same ndim", ndim == len(rhs_shape)),
     ):
         if not is_so:
             raise ValueError(
-                f"Arguments to batch_matmul must {asked}, got shapes {lhs_shape} and {rhs_shape}"
+                f"Arguments to batch_matmul must {requirement}, got shapes {lhs_shape} and "
+                f"{rhs_shape}"
             )
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision=precision)

@@ -63,40 +63,40 @@ def bind_reshard(value: Any, sharding: NamedSharding, concrete_mesh: Any = None)
     return _Installed.bind(value, sharding, concrete_mesh)
 
 
-def asked_sharding(given: Any, name: str) -> NamedSharding | None:
+def asked_sharding(sharding_or_spec: Any, name: str) -> NamedSharding | None:
     """Converts a user's ``out_sharding`` to a sharding over an abstract mesh.
 
     Args:
-      given: a `NamedSharding`, or a partition spec over the current mesh, or None.
+      sharding_or_spec: a `NamedSharding`, or a partition spec over the current mesh, or None.
       name: the name of the user's function, for error messages.
 
     Raises:
-      TypeError: ``given`` has an unsupported type.
+      TypeError: ``sharding_or_spec`` has an unsupported type.
       ValueError: there is no current mesh, or axes are not of type `AxisType.Explicit`.
     """
-    if given is None:
+    if sharding_or_spec is None:
         return None
-    if isinstance(given, PartitionSpec):
+    if isinstance(sharding_or_spec, PartitionSpec):
         mesh = mesh_in_force()
         if mesh.empty:
             raise ValueError(
                 "Using PartitionSpec when you are not under a mesh context is not allowed. Please "
                 "pass a NamedSharding instance or enter into a mesh context via "
-                f"`olympus.set_mesh`. Got {given}"
+                f"`olympus.set_mesh`. Got {sharding_or_spec}"
             )
-        sharding = NamedSharding(mesh, given)
-    elif type(given) is NamedSharding:
-        sharding = given
+        sharding = NamedSharding(mesh, sharding_or_spec)
+    elif type(sharding_or_spec) is NamedSharding:
+        sharding = sharding_or_spec
         if type(sharding.mesh) is not AbstractMesh:
             sharding = NamedSharding(
-                sharding.mesh.abstract_mesh, sharding.spec, memory_kind=given.memory_kind
+                sharding.mesh.abstract_mesh, sharding.spec, memory_kind=sharding_or_spec.memory_kind
             )
         if sharding.mesh.empty:  # the value is outside of any mesh
             return None
     else:
         raise TypeError(
             f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or "
-            f"`PartitionSpec`. Got {given} of type: {type(given)}"
+            f"`PartitionSpec`. Got {sharding_or_spec} of type: {type(sharding_or_spec)}"
         )
     _check_mesh(sharding, name)
     check_axes_explicit(sharding, name)

@@ -242,8 +242,12 @@ def piecewise(
     if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
         conditions = [condlist]
     else:
-        given: Any = condlist
-        conditions = list(given) if isinstance(given, list | tuple) or np.ndim(given) else [given]
+        condition_list: Any = condlist
+        conditions = (
+            list(condition_list)
+            if isinstance(condition_list, list | tuple) or np.ndim(condition_list)
+            else [condition_list]
+        )
     count, functions = len(conditions), len(funclist)
     if functions == count + 1:
         funclist = [funclist[-1], *funclist[:count]]

@@ -408,13 +408,13 @@ def histogram2d(
              [0, 1]], dtype=int32)
     """
     check_arraylike("histogram2d", x, y)
-    given: Any = bins
-    number = len(given) if np.ndim(given) or isinstance(given, list | tuple) else 1
+    bin_edges: Any = bins
+    number = len(bin_edges) if np.ndim(bin_edges) or isinstance(bin_edges, list | tuple) else 1
     if number not in (1, 2):
-        given = [asarray(given)] * 2
+        bin_edges = [asarray(bin_edges)] * 2
     columns = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
     sample = lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
-    counts, (x_edges, y_edges) = histogramdd(sample, given, range, weights, density)
+    counts, (x_edges, y_edges) = histogramdd(sample, bin_edges, range, weights, density)
     return counts, x_edges, y_edges
 
 

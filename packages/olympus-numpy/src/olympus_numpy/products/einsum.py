@@ -99,9 +99,9 @@ def einsum(
     def product(
         x: Any, y: Any, numbers: Any, precision: Any, element_type: Any, sharding: Any = None
     ) -> Any:
-        asked = {} if sharding is None else {"out_sharding": sharding}
+        placement = {} if sharding is None else {"out_sharding": sharding}
         return _dot_general(
-            x, y, numbers, precision=precision, preferred_element_type=element_type[0], **asked
+            x, y, numbers, precision=precision, preferred_element_type=element_type[0], **placement
         )
 
     return _contracted(operands, *options, product)

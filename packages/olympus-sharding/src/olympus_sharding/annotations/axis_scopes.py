@@ -79,13 +79,13 @@ def auto_axes(
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
-    given = out_sharding
+    default = out_sharding
 
     @api_boundary
     @functools.wraps(f)
     def called(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        asked = given if out_sharding is None else out_sharding
-        if asked is None:
+        requested = default if out_sharding is None else out_sharding
+        if requested is None:
             raise TypeError("Missing required keyword argument: 'out_sharding'")
         mesh = get_abstract_mesh()
         if mesh.empty or _are_auto(_chosen_axes(axes, mesh), mesh):
@@ -101,7 +101,7 @@ def auto_axes(
             return results
 
         def out_shardings(count: int) -> list[NamedSharding]:
-            return _flat_shardings(asked, out_tree, "auto_axes")
+            return _flat_shardings(requested, out_tree, "auto_axes")
 
         results = in_auto_axes(flat, leaves, out_shardings, _chosen_axes(axes, mesh))
         return pytrees.tree_unflatten(out_tree, results)
@@ -145,13 +145,13 @@ def explicit_axes(
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
-    given = in_sharding
+    default = in_sharding
 
     @api_boundary
     @functools.wraps(f)
     def called(*args: Any, in_sharding: Any = None, **kwargs: Any) -> Any:
-        asked = given if in_sharding is None else in_sharding
-        if asked is None:
+        requested = default if in_sharding is None else in_sharding
+        if requested is None:
             raise TypeError("Missing required keyword argument: 'in_sharding'")
         mesh = get_abstract_mesh()
         if mesh.empty:
@@ -165,10 +165,10 @@ def explicit_axes(
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
         with mesh_scope(inside):
             flat: list[Any]
-            if isinstance(asked, PartitionSpec | NamedSharding):
-                flat = [asked_sharding(asked, "explicit_axes")] * len(leaves)
+            if isinstance(requested, PartitionSpec | NamedSharding):
+                flat = [asked_sharding(requested, "explicit_axes")] * len(leaves)
             else:
-                flat = _flat_shardings((asked, {}), in_tree, "explicit_axes")
+                flat = _flat_shardings((requested, {}), in_tree, "explicit_axes")
             moved = [
                 bind_reshard(leaf, sharding) for leaf, sharding in zip(leaves, flat, strict=True)
             ]
@@ -179,7 +179,7 @@ def explicit_axes(
     return called
 
 
-def _flat_shardings(asked: Any, tree: Any, name: str) -> list[NamedSharding]:
+def _flat_shardings(prefix: Any, tree: Any, name: str) -> list[NamedSharding]:
     """Returns one sharding for each leaf, from a prefix of the structure."""
 
     def is_leaf(value: Any) -> bool:
@@ -187,8 +187,8 @@ def _flat_shardings(asked: Any, tree: Any, name: str) -> list[NamedSharding]:
 
     target = pytrees.Structure(tree)
     shardings = []
-    for given in spread_prefix(asked, target, is_leaf):
-        sharding = asked_sharding(given, name)
+    for leaf in spread_prefix(prefix, target, is_leaf):
+        sharding = asked_sharding(leaf, name)
         assert sharding is not None
         shardings.append(sharding)
     return shardings

@@ -117,16 +117,16 @@ def check_layouts(
             continue
         found = manual_part(aval, manual)
         chosen = mesh.axis_names if aval.layout is None else aval.layout.mesh.explicit_axes
-        given = _explicit_part(spec, aval.ndim, chosen)
+        explicit_part = _explicit_part(spec, aval.ndim, chosen)
         if config_states.remove_size_one_mesh_axis_from_type.value:
-            layout: Any = layout_over(mesh.abstract_mesh, given.partitions)  # type: ignore[attr-defined]
+            layout: Any = layout_over(mesh.abstract_mesh, explicit_part.partitions)  # type: ignore[attr-defined]
             entries = (None,) * aval.ndim if layout is None else layout.spec.partitions
-            given = given.update(partitions=entries)
-        if found != given and (full or found != PartitionSpec(*(None,) * aval.ndim)):
+            explicit_part = explicit_part.update(partitions=entries)
+        if found != explicit_part and (full or found != PartitionSpec(*(None,) * aval.ndim)):
             own = found if aval.layout is None else aval.layout.spec
             raise ValueError(
-                f"in_specs passed to shard_map: {given} does not match the specs of the input: "
-                f"{own} for arg: {aval.str_short()}. `in_specs` is an optional "
+                f"in_specs passed to shard_map: {explicit_part} does not match the specs of the "
+                f"input: {own} for arg: {aval.str_short()}. `in_specs` is an optional "
                 "argument so you can omit specifying it and shard_map will infer the in_specs from "
                 "the arguments. If you want to reshard your inputs, you can use `olympus.reshard` "
                 "on the arguments and then pass those args to shard_map."

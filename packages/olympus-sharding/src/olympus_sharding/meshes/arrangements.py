@@ -280,10 +280,10 @@ def _processes_are_blocks(arranged: np.ndarray) -> bool:
     )
 
 
-def _not_contiguous(shape: tuple[int, ...], given: str) -> ValueError:
+def _not_contiguous(shape: tuple[int, ...], argument: str) -> ValueError:
     return ValueError(
         f"create_device_mesh cannot create contiguous submeshes for mesh_shape {shape} and "
-        f"{given}: in no arrangement are the devices of each process a block of the mesh."
+        f"{argument}: in no arrangement are the devices of each process a block of the mesh."
     )
 
 

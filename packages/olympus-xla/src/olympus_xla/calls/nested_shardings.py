@@ -43,27 +43,27 @@ def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, t
       ValueError: the shardings do not fit the structure, ranks or sizes of the operands or results.
       RuntimeError: a sharding is a partition spec, and no mesh is in force.
     """
-    asked = dict(options.placement)
+    requested = dict(options.placement)
     in_avals, out_avals = program.closed.in_avals, program.closed.out_avals
     arguments, _ = program.in_tree.children()
     captured = [None] * len(program.hoisted)
-    given = [*captured, *_spread(asked.get("in_shardings"), arguments, "in_shardings")]
-    given += [None] * (len(in_avals) - len(given))  # keyword arguments
+    in_requested = [*captured, *_spread(requested.get("in_shardings"), arguments, "in_shardings")]
+    in_requested += [None] * (len(in_avals) - len(in_requested))  # keyword arguments
     # The device is looked up only here, because `jit` accepts backends that do not exist.
-    device = asked_device(asked)
+    device = asked_device(requested)
     if device is None:
-        wanted = _spread(asked.get("out_shardings"), program.out_tree, "out_shardings")
+        out_requested = _spread(requested.get("out_shardings"), program.out_tree, "out_shardings")
     else:
-        wanted = [device_sharding(device)] * len(out_avals)
-    in_shardings = _shardings(given, in_avals, "in_shardings")
-    out_shardings = _shardings(wanted, out_avals, "out_shardings")
+        out_requested = [device_sharding(device)] * len(out_avals)
+    in_shardings = _shardings(in_requested, in_avals, "in_shardings")
+    out_shardings = _shardings(out_requested, out_avals, "out_shardings")
     check_divisible(program, "arguments", in_shardings, in_avals)
     check_divisible(program, "outputs", out_shardings, out_avals)
     return {
         "in_shardings": _or_unspecified(in_shardings),
         "out_shardings": _or_unspecified(out_shardings),
-        "in_layouts": _layouts(given),
-        "out_layouts": _layouts(wanted),
+        "in_layouts": _layouts(in_requested),
+        "out_layouts": _layouts(out_requested),
     }
 
 
@@ -74,12 +74,12 @@ def _spread(prefix: Any, tree: Any, what: str) -> list[Any]:
     return prefix_of_shardings(prefix, pytrees.Structure(tree), what)
 
 
-def _shardings(given: Sequence[Any], avals: Sequence[Any], what: str) -> list[Any]:
-    return [_sharding(each, aval, what) for each, aval in zip(given, avals, strict=True)]
+def _shardings(requested: Sequence[Any], avals: Sequence[Any], option: str) -> list[Any]:
+    return [_sharding(each, aval, option) for each, aval in zip(requested, avals, strict=True)]
 
 
-def _sharding(given: Any, aval: Any, what: str) -> Any:
-    sharding = given.sharding if type(given) is Format else given
+def _sharding(requested: Any, aval: Any, option: str) -> Any:
+    sharding = requested.sharding if type(requested) is Format else requested
     if sharding is None or aval.is_ref:  # references do not move
         return None
     if isinstance(sharding, PartitionSpec):
@@ -87,7 +87,7 @@ def _sharding(given: Any, aval: Any, what: str) -> Any:
         # of the outer program.
         mesh = concrete_mesh_in_force() or mesh_in_force()
         if mesh.empty:
-            raise spec_without_mesh(sharding, what)
+            raise spec_without_mesh(sharding, option)
         sharding = NamedSharding(mesh, sharding)
     return sharding
 
@@ -96,5 +96,5 @@ def _or_unspecified(shardings: Sequence[Any]) -> tuple:
     return tuple([UNSPECIFIED if each is None else each for each in shardings])
 
 
-def _layouts(given: Sequence[Any]) -> tuple:
-    return tuple([each.layout if type(each) is Format else None for each in given])
+def _layouts(requested: Sequence[Any]) -> tuple:
+    return tuple([each.layout if type(each) is Format else None for each in requested])

@@ -269,24 +269,24 @@ def _bring_up() -> _Backends:
 
 
 def _make_backends() -> _Backends:
-    asked = _platforms_asked_for()
+    requested = _platforms_asked_for()
     clients: dict[str, Client] = {}
     failures: dict[str, str] = {}
-    for name in asked or sorted(_platforms, key=lambda name: -_platforms[name].priority):
+    for name in requested or sorted(_platforms, key=lambda name: -_platforms[name].priority):
         platform = _platforms.get(name)
         if platform is None:
             raise _cannot_initialize(
                 name, f"it is not in the list of known backends: {sorted(_platforms)}."
             )
-        if not asked and not (platform.is_installed() and platform.is_present()):
+        if not requested and not (platform.is_installed() and platform.is_present()):
             continue
         try:
             clients[name] = platform.make_client()
         except Exception as error:
             failures[name] = str(error)
             # A list such as "cuda,cpu" falls back to the CPU if no CUDA plugin is installed.
-            is_optional = len(asked) > 1 and not platform.is_installed()
-            is_wanted = asked and not is_optional
+            is_optional = len(requested) > 1 and not platform.is_installed()
+            is_wanted = requested and not is_optional
             if is_wanted or name == "cpu" or platform.is_required:
                 raise _cannot_initialize(name, failures[name]) from error
             _logger().info("Unable to initialize backend '%s': %s", name, error)
@@ -301,7 +301,7 @@ def _make_backends() -> _Backends:
             )
     default = next(iter(clients.values()))
     _jaxlib.prime(clients.get("cpu", default))
-    if default.platform == "cpu" and (failures or not asked):
+    if default.platform == "cpu" and (failures or not requested):
         _warn_of_fallback(failures)
     return _Backends(clients, default, failures)
 

@@ -114,13 +114,13 @@ def _run(frozen: Any, options: argparse.Namespace) -> None:
         print(f"{name} = {np.array2string(value, separator=', ')}")
 
 
-def _inputs(ports: Sequence[Any], given: Sequence[str]) -> list[np.ndarray]:
+def _inputs(ports: Sequence[Any], texts: Sequence[str]) -> list[np.ndarray]:
     """Loads the input files; returns their arrays in the order of ``ports``."""
     names = [port.name for port in ports]
-    in_order = iter([text for text in given if text.partition("=")[0] not in names])
+    in_order = iter([text for text in texts if text.partition("=")[0] not in names])
     by_name = {
         name: path
-        for name, equals, path in (text.partition("=") for text in given)
+        for name, equals, path in (text.partition("=") for text in texts)
         if equals and name in names
     }
     paths = {name: by_name.get(name) or next(in_order, None) for name in names}

@@ -134,14 +134,14 @@ def _package_problems() -> Iterator[Problem]:
         for text in distribution.requires or []:
             if ";" in text:
                 continue
-            wanted = _name_of(text)
-            if wanted not in installed:
+            required = _name_of(text)
+            if required not in installed:
                 yield Problem(
-                    f"{name} needs {wanted}, which is not installed",
+                    f"{name} needs {required}, which is not installed",
                     f'python -m pip install "{text}"',
                 )
             elif requirements is not None:
-                version = installed[wanted].version
+                version = installed[required].version
                 if not requirements(text).specifier.contains(version, prereleases=True):
                     yield Problem(
                         f"{name} {distribution.version} needs {text}, and {version} is installed",

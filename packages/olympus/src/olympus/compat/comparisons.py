@@ -69,9 +69,9 @@ def tolerance(dtype: Any, tol: Tolerance = None) -> float:
     """
     if isinstance(tol, int | float):
         return tol
-    given = {np.dtype(key): value for key, value in (tol or {}).items()}
+    tolerances = {np.dtype(key): value for key, value in (tol or {}).items()}
     dtype = np.dtype(dtypes.canonicalize_dtype(dtype))
-    return given[dtype] if dtype in given else _default_tolerance.get(dtype, 0)
+    return tolerances[dtype] if dtype in tolerances else _default_tolerance.get(dtype, 0)
 
 
 def join_tolerance(tol1: Tolerance, tol2: Tolerance) -> dict[Any, float]:

@@ -70,14 +70,14 @@ def resolve_kwargs(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -
         bound = None
     if bound is not None:
         bound.apply_defaults()
-    given = tuple(args) if bound is None else bound.args
+    operands = tuple(args) if bound is None else bound.args
     named = kwargs if bound is None else bound.kwargs
     if named := {name: value for name, value in named.items() if name in kwargs}:
         raise TypeError(
             "The following keyword arguments could not be resolved to positions: "
             + ", ".join(named)
         )
-    return given
+    return operands
 
 
 def ensure_index(x: Any) -> int | tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import lax
 from ...lax.control_flow.linear_solves import linear_solve_p
-from ...lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout, WhileOperands
+from ...lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
 from ...lax.control_flow.predicates import with_scalar_condition
 from ...programs.evaluation import eval_olympuspr
 from ...programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, Var
@@ -185,7 +185,7 @@ class _WhileLoop:
         layout = WhileLayout.of(params)
         positions = layout.operands(range(len(operands)))
         self.equation = equation
-        self.given = layout.operands(operands)
+        self.operands = layout.operands(operands)
         self.condition = _Step(equation, operands, params["cond_jaxpr"], positions.of_cond)
         self.body = _Step(equation, operands, params["body_jaxpr"], positions.of_body)
         # The distinct references. The condition and the body may have a reference in common.
@@ -194,15 +194,15 @@ class _WhileLoop:
 
     def _split(self, state: Sequence[Any]) -> tuple[list[Any], dict[Any, Any]]:
         """Splits the loop state into the loop's operands and the arrays of references."""
-        given, count = self.given, len(self.given.carry)
+        count = len(self.operands.carry)
         arrays = dict(zip(self.refs, state[count:], strict=True))
-        return WhileOperands(given.cond_consts, given.body_consts, state[:count]).flat, arrays
+        return self.operands._replace(carry=state[:count]).flat, arrays
 
     def _test(self, state: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Returns the condition, and the loop state after its evaluation."""
         operands, arrays = self._split(state)
         (go_on,), arrays = self.condition(operands, arrays)
-        return go_on, [*state[: len(self.given.carry)], *arrays.values()]
+        return go_on, [*state[: len(self.operands.carry)], *arrays.values()]
 
     def _step(self, state: Sequence[Any]) -> list[Any]:
         """Returns the loop state after one iteration."""
@@ -211,7 +211,7 @@ class _WhileLoop:
         return [*carry, *arrays.values()]
 
     def _last_state(self) -> Sequence[Any]:
-        start = [*self.given.carry, *self.arrays]
+        start = [*self.operands.carry, *self.arrays]
         options = {
             "checkpoints": self.equation.params.get("checkpoints"),
             "batch": self.equation.params.get("batch"),
@@ -235,7 +235,7 @@ class _WhileLoop:
     def run(self) -> Changes:
         """Records the loop. Returns the new values of its operands, and its results."""
         state = self._last_state()
-        count = len(self.given.carry)
+        count = len(self.operands.carry)
         last = dict(zip(self.refs, state[count:], strict=True))
         values = [
             last.get(atom) if isinstance(atom, Var) else None for atom in self.equation.invars

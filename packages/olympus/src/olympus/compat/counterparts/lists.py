@@ -208,10 +208,10 @@ def canonicalize_axis_tuple(
     """
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    axes = tuple(canonicalize_axis(each, ndim) for each in given)
+    listed = tuple(axis) if isinstance(axis, Sequence) else (axis,)
+    axes = tuple(canonicalize_axis(each, ndim) for each in listed)
     if not allow_duplicate and len(set(axes)) != len(axes):
-        raise ValueError(f"repeated axis: {given}")
+        raise ValueError(f"repeated axis: {listed}")
     return axes
 
 

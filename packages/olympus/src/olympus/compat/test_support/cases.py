@@ -55,9 +55,9 @@ def sanitize_test_name(s: str) -> str:
 
 
 @functools.cache
-def _chosen(count: int, wanted: int) -> np.ndarray:
+def _chosen(count: int, num_chosen: int) -> np.ndarray:
     """Returns some of the first integers, always the same."""
-    return np.random.RandomState(42).choice(count, size=wanted, replace=False)
+    return np.random.RandomState(42).choice(count, size=num_chosen, replace=False)
 
 
 def sample_product_testcases(*args: Iterable[Case], **kw: Iterable[Any]) -> list[Case]:

@@ -82,15 +82,15 @@ def build_ffi_lowering_function(
                 **{name: mlir_attribute(value) for name, value in params.items()},
             }
 
-        def processed(given: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
+        def processed(layouts: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
             if skip_ffi_layout_processing:
-                return given
-            if given is None:
+                return layouts
+            if layouts is None:
                 return minor_to_major_layouts((None,) * len(avals), avals, what)
             # A plain sequence is in XLA's order, minor to major. `_layouts` takes the reverse.
             major_to_minor = [
                 each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
-                for each in given
+                for each in layouts
             ]
             return minor_to_major_layouts(major_to_minor, avals, what)
 
