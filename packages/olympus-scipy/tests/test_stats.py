@@ -374,3 +374,9 @@ def test_weak_types_are_those_of_jax(function):
 def test_a_chi_squared_distribution_of_bfloat16_scalars_is_in_bfloat16():
     x = np.array(1.5, dtypes.bfloat16)
     assert jit(lambda x: stats.chi2.cdf(x, 2.0))(x).dtype == x.dtype
+
+
+@pytest.mark.parametrize("name", ["cauchy", "laplace", "logistic", "norm"])
+def test_densities_of_arrays_of_integers_are_strongly_typed(name):
+    density = jit(lambda x: getattr(stats, name).logpdf(x, loc=0.5))(np.arange(3, dtype=np.int8))
+    assert density.dtype == np.float32 and not density.weak_type

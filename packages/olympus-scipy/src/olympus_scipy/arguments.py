@@ -29,6 +29,7 @@ __all__ = [
     "reals_as_first",
     "refuse_complex",
     "strong",
+    "strong_array",
     "with_derivatives",
 ]
 
@@ -75,6 +76,14 @@ def reals(name: str, *args: Any) -> list[Array]:
 def strong(x: Any) -> Array:
     """Returns an array or number as an array that is not weakly typed."""
     return lax.convert_element_type(x, x.dtype) if get_aval(x).weak_type else x
+
+
+def strong_array(x: Any) -> Array:
+    """Returns an array as one that is not weakly typed, and a scalar as it is.
+
+    This is the type of a sum of ``x`` and a constant of its dtype.
+    """
+    return strong(x) if x.ndim else x
 
 
 def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:

@@ -14,7 +14,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import is_complex, numbers, reals
+from ..arguments import is_complex, numbers, reals, strong_array
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -38,7 +38,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = numbers("cauchy.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return -lax.log1p(y * y) - lax.log(scale) - math.log(math.pi)
+    return strong_array(-lax.log1p(y * y) - lax.log(scale) - math.log(math.pi))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -80,7 +80,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     x, loc, scale = numbers("cauchy.cdf", x, loc, scale)
     # The angle stays accurate far to the left, where the result is small.
     y = (x - loc) / scale
-    return _angle(-y) / math.pi
+    return strong_array(_angle(-y) / math.pi)
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -121,7 +121,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = numbers("cauchy.sf", x, loc, scale)
     y = (x - loc) / scale
-    return _angle(y) / math.pi
+    return strong_array(_angle(y) / math.pi)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -163,7 +163,7 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       0.0
     """
     q, loc, scale = reals("cauchy.ppf", q, loc, scale)
-    return loc - scale * _cotangent(q)
+    return strong_array(loc - scale * _cotangent(q))
 
 
 @outlined()
@@ -186,7 +186,7 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       -0.0
     """
     q, loc, scale = reals("cauchy.isf", q, loc, scale)
-    return loc + scale * _cotangent(q)
+    return strong_array(loc + scale * _cotangent(q))
 
 
 def _angle(y: Any) -> Any:

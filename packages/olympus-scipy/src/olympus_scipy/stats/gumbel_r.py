@@ -11,7 +11,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals
+from ..arguments import reals, strong_array
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -133,7 +133,7 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = reals("gumbel_r.sf", x, loc, scale)
     z = (loc - x) / scale
-    return -lax.expm1(-lax.exp(z))
+    return strong_array(-lax.expm1(-lax.exp(z)))
 
 
 @outlined()

@@ -9,7 +9,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals
+from ..arguments import reals, strong_array
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
@@ -34,7 +34,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       -1.1931
     """
     x, loc, scale = reals("laplace.logpdf", x, loc, scale)
-    return -(lax.abs(x - loc) / scale) - lax.log(2.0 * scale)
+    return strong_array(-(lax.abs(x - loc) / scale) - lax.log(2.0 * scale))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -80,4 +80,4 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     x, loc, scale = reals("laplace.cdf", x, loc, scale)
     y = (x - loc) / scale
     tail = 0.5 * lax.exp(-lax.abs(y))
-    return onp.where(y < 0.0, tail, 1.0 - tail)
+    return strong_array(onp.where(y < 0.0, tail, 1.0 - tail))

@@ -9,7 +9,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import is_complex, numbers
+from ..arguments import is_complex, numbers, strong_array
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -37,7 +37,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
         y = lax.select(lax.real(y) < 0.0, -y, y)  # the density is even
     else:
         y = lax.abs(y)
-    return -y - 2.0 * lax.log1p(lax.exp(-y)) - lax.log(scale)
+    return strong_array(-y - 2.0 * lax.log1p(lax.exp(-y)) - lax.log(scale))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -122,7 +122,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = numbers("logistic.ppf", x, loc, scale)
     y = special.logit(x)
-    return y * scale + loc
+    return strong_array(y * scale + loc)
 
 
 @outlined()
@@ -144,4 +144,4 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = numbers("logistic.isf", x, loc, scale)
     y = -special.logit(x)
-    return y * scale + loc
+    return strong_array(y * scale + loc)

@@ -11,7 +11,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import floats, numbers, reals, strong
+from ..arguments import floats, numbers, reals, strong, strong_array
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -35,7 +35,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = numbers("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return -0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi)
+    return strong_array(-0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi))
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
