@@ -606,8 +606,12 @@ class Sums(jtu.JaxTestCase):
             self.assertAllClose([jnp.float32(1)], [jnp.float32(1.001)])
         with self.assertRaises(AssertionError):
             self.assertArraysEqual(jnp.int32(1), jnp.float32(1))
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "config option jax_numpy_rank_promotion='raise'"):
             jnp.ones((2, 3)) + jnp.ones(3)
+        with self.assertRaisesRegex(ValueError, "when jax_numpy_dtype_promotion=strict"):
+            jnp.int32(1) + jnp.float32(1)
+        with self.assertWarnsRegex(UserWarning, "set the jax_enable_x64 configuration option"):
+            jnp.zeros(2, np.float64)
 
     def test_counts(self):
         f = jax.jit(lambda x: x + 1)

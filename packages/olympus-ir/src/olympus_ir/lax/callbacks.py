@@ -22,6 +22,7 @@ from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
 from ..programs.wide_constants import wide_constants_allowed
 from ..settings import config
+from ..settings.naming import naming
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.annotations import PyTree
@@ -379,8 +380,8 @@ def _result_avals(result_shape_dtypes: Any) -> tuple[tuple[ShapedArray, ...], An
             allowed = config.enable_x64.value or wide_constants_allowed()
             if not allowed and dtypes.canonicalize_dtype(dtype) != dtype:
                 raise ValueError(
-                    "result_shape_dtypes cannot specify 64-bit types when `olympus_enable_x64` is "
-                    f"disabled, got {dtypes.name_of(dtype)}"
+                    "result_shape_dtypes cannot specify 64-bit types when "
+                    f"`{naming.module}_enable_x64` is disabled, got {dtypes.name_of(dtype)}"
                 )
         avals.append(ShapedArray(canonicalize_shape(shape), dtype))
     return tuple(avals), out_tree

@@ -20,6 +20,7 @@ import numpy as np
 from ..diagnostics.user_warnings import warn_user
 from ..settings.config_flags import ExplicitX64Mode, explicit_x64_dtypes
 from ..settings.config_states import enable_x64
+from ..settings.naming import naming
 from .annotations import DTypeLike as DTypeLike
 from .extended_dtypes import ExtendedDType, extended, float0, prng_key, refuse_float0
 
@@ -250,13 +251,13 @@ def check_and_canonicalize_user_dtype(
     if mode is ExplicitX64Mode.ALLOW:
         return dtype
     repair = (
-        "To use 64-bit types, set the olympus_enable_x64 configuration option or the environment "
-        "variable OLYMPUS_ENABLE_X64."
+        f"To use 64-bit types, set the {naming.module}_enable_x64 configuration option or the "
+        f"environment variable {naming.module.upper()}_ENABLE_X64."
     )
     if mode is ExplicitX64Mode.ERROR:
         raise ValueError(
             f"The dtype {dtype.name} requested{caller} is not available. {repair} Setting "
-            "olympus_explicit_x64_dtypes to 'allow' accepts such requests one by one."
+            f"{naming.module}_explicit_x64_dtypes to 'allow' accepts such requests one by one."
         )
     narrow = half_width[dtype]
     warn_user(

@@ -221,8 +221,9 @@ def _refusal(operands: tuple[tuple[DType, bool], ...], strict: bool) -> TypeProm
     ]
     if strict and not small:
         return TypePromotionError(
-            f"{problem} when olympus_numpy_dtype_promotion=strict. Cast the operands to the dtype "
-            f"you want, for example x.astype({target!r}), or set the option to 'standard'."
+            f"{problem} when {naming.module}_numpy_dtype_promotion=strict. Cast the operands to "
+            f"the dtype you want, for example x.astype({target!r}), or set the option to "
+            "'standard'."
         )
     floats = [dtype for dtype in small if dtype in dtypes.small_floats]
     if floats:

@@ -345,14 +345,14 @@ def check_ranks(
     if mode == "warn":
         warn_user(
             f"Following NumPy automatic rank promotion for {function} on shapes "
-            f"{' '.join(map(str, shapes))}. Set the olympus_numpy_rank_promotion config option to "
-            "'allow' to disable this warning; for more information, see "
+            f"{' '.join(map(str, shapes))}. Set the {naming.module}_numpy_rank_promotion config "
+            "option to 'allow' to disable this warning; for more information, see "
             "docs/rank-promotion.md."
         )
     else:
         raise ValueError(
-            f"{message} and with the config option olympus_numpy_rank_promotion='raise'. Give them "
-            "the same number of dimensions, as x[None, :] does."
+            f"{message} and with the config option {naming.module}_numpy_rank_promotion='raise'. "
+            "Give them the same number of dimensions, as x[None, :] does."
         )
 
 

@@ -137,8 +137,9 @@ def _as_values(values: Any, dtype: Any) -> Any:
     warn_user(
         "scatter inputs have incompatible types: cannot safely cast value from "
         f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
-        f"olympus_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future {naming.library} "
-        "releases this will result in an error. Convert the values first, with astype.",
+        f"{naming.module}_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future "
+        f"{naming.library} releases this will result in an error. Convert the values first, with "
+        "astype.",
         FutureWarning,
     )
     if own.kind == "c":
