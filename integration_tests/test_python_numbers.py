@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of Python and arrays of NumPy that pass through transformations unchanged.
+"""Python numbers and NumPy arrays that pass through transformations unchanged.
 
 The expected classes are those of jax 0.10.2. There, arrays of NumPy with a dtype are instances of a
 subclass of `numpy.ndarray`.

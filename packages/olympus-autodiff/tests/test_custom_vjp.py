@@ -317,7 +317,7 @@ def test_arguments_that_do_not_fit():
             call(1.0)
 
 
-def test_numbers_know_their_dtype():
+def test_python_numbers_are_typed():
     seen = []
 
     @custom_vjp

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of batching rules have in common: a function on all examples against a loop."""
+"""Comparison of batched functions with loops, for the tests of batching rules."""
 
 from __future__ import annotations
 

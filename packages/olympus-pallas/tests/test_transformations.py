@@ -135,7 +135,7 @@ def test_jvp_refuses_shared_memory():
         jvp(apply, (x,), (x,))
 
 
-def test_reverse_derivatives_are_the_users():
+def test_users_define_reverse_derivatives():
     def double(x):
         def kernel(x_ref, o_ref):
             o_ref[...] = 2 * x_ref[...]

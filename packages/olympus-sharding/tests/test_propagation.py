@@ -350,7 +350,7 @@ def test_mesh_of_what_is_asked_is_the_one_in_force():
         types(lambda x: lax.reshape(x, (64,), out_sharding=other), WHOLE)
 
 
-def test_compiler_s_axes_inside_are_no_change():
+def test_auto_axes_inside_change_nothing():
     mesh = AbstractMesh((2,), ("x",), (AxisType.Auto,))
     with use_abstract_mesh(mesh):
         program = make_olympuspr(auto_axes(lambda x: lax.mul(x, x), out_sharding=P("x")))(

@@ -65,7 +65,7 @@ def may_leave_bounds(equation: Equation) -> bool:
 
 
 def out_of_bounds(equation: Equation, operands: Sequence[Any]) -> Any:
-    """Returns whether an index of an equation is out of bounds, a scalar of dtype bool."""
+    """Returns whether an index of an equation is out of bounds, as a boolean scalar."""
     shape = equation.invars[0].aval.shape
     axes, sizes, start_operands = _windows_of(equation)
     limits = _limits(shape, axes, sizes)

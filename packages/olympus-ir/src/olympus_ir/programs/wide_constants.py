@@ -36,7 +36,7 @@ numpy_classes = frozenset({np.ndarray, *dtypes.numpy_scalar_types})
 
 
 def wide_constants_allowed() -> bool:
-    """Returns whether explicit requests for 64-bit types are met while 64-bit types are disabled.
+    """Returns whether explicit requests for 64-bit types are accepted while they are disabled.
 
     The result is False if 64-bit types are enabled.
     """

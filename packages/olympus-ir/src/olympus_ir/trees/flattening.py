@@ -196,8 +196,8 @@ class CalledFunction(NamedTuple):
       traced_for: the operation to which the user gave the function, such as ``"fori_loop"``. None
         means the operation that traces the wrapper.
       parts: a function that takes the structures of the wrapper's arguments and returns the parts
-        of these arguments in order. Each part is a pair: the position of the user's argument that
-        it becomes (None if it becomes none), and the structure of the part.
+        of these arguments in order. Each part is a pair: the position of the corresponding user
+        argument (None if there is none), and the structure of the part.
     """
 
     origin: FunctionOrigin
