@@ -591,8 +591,6 @@ import unittest, warnings
 import jax, jax.numpy as jnp, numpy as np
 from jax._src import test_util as jtu
 
-jax.config.parse_flags_with_absl()
-
 class Sums(jtu.JaxTestCase):
     def test_values(self):
         sample = jtu.rand_default(self.rng())
