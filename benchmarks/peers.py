@@ -49,7 +49,16 @@ REASONS = {
     "subnormal numbers",
     "permutation": "two sorts by random keys produce JAX's permutation; NumPy swaps elements",
     "unique": "after the sort, NumPy finds the first of equal elements, and XLA gathers them",
-    "associative_scan of sums": "a tree of additions in any order, in 20 passes",
+    **dict.fromkeys(
+        ("associative_scan of sums", "cumsum of int32, axis 1", "cumsum of float64, axis 1"),
+        "two passes over blocks, or steps that read one element of each of 16 rows",
+    ),
+    "kron": "XLA computes the place in both factors by divisions for each element",
+    "roll": "XLA reads the two parts through comparisons",
+    "argmin, axis 1": "the call of NumPy and the wait for XLA's thread",
+    "unique with counts": "after the sort, NumPy finds the first of equal elements, and XLA "
+    "gathers them",
+    "group norm": "XLA reads the images for the mean, for the variance and for the result",
     "sin of float64": "a pass over the array searches for operands that need more digits of pi",
     **dict.fromkeys(
         ("solve 500x500", "Cholesky factor of 500x500", "eigenvalues of 200x200, symmetric"),
