@@ -315,7 +315,7 @@ def test_random_bits_are_those_of_jax():
 
 
 def test_random_options():
-    with pytest.warns(UserWarning, match="float64 .* is replaced by float32"):
+    with pytest.warns(UserWarning, match="float64 .* truncated to dtype float32"):
         assert random_bcoo(random.key(0), (3, 4), nse=4, dtype=np.float64).dtype == np.float32
     mat = random_bcoo(random.key(1), (3, 4), nse=9, unique_indices=False, sorted_indices=True)
     rows = [*map(tuple, np.asarray(mat.indices))]

@@ -75,7 +75,7 @@ def wide_constant_aval(
         found = [each.invars[index].aval.dtype for each in programs if -index <= len(each.invars)]
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
-        found = [getattr(array, "dtype", None) for array in arrays]
+        found = [array.dtype for array in arrays if hasattr(array, "dtype")]  # no Python numbers
     if value.dtype not in found:
         if dtypes.half_width[value.dtype] in found or not wide_constants_allowed():
             return None
