@@ -677,3 +677,60 @@ print(jtu.format_shape_dtype_string((2, 3), np.float32))
 
 def test_samplers_of_tests() -> None:
     assert run_compat(SAMPLES) == "float32[2,3]"
+
+
+OPERATIONS = """
+import unittest
+import numpy as np
+from jax import lax
+from jax._src import lax_reference, test_util as jtu
+from jax._src.internal_test_util import lax_test_util
+
+records = {record.op: record for record in lax_test_util.lax_ops()}
+assert all(hasattr(lax_reference, name) and hasattr(lax, name) for name in records)
+assert records["nextafter"].dtypes == [np.float16, np.float32] and records["nextafter"].tol == 0
+assert [r.dtypes for r in lax_test_util.lax_reduce_ops() if r.init_val == -np.inf] == [
+    lax_test_util.float_dtypes
+]
+assert list(lax_test_util.all_bdims((2,), ())) == [(None, 0), (0, None), (0, 0), (1, None), (1, 0)]
+parts = lax_test_util.args_slicer([np.arange(6).reshape(2, 3), 4.0], (1, None))
+assert [np.asarray(part).tolist() for part in parts(2)] == [[2, 5], 4.0]
+
+class Operations(jtu.JaxTestCase):
+    def test_elementwise(self):
+        for name in ("round", "div", "erf_inv", "betainc", "complex"):
+            record = records[name]
+            sample = record.rng_factory(self.rng())
+            shapes = [(3, 4), (1, 4), (3, 1)][: record.nargs]
+            args = lambda: [sample(shape, record.dtypes[-1]) for shape in shapes]
+            found, expected = getattr(lax, name), getattr(lax_reference, name)
+            self._CheckAgainstNumpy(expected, found, args, tol=1e-4)
+
+    def test_arrays(self):
+        sample = jtu.rand_small(self.rng())
+        x, w = sample((1, 2, 5, 4), np.float32), sample((3, 2, 2, 2), np.float32)
+        for name, *args in [
+            ("conv", x, w, (2, 1), "SAME"),
+            ("dot_general", x, w, (((3,), (2,)), ((1,), (1,)))),
+            ("top_k", x, 2),
+            ("sort_key_val", x, x + 1, 2),
+            ("pad", x[0, 0], np.float32(9), [(1, 0, 2), (0, -1, 1)]),
+            ("bitcast_convert_type", x, np.uint8),
+        ]:
+            expected = getattr(lax_reference, name)(*args)
+            self.assertAllClose(expected, getattr(lax, name)(*args), rtol=1e-5)
+        found = lax.reduce_window(x, 0.0, lax.add, (1, 1, 2, 2), (1, 1, 1, 2), "SAME")
+        window = (1, 1, 2, 2), (1, 1, 1, 2), "SAME", (1, 1, 1, 1)
+        expected = lax_reference.reduce_window(x, np.float32(0), np.add, *window)
+        self.assertAllClose(expected, found, rtol=1e-5)
+        expected = lax_reference.reduce(x, np.float32(2), lambda x, y: np.maximum(x, y), (1, 2))
+        self.assertAllClose(expected, np.maximum(x.max((1, 2)), np.float32(2)))
+
+suite = jtu.JaxTestLoader().loadTestsFromTestCase(Operations)
+result = unittest.TextTestRunner().run(suite)
+print(result.testsRun, [text for _, text in result.failures + result.errors])
+"""
+
+
+def test_operations_are_compared_with_their_references() -> None:
+    assert run_compat(OPERATIONS).splitlines()[-1] == "2 []"

@@ -4,10 +4,17 @@
 from .array_functions import ARRAY_FUNCTIONS
 from .modules import WHOLE_MODULES
 from .programs import PROGRAMS
+from .references import REFERENCES
 from .runtime import RUNTIME
 from .test_helpers import TEST_HELPERS
 
 __all__ = ["NAMES", "WHOLE_MODULES"]
 
 # Further names of the modules below `jax._src`, which the modules in `WHOLE_MODULES` lack.
-NAMES: dict[str, dict[str, str]] = {**PROGRAMS, **ARRAY_FUNCTIONS, **RUNTIME, **TEST_HELPERS}
+NAMES: dict[str, dict[str, str]] = {
+    **PROGRAMS,
+    **ARRAY_FUNCTIONS,
+    **RUNTIME,
+    **REFERENCES,
+    **TEST_HELPERS,
+}

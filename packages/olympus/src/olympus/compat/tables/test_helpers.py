@@ -15,6 +15,7 @@ _DEVICES = f"{_SUPPORT}.devices"
 _DTYPE_LISTS = f"{_SUPPORT}.dtype_lists"
 _LOADERS = f"{_SUPPORT}.loaders"
 _MESHES = f"{_SUPPORT}.meshes"
+_OPERATIONS = f"{_SUPPORT}.operations"
 _PROGRAM_CHECKS = f"{_SUPPORT}.program_checks"
 _SAMPLERS = f"{_SUPPORT}.samplers"
 _SHAPES = f"{_SUPPORT}.scalar_shapes"
@@ -106,6 +107,11 @@ _TEST_UTIL = {
 }
 
 TEST_HELPERS: dict[str, dict[str, str]] = {
+    "internal_test_util.lax_test_util": {
+        **names_from(_OPERATIONS, "op_record=OpRecord"),
+        **names_from("olympus_ir._jaxlib", "map=safe_map", "safe_map", "safe_zip", "zip=safe_zip"),
+        **names_from("builtins", "unsafe_map=map", "unsafe_zip=zip"),
+    },
     "public_test_util": _PUBLIC,
     "test_loader": _LOADER,
     "test_util": _TEST_UTIL,
