@@ -567,7 +567,7 @@ def test_interpreters_enter_the_context_and_the_source_of_equations() -> None:
 
 
 MESSAGES = """
-import jax, jax.numpy as jnp
+import jax, jax.numpy as jnp, numpy as np
 
 def said(function):
     try:
@@ -579,6 +579,8 @@ assert "is not a valid JAX type" in said(lambda: jax.grad(jnp.sin)("text"))
 assert "JAX arrays are immutable" in said(lambda: jnp.ones(3).__setitem__(0, 1))
 assert "arguments to jax.jvp must be tuples" in said(lambda: jax.jvp(jnp.sin, 1.0, 1.0))
 assert "jax_enable_x64" in said(lambda: jnp.asarray(2**40))
+wide = np.arange(3.0)
+assert "flag jax_enable_x64." in said(lambda: jax.dlpack.from_dlpack(wide, copy=False))
 """
 
 
@@ -711,7 +713,7 @@ class Operations(jtu.JaxTestCase):
         x, w = sample((1, 2, 5, 4), np.float32), sample((3, 2, 2, 2), np.float32)
         for name, *args in [
             ("conv", x, w, (2, 1), "SAME"),
-            ("dot_general", x, w, (((3,), (2,)), ((1,), (1,)))),
+            ("dot_general", x, x, (((3,), (3,)), ((1,), (1,)))),
             ("top_k", x, 2),
             ("sort_key_val", x, x + 1, 2),
             ("pad", x[0, 0], np.float32(9), [(1, 0, 2), (0, -1, 1)]),
@@ -734,3 +736,75 @@ print(result.testsRun, [text for _, text in result.failures + result.errors])
 
 def test_operations_are_compared_with_their_references() -> None:
     assert run_compat(OPERATIONS).splitlines()[-1] == "2 []"
+
+
+SMALL_MODULES = """
+import os, pathlib, types, warnings
+import jax, numpy as np
+from jax._src import config, deprecations, hardware_utils, op_shardings, path, xla_bridge
+from jax._src.pallas import utils
+
+def said(kind, function, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except kind as error:
+        return str(error)
+
+# The states of a deprecation
+deprecations.register("old-use")
+with warnings.catch_warnings(record=True) as recorded:
+    warnings.simplefilter("always")
+    deprecations.warn("old-use", "It is old.", stacklevel=1)
+assert [(w.category, str(w.message)) for w in recorded] == [(DeprecationWarning, "It is old.")]
+deprecations.accelerate("old-use")
+assert deprecations.is_accelerated("old-use")
+assert not deprecations.is_accelerated("jax-array-numpy-dtype")
+assert said(TypeError, deprecations.warn, "old-use", "Gone.", 1, error_class=TypeError) == "Gone."
+deprecations.unregister("old-use")
+unknown = "deprecation_id='old-use' not registered."
+assert said(ValueError, deprecations.is_accelerated, "old-use") == unknown
+module = types.ModuleType("module")
+module._deprecations = {"y": ("Use x.", 101), "z": ("There is no z.", None)}
+module.__getattr__ = deprecations.deprecation_getattr("module", module._deprecations)
+with warnings.catch_warnings(record=True) as recorded:
+    warnings.simplefilter("always")
+    assert module.y == 101
+assert str(recorded[0].message) == "Use x." and recorded[0].filename == "<string>"
+assert said(AttributeError, getattr, module, "z") == "There is no z."
+assert said(AttributeError, getattr, module, "w") == "module 'module' has no attribute 'w'"
+assert not deprecations.is_accelerated_attribute(module, "y")
+deprecations.accelerate_getattr_deprecation(module, "y")
+assert deprecations.is_accelerated_attribute(module, "y")
+
+# Flags without overrides by threads
+flag = config.bool_flag("jax_a_flag", True, help="A flag.")
+jax.config.update("jax_a_flag", False)
+assert flag.value is False and said(TypeError, flag, True)
+assert config.enum_flag("jax_a_choice", "a", enum_values=["a", "b"], help="").value == "a"
+assert config.int_flag("jax_a_number", 3, "A number.").value == 3
+os.environ.update(A_TRUTH="0", A_WORD="zork", A_NUMBER="7")
+assert config.bool_env("A_TRUTH", True) is False and config.bool_env("NO_TRUTH", True) is True
+assert "'zork' for environment 'A_WORD'" in said(ValueError, config.bool_env, "A_WORD", True)
+assert config.int_env("A_NUMBER", 4) == 7 and config.int_env("NO_NUMBER", 4) == 4
+assert xla_bridge.num_cpu_devices.value == 4
+
+# Shardings of XLA, and sizes of blocks
+mesh = jax.make_mesh((4,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+split, whole = (
+    jax.NamedSharding(mesh, jax.P(axis))._to_xla_hlo_sharding(2) for axis in ("x", None)
+)
+assert op_shardings.get_num_ways_dim_sharded(split) == ([4, 1], 1)
+assert op_shardings.is_hlo_sharding_replicated(whole)
+assert not op_shardings.are_hlo_shardings_equal(split, whole)
+indices = op_shardings.op_sharding_to_indices(split, (8, 2), 4)
+assert indices[1:3] == ((slice(2, 4), slice(None)), (slice(4, 6), slice(None)))
+assert op_shardings.op_sharding_to_numpy_indices(whole, (8, 2), 4)[3] == (slice(None),) * 2
+assert (utils.cdiv(7, 2), utils.align_to(7, 4), utils.next_power_of_2(5)) == (4, 8, 8)
+assert utils.strides_from_shape((2, 3, 4)) == (12, 4, 1) and path.Path is pathlib.Path
+assert hardware_utils.has_visible_nvidia_gpu() in (False, True)
+print("fine")
+"""
+
+
+def test_small_private_modules() -> None:
+    assert run_compat(SMALL_MODULES, JAX_NUM_CPU_DEVICES="4") == "fine"

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 
 from .. import _jaxlib
@@ -181,7 +182,8 @@ def from_dlpack(
         if copy is False:
             raise ValueError(
                 f"from_dlpack cannot take {array.dtype.name} data without a copy, and copy=False: "
-                "64-bit types are disabled; enable them with the flag olympus_enable_x64."
+                "64-bit types are disabled; enable them with the flag "
+                f"{naming.module}_enable_x64."
             )
         array = put_leaf(array._value, source)
     return array if device is None else put_leaf(array, device)

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from olympus_xla.platforms import backends
 
-__all__ = ["expand_platform_alias", "get_device_backend", "is_known_platform"]
+__all__ = [
+    "expand_platform_alias",
+    "get_device_backend",
+    "has_visible_nvidia_gpu",
+    "is_known_platform",
+]
 
 _ALIASES = {"gpu": ["cuda", "rocm", "oneapi"]}
 
@@ -30,3 +36,8 @@ def is_known_platform(platform: str) -> bool:
 def get_device_backend(device: Any = None) -> Any:
     """Returns the client of a device; by default, the client of the default backend."""
     return backends.get_backend() if device is None else device.client
+
+
+def has_visible_nvidia_gpu() -> bool:
+    """Returns whether this machine has a device file of NVIDIA's driver."""
+    return any(Path("/dev", name).exists() for name in ("nvidia0", "nvidiactl", "dxg"))

@@ -41,14 +41,21 @@ RUNTIME: dict[str, dict[str, str]] = {
         "olympus_config": "olympus_ir.settings.config:config",
         **names_from(
             "olympus.compat.counterparts.flag_declarations",
-            *("bool_state", "enum_state", "float_state", "int_state", "optional_enum_state"),
-            "string_state",
+            *("bool_env", "bool_flag", "bool_state", "enum_flag", "enum_state", "float_flag"),
+            *("float_state", "int_env", "int_flag", "int_state", "optional_enum_state"),
+            *("string_flag", "string_state"),
         ),
     },
     "debugging": {
         **names_from("olympus_ir.types.effects", "debug_effect", "ordered_debug_effect"),
         **names_from("olympus_sharding.annotations.inspection", "inspect_sharding_p"),
     },
+    "deprecations": names_from(
+        "olympus.compat.counterparts.deprecations",
+        *("DeprecationState", "_registered_deprecations=registered", "accelerate"),
+        *("accelerate_getattr_deprecation", "deprecation_getattr", "is_accelerated"),
+        *("is_accelerated_attribute", "register", "unregister", "warn"),
+    ),
     "dispatch": {
         **names_from("olympus.compat.counterparts.programs", "olympuspr_has_primitive"),
         **names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
@@ -79,6 +86,7 @@ RUNTIME: dict[str, dict[str, str]] = {
     "export._export": names_from("olympus_export.functions.exported", "call_exported_p"),
     "ffi": names_from("olympus_xla.foreign.ffi_primitive", "FfiEffect"),
     "frozen_dict": names_from("olympus_xla.foreign.ffi_attributes", "FrozenDict"),
+    "hardware_utils": names_from(_PLATFORMS, "has_visible_nvidia_gpu"),
     "hashable_array": names_from("olympus_xla.foreign.ffi_attributes", "HashableArray"),
     "interpreters.mlir": {
         **names_from("olympus.extend.mlir", "lower_with_sharding_in_types"),
@@ -116,7 +124,13 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus_sharding.shardings.behavior", "DuplicateSpecError"),
         **_UNSPECIFIED,
     },
+    "op_shardings": names_from(
+        "olympus.compat.counterparts.hlo_shardings",
+        *("are_hlo_shardings_equal", "get_num_ways_dim_sharded", "is_hlo_sharding_replicated"),
+        *("op_sharding_to_indices", "op_sharding_to_numpy_indices"),
+    ),
     "partition_spec": names_from("olympus.sharding", "P=PartitionSpec"),
+    "path": names_from("pathlib", "Path"),
     "pjit": {
         **names_from(_PRIMITIVES, "jit_p"),
         **names_from("olympus.sharding", "auto_axes", "explicit_axes", "reshard"),
@@ -153,7 +167,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus", "host_id", "host_ids", "local_device_count", "local_devices"),
         **names_from("olympus", "process_count", "process_index", "process_indices"),
         **names_from(_BACKENDS, "backends_are_initialized=are_backends_initialized"),
-        **names_from(_BACKENDS, "known_platforms"),
+        **names_from(_BACKENDS, "known_platforms", "num_cpu_devices"),
         **names_from(_PLATFORMS, "expand_platform_alias", "get_device_backend"),
         **names_from(_PLATFORMS, "is_known_platform"),
         "_backends": "olympus.compat.registries:made_backends",
