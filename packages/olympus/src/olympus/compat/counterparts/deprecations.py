@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Registered deprecations of libraries, under the names of JAX's private module.
 
-A deprecated use warns until its deprecation is accelerated; then it raises an error. The identifiers
-that JAX registers are known here, so that tests can ask for them. OLYMPUS's own deprecated names
-always warn, whatever is accelerated.
+A deprecated use warns until its deprecation is accelerated; then it raises an error. The
+identifiers that JAX registers are known here, so that tests can ask for them. OLYMPUS's own
+deprecated names always warn, whatever is accelerated.
 """
 
 from __future__ import annotations
