@@ -112,5 +112,5 @@ def test_blocks_that_do_not_fit():
         pipelined(body, x.shape, 1, grid=(2,), in_specs=[flat], out_specs=[tile])(x)
     with pytest.raises(ValueError, match="2 inputs and 1 outputs, but was given 2 references"):
         pipelined(body, x.shape, 1, grid=(2,), in_specs=[tile] * 2, out_specs=[tile])(x)
-    with pytest.raises(ValueError, match="runs on one core"):
+    with pytest.raises(ValueError, match="does not support core_axis=0"):
         tpu.emit_pipeline(body, grid=(2,), core_axis=0)

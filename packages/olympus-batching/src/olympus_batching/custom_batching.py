@@ -46,10 +46,15 @@ def _custom_vmap_call(*operands: Any, call: ClosedOlympuspr, **params: Any) -> l
 class custom_vmap(DecoratedFunction):
     """Function with a custom rule for `vmap`.
 
-    The rule takes the number of examples, a list of booleans, and the arguments with batch
-    dimension 0. The booleans have the structure of the arguments and say which leaves are batched.
-    The rule returns the result for all examples, and booleans in the structure of that result that
-    say which of its leaves are batched.
+    `def_vmap` sets the rule. `vmap` calls it as ``rule(axis_size, in_batched, *args)``, where
+
+    - ``axis_size`` is the number of examples,
+    - ``in_batched`` is a list with a tree of booleans for each argument: whether its leaves are
+      batched,
+    - ``args`` are the arguments. Batched leaves have their batch dimension in front.
+
+    The rule returns a pair ``(result, out_batched)``: the result for all examples, batched along
+    dimension 0, and a tree of booleans of the same structure: whether its leaves are batched.
 
     Args:
       fun: the function of one example. Its arguments must be resolvable by position.

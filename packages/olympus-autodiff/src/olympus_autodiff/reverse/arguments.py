@@ -146,9 +146,9 @@ class Inputs:
             path = self.path(leaf)
             raise TypeError(
                 f"Argument {leaf!r} of type {type(leaf)} is not a valid {naming.library} type. "
-                f"{path} is a {type(leaf).__name__}, and {self.transformation} differentiates by "
-                f"arrays and numbers: take {path} out of the argument, and pass it as an argument "
-                "that argnums does not name, or in a closure."
+                f"{path} is a {type(leaf).__name__}, but {self.transformation} differentiates with "
+                f"respect to arrays and numbers only. Remove {path} from the argument: pass it as "
+                "an argument that argnums does not select, or close over it."
             ) from None
 
     def wrong_dtype(self, leaf: Any, requirement: str, advice: str = "") -> TypeError:
@@ -167,7 +167,7 @@ class Inputs:
         if not dtypes.is_extended(aval.dtype) and not dtypes.issubdtype(aval.dtype, np.inexact):
             is_number = isinstance(leaf, int)
             number = f"float({path})" if is_number else f"{path}.astype('float32')"
-            text += f" To differentiate by it, pass `{number}`."
+            text += f" To differentiate with respect to it, pass `{number}`."
         return TypeError(f"{text} {advice}".rstrip())
 
 

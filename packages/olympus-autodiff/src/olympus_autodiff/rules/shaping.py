@@ -146,21 +146,23 @@ def _pad_transpose(
     """Transpose rule of padding: slices for the operand, sums the rest for the padding value."""
     inner = None
     if is_undefined_primal(operand):
-        inner = _without_padding(cotangent, operand.aval.shape, padding_config)
+        inner = _unpadded(cotangent, operand.aval.shape, padding_config)
     if not is_undefined_primal(padding_value):
         return [inner, None]
     if inner is None:
         shape = aval_of(operand).shape
-        inner = _without_padding(cotangent, shape, padding_config)
+        inner = _unpadded(cotangent, shape, padding_config)
     everything = tuple(range(len(padding_config)))
     total, taken = lax.reduce_sum(cotangent, everything), lax.reduce_sum(inner, everything)
     return [inner if is_undefined_primal(operand) else None, lax.sub(total, taken)]
 
 
-def _without_padding(cotangent: Any, shape: tuple, padding_config: tuple) -> Any:
-    """Returns the operand's elements of a padded array; zeros for elements that were cropped."""
+def _unpadded(cotangent: Any, shape: tuple, padding_config: tuple) -> Any:
+    """Returns the cotangent of the operand of `pad`, from the cotangent of the padded array.
+
+    Elements that negative padding removed have the cotangent zero.
+    """
     if any(low < 0 or high < 0 for low, high, _ in padding_config):
-        # Negative padding removed elements: their cotangents are zero.
         restored = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
         zero = scalar(0, aval_of(cotangent).dtype)
         cotangent = lax.pad_p.bind(cotangent, zero, padding_config=restored)

@@ -170,8 +170,9 @@ def _check_ragged(
     if group_sizes.ndim > 1 and group_sizes.shape[:-1] != prefix:
         expected = (*prefix, group_sizes.shape[-1])
         raise TypeError(
-            f"{name}: expected group_sizes to have shape {expected}, got {group_sizes.shape}. It "
-            "is the number of groups, alone or after the dimensions of lhs before the ragged one."
+            f"{name}: expected group_sizes to have shape {expected}, got {group_sizes.shape}. "
+            f"The last dimension of group_sizes is the number of groups, {expected[-1]}. Any other "
+            f"dimensions must be those of lhs that precede its ragged dimension, {prefix}."
         )
 
 

@@ -74,7 +74,7 @@ class MaskedPart(NamedTuple):
             factors = self.updated(lax.full_like(x, 1), values, "multiply")
             return _OPERATIONS_BY_FACTORS[operation](x, factors)
         dtype, weak_type = x.dtype, getattr(x, "weak_type", False)
-        values = self._spread(ensure_array(values), x.shape)
+        values = self._aligned(ensure_array(values), x.shape)
         if dtypes.is_extended(dtype):
             return self.choose(values, x)
         old, values = promote_dtypes(x, values)
@@ -85,10 +85,19 @@ class MaskedPart(NamedTuple):
         mask = self.mask.reshape((1,) * self.axis + self.mask.shape + (1,) * self.trailing)
         return where(mask, new, old)
 
-    def _spread(self, values: Any, shape: tuple[int, ...]) -> Any:
-        """Returns the values in a shape that broadcasts to the array.
+    def _aligned(self, values: Any, shape: tuple[int, ...]) -> Any:
+        """Reshapes the values of an update so that they broadcast to the whole array.
 
-        A dimension of size 1 for each axis of the mask replaces the dimension of selected elements.
+        In NumPy, the values have one dimension for all selected elements. It must have size 1 here,
+        and becomes a dimension of size 1 for each dimension of the mask.
+
+        Args:
+          values: the values, which broadcast to the shape of ``x[mask]``.
+          shape: the shape of the array ``x``.
+
+        Raises:
+          NonConcreteBooleanIndexError: if the values differ between selected elements.
+          ValueError: if the values do not broadcast to the selected elements.
         """
         leading = values.ndim - self.trailing - 1
         if leading >= 0:

@@ -89,8 +89,9 @@ def nansum(
       where: a boolean mask of the elements to include.
 
     Returns:
-      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
-      that of ``a``; narrow integers and booleans are widened.
+      An array without the axes, or with axes of size one if ``keepdims``. Its dtype is ``dtype`` if
+      given, otherwise the dtype of ``a``, with booleans and narrow integers widened to the default
+      integer dtype.
 
     Example:
       >>> from olympus_numpy import array, nan
@@ -125,8 +126,9 @@ def nanprod(
       where: a boolean mask of the elements to include.
 
     Returns:
-      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
-      that of ``a``; narrow integers and booleans are widened.
+      An array without the axes, or with axes of size one if ``keepdims``. Its dtype is ``dtype`` if
+      given, otherwise the dtype of ``a``, with booleans and narrow integers widened to the default
+      integer dtype.
 
     Example:
       >>> from olympus_numpy import array, nan

@@ -159,8 +159,9 @@ def sum(
       promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:
-      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
-      that of ``a``; narrow integers and booleans are widened.
+      An array without the axes, or with axes of size one if ``keepdims``. Its dtype is ``dtype`` if
+      given, otherwise the dtype of ``a``, with booleans and narrow integers widened to the default
+      integer dtype if ``promote_integers``.
 
     Example:
       >>> from olympus_numpy import array
@@ -199,8 +200,9 @@ def prod(
       promote_integers: whether integers narrower than the default integer are widened.
 
     Returns:
-      An array without the axes, or with axes of size one. Its dtype is ``dtype`` if given, and else
-      that of ``a``; narrow integers and booleans are widened.
+      An array without the axes, or with axes of size one if ``keepdims``. Its dtype is ``dtype`` if
+      given, otherwise the dtype of ``a``, with booleans and narrow integers widened to the default
+      integer dtype if ``promote_integers``.
 
     Example:
       >>> from olympus_numpy import array

@@ -429,4 +429,7 @@ def _check_one_core(tiling: Any, core_axis: Any, core_axis_name: Any) -> None:
         ("tiling", tiling), ("core_axis", core_axis), ("core_axis_name", core_axis_name)
     ):  # fmt: skip
         if value is not None:
-            raise ValueError(f"emit_pipeline runs on one core, with the compiler's tiling: {name}")
+            raise ValueError(
+                f"emit_pipeline does not support {name}={value!r}. The pipeline runs on one core, "
+                f"and the compiler chooses the tiling: omit {name}."
+            )

@@ -70,10 +70,23 @@ def _kind(aval: ShapedArray, axis: Any) -> str:
     return "reduced" if axis in kinds.reduced else "invarying"
 
 
-def _changed(
+def _collective_type(
     name: str, aval: ShapedArray, axes: Sequence[Any], source: str, target: str, **fields: Any
 ) -> tuple[ShapedArray, frozenset]:
-    """Returns the type of a result of kind ``target``, from an operand of kind ``source``."""
+    """Returns the type and the effects of the result of a collective over manual axes.
+
+    Args:
+      name: the name of the collective, for the error.
+      aval: the type of the operand.
+      axes: the manual axes.
+      source: the kind that the operand must have along the axes, such as ``"varying"``.
+      target: the kind of the result along the axes.
+      **fields: attributes of the result's type that differ from the operand's, such as ``shape``.
+        ``entries`` are the entries of its partition spec.
+
+    Raises:
+      ValueError: if the operand is of another kind along one of the axes.
+    """
     for axis in axes:
         if _kind(aval, axis) != source:
             raise ValueError(
@@ -101,7 +114,7 @@ def _changed(
 
 def _cast(primitive: Primitive, source: str, target: str) -> None:
     primitive.def_effectful_abstract_eval(
-        lambda operand, *, axes: _changed(primitive.name, operand, axes, source, target)
+        lambda operand, *, axes: _collective_type(primitive.name, operand, axes, source, target)
     )
     batching_rules.define(primitive, unary(primitive))
 
@@ -127,7 +140,7 @@ def _all_gather_reduced_type(
     else:
         shape.insert(all_gather_dimension, axis_size)
         entries.insert(all_gather_dimension, None)
-    return _changed(
+    return _collective_type(
         "all_gather_reduced",
         operand,
         axis_name,
@@ -159,7 +172,7 @@ def _unreduced_reduce_scatter_type(
         shape[scatter_dimension] //= axis_size
     else:
         del shape[scatter_dimension], entries[scatter_dimension]
-    return _changed(
+    return _collective_type(
         "unreduced_reduce_scatter",
         operand,
         axis_name,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of tracers in the function of a `shard_map` that is called outside of compiled functions.
+"""Values of tracers while `shard_map` traces a function outside of compiled functions.
 
-Such a function may branch on values that are equal on all devices, and may print values. To compute
-such a value, the operations recorded so far are run. The whole program is run when the function has
-returned.
+There, the function may branch on values that are equal on all devices, and may print values. To
+compute a value, `RunningParts` evaluates the operations recorded so far. The whole program runs
+once the function has returned.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ __all__ = ["RunningParts"]
 
 
 class RunningParts:
-    """Computes the parts of traced values on the devices of a mesh, all of whose axes are manual.
+    """Evaluates tracers of a running `shard_map` call on every device of its mesh.
+
+    All axes of the mesh are manual, so a tracer has one value on each device: its part.
 
     Args:
-      apply: a function that takes a function of parts, and the spec of its result, and returns the
-        result of `shard_map` for the operands of the running call.
+      apply: applies `shard_map` to the operands of the running call. It takes a function of the
+        operands' parts and the partition spec of that function's result.
       mesh: the mesh.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of BCOO arrays: conversion between batch, sparse and dense dimensions."""
+"""Conversion of the dimensions of BCOO arrays between batch, sparse and dense ones."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """Converts an array to other numbers of batch and dense dimensions.
+    """Changes how many dimensions of an array are batch and dense dimensions.
 
     Args:
       mat: the sparse array.
       n_batch: the number of batch dimensions; unchanged if None.
       n_dense: the number of dense dimensions; unchanged if None.
-      on_inefficient: ``"error"``, ``"warn"`` or None; the response to a result that stores many
-        zeros. Additional batch or dense dimensions may have this effect.
+      on_inefficient: the response if the result stores many zeros, as more batch or dense
+        dimensions may require: ``"error"``, ``"warn"``, or None to accept it.
 
     Returns:
       A `BCOO` equal to ``mat``.
@@ -61,7 +61,7 @@ def bcoo_update_layout(
         raise ValueError(
             f"on_inefficient={on_inefficient!r}; expected one of ['error', 'warn', None]."
         )
-    _complain(mat, n_batch, n_dense, on_inefficient)
+    _report_inefficiency(mat, n_batch, n_dense, on_inefficient)
     # Dimensions become sparse first, so that enough of them can become batch or dense.
     while mat.n_batch > n_batch:
         mat = batch_as_sparse(mat)
@@ -74,7 +74,7 @@ def bcoo_update_layout(
     return mat
 
 
-def _complain(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None) -> None:
+def _report_inefficiency(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None) -> None:
     for name, before, after in (
         ("n_batch", mat.n_batch, n_batch),
         ("n_dense", mat.n_dense, n_dense),
@@ -94,11 +94,11 @@ def _complain(mat: BCOO, n_batch: int, n_dense: int, on_inefficient: str | None)
 
 
 def batch_as_sparse(mat: BCOO) -> BCOO:
-    """Makes the last batch dimension the first sparse dimension."""
+    """Converts the last batch dimension to the first sparse dimension."""
     axis = mat.n_batch - 1
     size, nse = mat.shape[axis], mat.nse
-    data = _spread(mat.data, axis, size)
-    indices = _spread(mat.indices, axis, size)
+    data = _broadcast_axis(mat.data, axis, size)
+    indices = _broadcast_axis(mat.indices, axis, size)
     column = lax.broadcasted_iota(indices.dtype, (*indices.shape[:-1], 1), axis)
     indices = jnp.concatenate([column, indices], axis=-1)
     data = lax.reshape(data, (*data.shape[:axis], size * nse, *data.shape[axis + 2 :]))
@@ -106,13 +106,16 @@ def batch_as_sparse(mat: BCOO) -> BCOO:
     return make((data, indices), mat._info)
 
 
-def _spread(buffer: Any, axis: int, size: int) -> Any:
+def _broadcast_axis(buffer: Any, axis: int, size: int) -> Any:
     shape = (*buffer.shape[:axis], size, *buffer.shape[axis + 1 :])
     return jnp.broadcast_to(buffer, shape)
 
 
 def _dense_as_sparse(mat: BCOO) -> BCOO:
-    """Makes the first dense dimension the last sparse dimension; this splits entries."""
+    """Converts the first dense dimension to the last sparse dimension.
+
+    Each entry becomes one entry for each index of the dense dimension.
+    """
     n_batch, nse = mat.n_batch, mat.nse
     size = mat.data.shape[n_batch + 1]
     data = lax.reshape(
@@ -129,7 +132,7 @@ def _dense_as_sparse(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_dense(mat: BCOO) -> BCOO:
-    """Makes the last sparse dimension the first dense dimension, and stores the zeros."""
+    """Converts the last sparse dimension to the first dense dimension, with its zeros stored."""
     n_batch = mat.n_batch
     size = mat._sparse_shape[-1]
     numbers = jnp.arange(size, dtype=mat.indices.dtype)
@@ -141,7 +144,10 @@ def _sparse_as_dense(mat: BCOO) -> BCOO:
 
 
 def _sparse_as_batch(mat: BCOO) -> BCOO:
-    """Makes the first sparse dimension the last batch dimension; each batch stores all entries."""
+    """Converts the first sparse dimension to the last batch dimension.
+
+    Each batch has as many entries as the whole array. Those of other batches become padding.
+    """
     n_batch = mat.n_batch
     size = mat._sparse_shape[0]
     batch = jnp.arange(size, dtype=mat.indices.dtype)
@@ -166,7 +172,7 @@ def merged_batches(mat: BCOO, axes: tuple[int, ...]) -> BCOO:
 
     def merge(buffer: Any) -> Any:
         for axis, size in zip(axes, sizes, strict=True):
-            buffer = _spread(buffer, axis, size)
+            buffer = _broadcast_axis(buffer, axis, size)
         rest = tuple(range(n_batch, buffer.ndim))
         buffer = lax.transpose(buffer, (*kept, *axes, *rest))
         lead = buffer.shape[: len(kept)]

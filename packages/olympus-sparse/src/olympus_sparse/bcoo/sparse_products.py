@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of two sparse arrays, with a sparse result."""
+"""`bcoo_dot_general`: contraction of two BCOO arrays to a BCOO array."""
 
 from __future__ import annotations
 
@@ -233,10 +233,10 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
             f"dimensions of the arrays, got {lhs_batch} with n_batch={lhs.n_batch} and {rhs_batch} "
             f"with n_batch={rhs.n_batch}"
         )
-    lhs, lhs_contract, lhs_batch = _single_places_as_batches(lhs, lhs_contract, lhs_batch)
-    rhs, rhs_contract, rhs_batch = _single_places_as_batches(rhs, rhs_contract, rhs_batch)
-    lhs, lhs_map = _batches_wanted(lhs, lhs_batch, contracted=lhs_contract)
-    rhs, rhs_map = _batches_wanted(rhs, rhs_batch, contracted=None)
+    lhs, lhs_contract, lhs_batch = _unit_sparse_as_batch(lhs, lhs_contract, lhs_batch)
+    rhs, rhs_contract, rhs_batch = _unit_sparse_as_batch(rhs, rhs_contract, rhs_batch)
+    lhs, lhs_map = _keep_product_batches(lhs, lhs_batch, contracted=lhs_contract)
+    rhs, rhs_map = _keep_product_batches(rhs, rhs_batch, contracted=None)
     numbers = (
         (
             tuple(lhs_map[dim] for dim in lhs_contract),
@@ -273,14 +273,14 @@ def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
     return bcoo_transpose(out, permutation=order)
 
 
-def _single_places_as_batches(
+def _unit_sparse_as_batch(
     mat: BCOO, contracted: tuple[int, ...], batch: tuple[int, ...]
 ) -> tuple[BCOO, tuple[int, ...], tuple[int, ...]]:
-    """Makes sparse dimensions among ``batch``, which have size one, batch dimensions of the array.
+    """Converts sparse dimensions of size one among ``batch`` to batch dimensions of the array.
 
     Returns:
-      The array, whose other dimensions keep their order, and the new positions of the dimensions
-      ``contracted`` and ``batch``.
+      The array, with the order of its other dimensions unchanged, and the new positions of the
+      dimensions ``contracted`` and ``batch``.
     """
     sparse = [dim for dim in batch if dim >= mat.n_batch]
     if not sparse:
@@ -293,14 +293,16 @@ def _single_places_as_batches(
     return mat, contracted, batch
 
 
-def _batches_wanted(mat: BCOO, batch: tuple[int, ...], contracted: Any) -> tuple[BCOO, list[int]]:
-    """Makes batch dimensions sparse unless they are batch dimensions of the product too.
+def _keep_product_batches(
+    mat: BCOO, batch: tuple[int, ...], contracted: Any
+) -> tuple[BCOO, list[int]]:
+    """Converts batch dimensions to sparse ones, except those that the product keeps as batches.
 
     Args:
       mat: the operand.
-      batch: the operand's dimensions that are batch dimensions of the product.
-      contracted: the contracted dimensions of a left operand, whose other batch dimensions are
-        kept; None for a right operand, of which only the dimensions ``batch`` are kept.
+      batch: the operand's dimensions that are batch dimensions of the product. They are kept.
+      contracted: the contracted dimensions of a left operand; None for a right operand. A left
+        operand also keeps batch dimensions that are not contracted.
 
     Returns:
       The operand with the kept batch dimensions in front, and the new position of each previous

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of annotations."""
+"""Sample inputs of primitives that annotate values or calls for the compiler."""
 
 from __future__ import annotations
 

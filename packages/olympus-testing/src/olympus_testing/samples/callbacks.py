@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of callbacks."""
+"""Sample inputs of callbacks and debug prints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of calls."""
+"""Sample inputs of primitives that call a program, such as `jit` and `checkpoint`."""
 
 from __future__ import annotations
 

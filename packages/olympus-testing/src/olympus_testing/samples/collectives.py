@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of collectives.
+"""Sample inputs of collectives over positional axes.
 
-The samples reduce over positional axes only, because they are bound outside of named axes.
+Collectives over named axes cannot be sampled: the samples are bound where no axis has a name.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of contractions."""
+"""Sample inputs of `dot_general` and `scaled_dot`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of conditionals and loops."""
+"""Sample inputs of conditionals, loops and linear solves."""
 
 from __future__ import annotations
 

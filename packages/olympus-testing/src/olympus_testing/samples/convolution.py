@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of convolutions."""
+"""Sample inputs of convolutions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of elementwise operations."""
+"""Sample inputs of elementwise primitives."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of Fourier transforms."""
+"""Sample inputs of `fft`, in each of its four types."""
 
 from __future__ import annotations
 

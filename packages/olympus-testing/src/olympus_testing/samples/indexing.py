@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of slices, gathers and scatters."""
+"""Sample inputs of slices, dynamic slices, gathers and scatters."""
 
 from __future__ import annotations
 

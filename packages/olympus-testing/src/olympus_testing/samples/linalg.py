@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of linear algebra.
+"""Sample inputs of decompositions and solvers of linear algebra.
 
 A diagonal is added to the random elements, so that matrices are well conditioned.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of products in groups of rows."""
+"""Sample inputs of `ragged_dot_general`, the product with groups of rows."""
 
 from __future__ import annotations
 

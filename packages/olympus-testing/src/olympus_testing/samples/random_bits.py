@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of the compiler's generators of random bits."""
+"""Sample inputs of the compiler's generators of random bits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of reductions and cumulative operations."""
+"""Sample inputs of reductions and cumulative operations."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of references: programs that create and use references and return their contents."""
+"""Sample inputs of the primitives of references, in programs that create and read references."""
 
 from __future__ import annotations
 

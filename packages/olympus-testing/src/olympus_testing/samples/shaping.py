@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of operations that rearrange elements."""
+"""Sample inputs of primitives that rearrange or repeat elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of sorting."""
+"""Sample inputs of sorting and the selection of largest elements."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of special functions."""
+"""Sample inputs of special functions, such as `zeta` and `igamma`."""
 
 from __future__ import annotations
 

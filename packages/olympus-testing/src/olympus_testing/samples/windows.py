@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of operations on windows."""
+"""Sample inputs of reductions, selections and scatters over windows."""
 
 from __future__ import annotations
 

@@ -250,8 +250,11 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
     return call
 
 
-def _as_runtime_error(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
-    """Returns a callback's function with the operands and exceptions of compiled programs."""
+def _like_compiled_callback(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """Makes a callback behave as in a compiled program.
+
+    Its operands are strongly typed, and its exceptions are raised as `JaxRuntimeError`.
+    """
 
     def reported(*args: Any, **params: Any) -> Sequence[Any]:
         try:
@@ -271,5 +274,5 @@ def _strongly_typed(array: Any) -> Any:
 
 callbacks.debug_print_p.eager = _call_at_once(callbacks.run_debug_print)
 callbacks.debug_callback_p.eager = _call_at_once(callbacks.run_debug_callback)
-callbacks.pure_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))
-callbacks.io_callback_p.eager = _call_at_once(_as_runtime_error(callbacks.run_callback))
+callbacks.pure_callback_p.eager = _call_at_once(_like_compiled_callback(callbacks.run_callback))
+callbacks.io_callback_p.eager = _call_at_once(_like_compiled_callback(callbacks.run_callback))
