@@ -55,7 +55,7 @@ def test_values_do_not_depend_on_layouts(place, request):
     np.testing.assert_array_equal(back, X)
 
 
-def test_results_lie_as_asked(device):
+def test_results_have_the_requested_layout(device):
     asked = olympus.jit(lambda x: x + 1, out_shardings=Format(COLUMNS, device))
     for _ in range(2):
         assert order(asked(X)) == (1, 0)
@@ -79,7 +79,7 @@ def test_constraints_take_formats(split):
         lax.with_sharding_constraint(X, Format(Layout((2, 1, 0)), split))
 
 
-def test_compiler_chooses(split):
+def test_automatic_layout(split):
     function = olympus.jit(
         lambda x: x.T, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO)
     )
@@ -95,7 +95,7 @@ def test_compiler_chooses(split):
         function(olympus.device_put(X, split))
 
 
-def test_committed_arguments_lie_as_asked(device):
+def test_committed_arguments_must_have_the_requested_layout(device):
     function = olympus.jit(lambda x: x * 2, in_shardings=Format(COLUMNS, device))
     np.testing.assert_array_equal(function(X), 2 * X)
     np.testing.assert_array_equal(function(olympus.device_put(X, Format(COLUMNS, device))), 2 * X)
@@ -109,7 +109,7 @@ def test_committed_arguments_lie_as_asked(device):
         compiled(olympus.device_put(X, Format(COLUMNS, device)))
 
 
-def test_types_with_layouts(device):
+def test_structs_with_layouts(device):
     place = Format(COLUMNS, device)
     struct = olympus.ShapeDtypeStruct((4, 6), np.float32, sharding=place)
     assert (struct.sharding, struct.format) == (device, place)
@@ -123,7 +123,7 @@ def test_types_with_layouts(device):
         struct.update(sharding=COLUMNS)
 
 
-def test_layouts_alone_are_no_shardings(device):
+def test_layout_without_sharding_raises(device):
     with pytest.raises(ValueError, match="does not accept device-local layouts directly"):
         olympus.jit(lambda x: x, out_shardings=COLUMNS)(X)
     with pytest.raises(ValueError, match="incompatible with its layout annotation"):

@@ -75,7 +75,7 @@ def test_metadata():
     assert zarr == {"compressor": {"id": "zstd"}, "shape": (4, 2), "chunks": [4, 2]}
 
 
-def test_chunks_are_not_too_large():
+def test_chunk_size_is_bounded():
     array = olympus.ShapeDtypeStruct((100000, 100003), np.float32)
     grid = get_tensorstore_spec("/tmp/a/b", arr=array)["metadata"]["chunk_grid"]
     chunk = grid["configuration"]["chunk_shape"]
@@ -83,7 +83,7 @@ def test_chunks_are_not_too_large():
     assert all(size % part == 0 for size, part in zip(array.shape, chunk, strict=True))
 
 
-def test_wrong_paths():
+def test_invalid_paths_raise():
     with pytest.raises(ValueError, match="requires the bucket name"):
         get_tensorstore_spec("gs://a/b")
     with pytest.raises(ValueError, match="should be absolute"):
@@ -135,7 +135,7 @@ def test_structure_written_by_jax():
     ],
     ids=str,
 )
-def test_structures_come_back(tree):
+def test_tree_structures_round_trip(tree):
     structure = pytrees.tree_structure(tree)
     assert tree_from_bytes(tree_to_bytes(structure)) == structure
 
@@ -171,7 +171,7 @@ def some_array():
     return olympus.device_put(np.arange(2.0 * size, dtype=np.float32).reshape(size, 2), split)
 
 
-def test_arrays_of_one_of_several_processes_are_refused(monkeypatch):
+def test_process_local_arrays_raise(monkeypatch):
     monkeypatch.setattr("olympus_xla.platforms.backends.process_count", lambda: 2)
     with pytest.raises(ValueError, match="Replicate it over all devices"):
         asyncio.run(async_serialize(some_array(), get_tensorstore_spec("/tmp/a")))
@@ -203,7 +203,7 @@ def test_manager(stores, tmp_path):
     assert first.sharding == split and second.sharding == single
 
 
-def test_other_shapes_and_dtypes(stores, tmp_path):
+def test_load_with_another_shape_or_dtype(stores, tmp_path):
     _, serialization, _ = stores
     _, single = shardings()
     array = olympus.numpy.arange(6.0).reshape(3, 2)
@@ -217,7 +217,7 @@ def test_other_shapes_and_dtypes(stores, tmp_path):
     np.testing.assert_array_equal(short, array)
 
 
-def test_errors_of_the_thread_are_raised(stores, tmp_path):
+def test_background_errors_are_reraised(stores, tmp_path):
     _, serialization, _ = stores
     manager = serialization.GlobalAsyncCheckpointManager()
 
@@ -253,7 +253,7 @@ def test_pytrees(stores, tmp_path):
     assert found["a"].sharding == split
 
 
-def test_parts_of_pytrees(stores, tmp_path):
+def test_load_part_of_a_pytree(stores, tmp_path):
     pytree, _, _ = stores
     _, single = shardings()
     pytree.save(tree(), tmp_path / "data")
@@ -264,7 +264,7 @@ def test_parts_of_pytrees(stores, tmp_path):
     assert found["a"] is None and found["b"][2]["c"].shape == (2,)
 
 
-def test_pytrees_in_other_types(stores, tmp_path):
+def test_load_with_requested_types(stores, tmp_path):
     pytree, _, _ = stores
     _, single = shardings()
     pytree.save({"x": olympus.numpy.arange(3)}, tmp_path / "data")
@@ -275,7 +275,7 @@ def test_pytrees_in_other_types(stores, tmp_path):
         pytree.load(tmp_path / "data", {"x": "cpu"})
 
 
-def test_in_the_background(stores, tmp_path):
+def test_background_save_and_load(stores, tmp_path):
     pytree, _, _ = stores
     data = tree()
     future = pytree.nonblocking_save(data, tmp_path / "data")
@@ -302,7 +302,7 @@ def test_overwriting(stores, tmp_path):
 
 
 @pytest.mark.parametrize("leaf", [1.5, "text"])
-def test_leaves_that_are_no_arrays(stores, tmp_path, leaf):
+def test_non_array_leaves_raise(stores, tmp_path, leaf):
     pytree, _, _ = stores
     with pytest.raises(ValueError, match="all leaves must be either None"):
         pytree.save({"x": leaf}, tmp_path / "data")
@@ -310,7 +310,7 @@ def test_leaves_that_are_no_arrays(stores, tmp_path, leaf):
         pytree.save({"x": olympus.random.key(0)}, tmp_path / "data")
 
 
-def test_specs_of_ones_own(stores, tmp_path):
+def test_user_defined_tensorstore_specs(stores, tmp_path):
     pytree, _, _ = stores
     _, single = shardings()
     codecs = [{"name": "bytes"}, {"name": "zstd", "configuration": {"level": 3}}]

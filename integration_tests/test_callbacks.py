@@ -47,14 +47,14 @@ def test_print_eagerly_and_compiled(printed):
     assert printed()[0].startswith("1.250 {} ")
 
 
-def test_print_of_a_batch_prints_each_example(printed):
+def test_print_under_vmap_prints_each_example(printed):
     vmap(lambda x: show("x {}", x))(jnp.arange(3))
     assert sorted(printed()) == ["x 0", "x 1", "x 2"]
     jit(vmap(lambda x, y: show("x {} {}", x, y), in_axes=(0, None)))(jnp.arange(2), 7)
     assert sorted(printed()) == ["x 0 7", "x 1 7"]
 
 
-def test_print_while_differentiating_shows_the_primal(printed):
+def test_print_under_grad_shows_the_primal(printed):
     def f(x):
         show("f {}", x)
         return jnp.sin(x)
@@ -92,7 +92,7 @@ def test_ordered_prints_keep_their_order_from_call_to_call(printed):
     assert printed() == [str(x + i) for x in range(0, 300, 10) for i in range(3)]
 
 
-def test_only_the_branch_that_is_taken_prints(printed):
+def test_print_in_cond_prints_the_taken_branch_only(printed):
     f = jit(lambda p, x: lax.cond(p, lambda x: show("t {}", x), lambda x: show("f {}", x), x))
     f(True, 1)
     f(False, 2)
@@ -100,14 +100,14 @@ def test_only_the_branch_that_is_taken_prints(printed):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_print_of_a_partitioned_value_shows_all_of_it_once(printed, mesh, ordered):
+def test_print_of_a_sharded_value_shows_the_whole_array_once(printed, mesh, ordered):
     x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
     doubled = jit(lambda x: (show("{}", x, ordered=ordered), x * 2)[1])(x)
     assert printed() == ["[0 1 2 3 4 5 6 7]"]
     assert doubled.sharding.is_equivalent_to(x.sharding, 1)
 
 
-def test_each_device_prints_its_block_of_a_partitioned_value(printed, mesh):
+def test_partitioned_print_shows_one_shard_per_device(printed, mesh):
     x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
     show_block = lambda x: (show("{}", x, partitioned=True), x + 1)[1]  # noqa: E731
     np.testing.assert_array_equal(jit(show_block)(x), np.arange(8) + 1)
@@ -124,7 +124,7 @@ def test_each_device_prints_its_block_of_a_partitioned_value(printed, mesh):
         jit(lambda x: show("{}", x, ordered=True, partitioned=True))(x)
 
 
-def test_each_device_prints_its_block_in_shard_map(printed, mesh):
+def test_print_in_shard_map_shows_one_shard_per_device(printed, mesh):
     def body(x):
         show("{}", x)
         return x
@@ -134,7 +134,7 @@ def test_each_device_prints_its_block_in_shard_map(printed, mesh):
     assert sorted(printed()) == [f"[{i}]" for i in range(8)]
 
 
-def test_print_that_lacks_or_has_too_many_values():
+def test_print_with_wrong_number_of_values_raises():
     with pytest.raises(IndexError):
         show("{} {}", 1)
     with pytest.raises(ValueError, match="Unused positional arguments"):
@@ -215,7 +215,7 @@ def test_pure_callback_without_method_is_not_batched():
         vmap(lambda x: olympus.pure_callback(np.sin, SCALAR, x))(jnp.ones(3))
 
 
-def test_pure_callback_of_trees_in_a_scan():
+def test_pure_callback_of_pytrees_in_scan():
     def host(t):
         return {"sum": np.asarray(t["a"]) + np.asarray(t["b"]), "pair": (np.asarray(t["a"]) * 2,)}
 
@@ -228,7 +228,7 @@ def test_pure_callback_of_trees_in_a_scan():
     assert doubles.tolist() == [0, 0, 2, 6]
 
 
-def test_pure_callback_needs_a_derivative_of_its_own():
+def test_pure_callback_is_differentiated_by_custom_jvp_only():
     def f(x):
         return olympus.pure_callback(np.sin, SCALAR, x, vmap_method="sequential")
 
@@ -241,7 +241,7 @@ def test_pure_callback_needs_a_derivative_of_its_own():
     np.testing.assert_allclose(jit(vmap(grad(g)))(x), np.cos(np.arange(3.0)), rtol=1e-6)
 
 
-def test_pure_callback_of_a_partitioned_value(mesh):
+def test_pure_callback_of_a_sharded_value(mesh):
     seen = []
 
     def host(x):
@@ -269,7 +269,7 @@ def test_pure_callback_of_a_partitioned_value(mesh):
         ((1, 2), "Mismatched number of outputs from callback. Expected: 1, Actual: 2"),
     ],
 )
-def test_callback_that_breaks_its_promise(transform, wrong, message):
+def test_callback_result_of_wrong_type_raises(transform, wrong, message):
     promised = olympus.ShapeDtypeStruct((3,), np.float32)
     with pytest.raises(RuntimeError, match=message):
         transform(lambda: olympus.pure_callback(lambda: wrong, promised))().block_until_ready()
@@ -295,7 +295,7 @@ def test_ordered_io_callback():
         grad(lambda x: io_callback(np.sin, SCALAR, x))(1.0)
 
 
-def test_io_callback_of_a_batch_without_results():
+def test_io_callback_without_results_under_vmap():
     log = []
     vmap(lambda x: io_callback(lambda v: log.append(int(v)), None, x))(jnp.arange(3))
     olympus.effects_barrier()

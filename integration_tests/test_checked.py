@@ -51,7 +51,7 @@ NANS = [
 
 
 @pytest.mark.parametrize("number", range(len(NANS)))
-def test_values_that_are_not_finite(number):
+def test_non_finite_values_raise(number):
     fun, bad = NANS[number]
     run = olympus.checked(lambda values: in_a_loop(fun, values), bounds=False, keys=False)
     with pytest.raises(FloatingPointError) as caught:
@@ -76,7 +76,7 @@ INDICES = [
 
 @pytest.mark.parametrize("where", ["plain", "loop", "vmap"])
 @pytest.mark.parametrize("number", range(len(INDICES)))
-def test_indices_out_of_bounds(number, where):
+def test_out_of_bounds_indices_raise(number, where):
     fun = INDICES[number]
     if where == "plain":
         run, indices = (lambda i: fun(jnp.asarray(ROWS), i)), jnp.asarray(5)
@@ -104,7 +104,7 @@ DRAWS = [
 
 @pytest.mark.parametrize("number", range(len(DRAWS)))
 @pytest.mark.parametrize("where", ["twice", "mixed", "loop", "branch"])
-def test_keys_that_are_used_twice(number, where):
+def test_reused_keys_raise(number, where):
     draw = DRAWS[number]
     uses = {
         "twice": lambda key: draw(key).sum() + draw(key).sum(),
@@ -118,7 +118,7 @@ def test_keys_that_are_used_twice(number, where):
         olympus.checked(uses[where], nans=False, bounds=False)(olympus.random.key(0))
 
 
-def test_results_are_those_of_the_function():
+def test_checked_function_returns_the_same_result():
     def fun(x, *, scale):
         masked = jnp.where(x > 1, x, -jnp.inf)  # an infinity that no operation has made
         return {"best": masked.max() * scale, "softmax": olympus.nn.softmax(masked)}
@@ -151,7 +151,7 @@ def test_messages():
         olympus.jit(olympus.checked(jnp.sin))(1.0)
 
 
-def test_factors_of_matrices():
+def test_nan_in_matrix_decompositions_raises():
     matrix = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
     run = olympus.checked(lambda a: jnp.linalg.cholesky(a).sum())
     np.testing.assert_allclose(run(matrix), np.linalg.cholesky(matrix).sum(), rtol=1e-6)
@@ -163,7 +163,7 @@ def test_factors_of_matrices():
         solve(np.zeros((2, 2), np.float32))
 
 
-def test_unchecked_compiled_functions_raise_where_the_flag_says_so():
+def test_runtime_errors_flag_raises_in_compiled_functions():
     function = olympus.jit(lambda x: (checkify.check(x > 0, "x is {}", x), x)[1])
     olympus.config.update("olympus_experimental_unsafe_xla_runtime_errors", True)
     try:

@@ -63,7 +63,7 @@ def run_compat(code: str, **environment: str) -> str:
     return done.stdout.strip()
 
 
-def test_modules_are_the_same_objects_under_both_names() -> None:
+def test_jax_modules_are_olympus_modules() -> None:
     assert run_compat(IDENTITIES) == "fine"
 
 
@@ -82,7 +82,7 @@ def test_programs_and_modules_get_their_arguments(tmp_path: Path) -> None:
     assert done.stdout.strip() == "['-x', '1'] __main__", done.stderr
 
 
-def test_processes_started_from_a_program_do_the_same() -> None:
+def test_child_processes_import_olympus_as_jax() -> None:
     child = "import jax.numpy, olympus; print(jax is olympus, jax.__version__)"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
     assert run_compat(code) == "True 0.10.2"
@@ -310,7 +310,7 @@ print(e.from_iter(aux, (5, None)).c)
 """
 
 
-def test_entries_of_the_registry_of_pytrees_take_nodes_apart_and_make_them() -> None:
+def test_pytree_registry_entries_flatten_and_unflatten() -> None:
     assert run_compat(PYTREE_NODES) == "(5, None, 'aux')"
 
 
@@ -330,7 +330,7 @@ with jax.set_mesh(mesh):
 """
 
 
-def test_the_mesh_entered_by_with_is_in_the_thread_resources() -> None:
+def test_entered_mesh_is_in_thread_resources() -> None:
     assert run_compat(THREAD_RESOURCES).splitlines() == ["True {'x': 1} {'x'}", "True"]
 
 
@@ -360,7 +360,7 @@ def test_environment_variables_of_jax_are_read() -> None:
     assert run_compat(code, JAX_ENABLE_X64="1", OLYMPUS_ENABLE_X64="0") == "False False"
 
 
-def test_records_reach_the_handlers_of_jax_loggers() -> None:
+def test_log_records_reach_jax_loggers() -> None:
     code = """
 import logging, jax
 logging.getLogger("jax").addHandler(logging.StreamHandler(__import__("sys").stdout))
@@ -385,7 +385,7 @@ def test_installed_jax_is_not_imported_afterwards(tmp_path: Path) -> None:
     assert run_compat(code, PYTHONPATH=in_front(tmp_path)) == "olympus"
 
 
-def test_libraries_read_and_add_rules() -> None:
+def test_libraries_read_and_define_rules() -> None:
     code = """
 import jax, jax.numpy as jnp
 from jax.extend.core import Primitive
@@ -411,7 +411,7 @@ print(dims, jax.make_jaxpr(double_p.bind)(1.0))
     ]
 
 
-def test_checks_are_results_of_compiled_functions() -> None:
+def test_checkify_errors_are_results_of_compiled_functions() -> None:
     code = """
 import jax, jax.numpy as jnp
 from jax.experimental import checkify
@@ -518,7 +518,7 @@ print("fine")
 """
 
 
-def test_private_names_that_libraries_look_up() -> None:
+def test_private_names_found_by_getattr() -> None:
     assert run_compat(PRIVATE_LOOKUPS) == "fine"
 
 
@@ -648,7 +648,7 @@ print(result.testsRun, len(result.skipped), [text for _, text in result.failures
 """
 
 
-def test_suites_of_tests_find_their_helpers() -> None:
+def test_jax_test_util_helpers() -> None:
     assert run_compat(SUITE).splitlines()[-1] == "7 1 []"
 
 

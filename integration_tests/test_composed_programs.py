@@ -13,7 +13,7 @@ import sys
 SCRIPT = pathlib.Path(__file__).parent.parent / "tools" / "differential" / "fuzz_programs.py"
 
 
-def test_ways_to_run_programs_agree():
+def test_random_programs_agree_under_all_transformations():
     """With loops in place of batches, and differences in place of derivatives, too."""
     command = [sys.executable, str(SCRIPT), "--seed", "18", "--count", "25", "--seconds", "1e9"]
     done = subprocess.run(command, capture_output=True, text=True)

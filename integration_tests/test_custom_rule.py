@@ -173,7 +173,7 @@ def test_a_derivative_rule_and_a_batching_rule_are_both_used():
     assert ruled.calls == {"batch": 2, "fwd": 1, "bwd": 1}
 
 
-def test_each_mode_uses_its_own_rule():
+def test_forward_and_reverse_mode_use_their_rules():
     ruled = Ruled("vjp", "jvp")
     grad(ruled.fun)(X)
     assert (ruled.calls["bwd"], ruled.calls["jvp"]) == (1, 0)

@@ -58,12 +58,12 @@ def faults(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_each_entry_has_a_line_of_its_own(package: Path) -> None:
+def test_each_section_entry_starts_a_line(package: Path) -> None:
     found = [fault for path in sorted(package.glob("src/**/*.py")) for fault in faults(path)]
     assert not found, "\n".join(found)
 
 
-def test_two_entries_in_one_line_are_found(tmp_path: Path) -> None:
+def test_two_entries_in_one_line_are_reported(tmp_path: Path) -> None:
     sample = tmp_path / "sample.py"
     for arguments, count in (("x: one. y: two.", 1), ("x: one.\n      y: two.", 0)):
         sample.write_text(

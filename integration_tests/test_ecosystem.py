@@ -40,7 +40,7 @@ SCIENCE = {
 
 
 @pytest.mark.parametrize("program", SCIENCE)
-def test_program_comes_closer(program: str) -> None:
+def test_science_program_reduces_its_loss(program: str) -> None:
     library, improvement = SCIENCE[program]
     needs(library, "optax")
     first, last = map(float, run_program(program))
@@ -106,7 +106,7 @@ def test_absl_reads_the_flags(how: str) -> None:
     ("program", "improvement"),
     [("optax_readme.py", 1000), ("optax_getting_started.py", 20), ("equinox_mlp.py", 50)],
 )
-def test_program_trains(program: str, improvement: float) -> None:
+def test_program_reduces_its_loss(program: str, improvement: float) -> None:
     needs("optax", "equinox")
     first, last = map(float, run_program(program))
     assert last * improvement < first

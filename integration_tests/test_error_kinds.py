@@ -69,12 +69,12 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("call", "kind"), ERRORS)
-def test_errors_have_the_kinds_of_jax(call, kind):
+def test_errors_have_the_types_of_jax(call, kind):
     with pytest.raises(kind):
         call()
 
 
-def test_errors_have_the_words_that_programs_look_for():
+def test_error_messages_match_patterns_for_jax():
     function = olympus.custom_vjp(lambda x, y: x, nondiff_argnums=(1,))
     function.defvjp(lambda x, y: x, lambda y, residuals, ct: (ct,))
     for call, words in (
@@ -94,7 +94,7 @@ def test_errors_have_the_words_that_programs_look_for():
             call()
 
 
-def test_a_number_of_sections_may_be_a_float():
+def test_split_accepts_a_float_number_of_sections():
     assert [part.tolist() for part in jnp.split(X, 2.0)] == [[0, 1], [2, 3]]
 
 
@@ -108,7 +108,7 @@ def test_a_number_of_sections_may_be_a_float():
         lambda f: olympus.jvp(f, (jnp.ones(2),), (jnp.ones(2),)),
     ],
 )
-def test_traced_arrays_have_no_transfers(name, transform):
+def test_traced_arrays_have_no_transfer_methods(name, transform):
     words = f"The '{name}' method is not available on traced array"
     with pytest.raises(AttributeError, match=words):
         transform(lambda x: getattr(x, name)())

@@ -80,7 +80,7 @@ def test_propagation():
         assert str(olympus.typeof(olympus.jit(squared_distance)(x, x))) == "float32[4@x]"
 
 
-def test_a_primitive_without_any_rule_is_told_of_expansions():
+def test_missing_rule_error_mentions_expansion_rules():
     unknown_p = Primitive("unknown")
     unknown_p.def_abstract_eval(lambda x: x)
     for function in (olympus.jit(unknown_p.bind), olympus.grad(unknown_p.bind)):

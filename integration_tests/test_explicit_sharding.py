@@ -116,7 +116,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_values_and_types(mesh, name, compiled):
+def test_results_and_sharding_types(mesh, name, compiled):
     fun, expected = PROGRAMS[name]
     x, w = reshard(X, ROWS), reshard(W, COLUMNS)
     result = (olympus.jit(fun) if compiled else fun)(x, w)
@@ -162,7 +162,7 @@ def test_new_arrays(mesh):
         (lambda k, **asked: random.permutation(k, 8, **asked), "i32[8@x]"),
     ],
 )
-def test_random_numbers_are_those_of_one_device(mesh, sampler, expected):
+def test_sharded_random_numbers_equal_those_of_one_device(mesh, sampler, expected):
     key = random.key(3)
     asked = P("x") if expected.count(",") == 0 else P("x", None)
     laid_out = sampler(key, out_sharding=asked)
@@ -173,7 +173,7 @@ def test_random_numbers_are_those_of_one_device(mesh, sampler, expected):
     assert type_of(draws) == "f32[8@x,3]"
 
 
-def test_a_step_of_training(mesh):
+def test_training_step(mesh):
     x = reshard(X, ROWS)
     targets = reshard(nn.one_hot(jnp.arange(8), 16), ROWS)
     w = reshard(W, P(None, None))
@@ -252,7 +252,7 @@ def test_the_mesh_inside_of_parts(mesh):
         shard_map(part, in_specs=P("y", None), out_specs=P("y", None))(x)
 
 
-def test_assertions_and_refusals(mesh):
+def test_sharding_type_errors(mesh):
     x = reshard(X, P("x", "y"))
     assert lax.with_sharding_constraint(x, P("x", "y")) is x
     with pytest.raises(AssertionError, match="acts as an assert"):
@@ -263,7 +263,7 @@ def test_assertions_and_refusals(mesh):
         olympus.jit(jnp.add)(x, reshard(X, P("y", "x")))
 
 
-def test_meshes_of_two_types():
+def test_mesh_with_explicit_and_auto_axes():
     mesh = olympus.make_mesh((2, 4), ("x", "y"), (AxisType.Auto, AxisType.Explicit))
     with olympus.set_mesh(mesh):
         x = olympus.device_put(X, P("x", "y"))
@@ -273,7 +273,7 @@ def test_meshes_of_two_types():
         np.testing.assert_allclose(turned, np.sin(X).T, rtol=1e-6)
 
 
-def test_programs_follow_their_types(mesh):
+def test_lowered_programs_constrain_shardings_to_types(mesh):
     text = olympus.jit(lambda x: jnp.sin(x.T)).lower(reshard(X, ROWS)).as_text()
     assert text.count("sdy.sharding_constraint") == 2
     assert '<@mesh, [{}, {"x"}]>' in text

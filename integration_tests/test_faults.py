@@ -41,7 +41,7 @@ def run(code):
     return output
 
 
-def test_sizes_beyond_63_bits_are_errors():
+def test_sizes_above_63_bits_raise():
     output = run("""
 struct = olympus.ShapeDtypeStruct((2**62,), np.float32)
 for attempt in (
@@ -136,7 +136,7 @@ lowered.compile()
     assert "KeyboardInterrupt" in errors
 
 
-def test_trees_nested_too_deeply():
+def test_deeply_nested_pytrees_raise():
     output = run("""
 tree = np.ones(2)
 for _ in range(20_000):

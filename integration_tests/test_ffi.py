@@ -114,7 +114,7 @@ def test_vmap(x, method: str) -> None:
         np.testing.assert_allclose(batched(batch), np.moveaxis(expected(batch), 1, 0), rtol=1e-5)
 
 
-def test_vmap_over_some_operands(x) -> None:
+def test_vmap_with_unbatched_operands(x) -> None:
     ct = np.stack([x, x + 1])
     _, (scale, _) = forward(x, 1e-5)
     for method in ("sequential", "broadcast_all"):
@@ -124,7 +124,7 @@ def test_vmap_over_some_operands(x) -> None:
         np.testing.assert_allclose(result, np.stack(singly), rtol=1e-6)
 
 
-def test_vmap_must_be_asked_for(x) -> None:
+def test_vmap_without_vmap_method_raises(x) -> None:
     with pytest.raises(NotImplementedError, match="vmap is only supported for the ffi_call"):
         olympus.vmap(functools.partial(rms_norm, vmap_method=None))(x)
 
@@ -152,7 +152,7 @@ def test_derivative(x) -> None:
     )
 
 
-def test_no_derivative_of_its_own(x) -> None:
+def test_differentiation_without_rule_raises(x) -> None:
     with pytest.raises(ValueError, match=r"test_RmsNorm` cannot be differentiated.*custom_vjp"):
         olympus.grad(lambda x: lax.reduce_sum(rms_norm(x), (0, 1)))(x)
     with pytest.raises(ValueError, match="cannot be differentiated"):
@@ -251,7 +251,7 @@ def test_side_effects() -> None:
     assert int(count(x, True)) == before + 2
 
 
-def test_errors_of_the_function() -> None:
+def test_error_status_raises() -> None:
     with pytest.raises(JaxRuntimeError, match="RmsNorm: the operand must be an array") as caught:
         rms_norm(np.float32(1))
     assert caught.value.error_code_string == "INVALID_ARGUMENT"
@@ -268,6 +268,6 @@ def test_unregistered_target(x) -> None:
         old(x)
 
 
-def test_a_platform_that_is_not_here(x) -> None:
+def test_lowering_for_an_absent_platform(x) -> None:
     text = olympus.jit(rms_norm).trace(x).lower(lowering_platforms=("cuda",)).as_text()
     assert "stablehlo.custom_call @test_RmsNorm" in text

@@ -33,7 +33,7 @@ def flags_read_by(tree):
                 yield node.attr.removeprefix("olympus_")
 
 
-def test_each_flag_is_read_or_says_why_not():
+def test_each_flag_is_read_or_documents_why_not():
     read = set(ACTS_ITSELF)
     for path in ROOT.glob("packages/*/src/**/*.py"):
         if path.parent.name == "settings" and path.stem in DECLARATIONS:

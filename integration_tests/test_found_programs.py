@@ -68,7 +68,7 @@ def test_arrays_of_numpy_without_compilation():
     np.testing.assert_array_equal(found, [0, 7, 2, 3])
 
 
-def test_loops_over_one_number_that_are_cut():
+def test_fusion_cuts_in_loops_over_scalars():
     """The compiler has another way for loops of few numbers, which knew no barriers."""
     times = jnp.linspace(0.0, 1.0, 3)
     found = ode.odeint(lambda y, time: -y * time, jnp.float32(0.5), times)
@@ -80,7 +80,7 @@ def gradient(function, x):
     return pull(0.5 * jnp.cos(result))[0]
 
 
-def test_jacobian_of_a_batch_of_loops_that_write_a_reference():
+def test_jacobian_of_batched_loops_that_write_a_reference():
     """The rule of the loop batches a primal result that no example changes."""
     x = jnp.array([0.75, 1.7])
 
@@ -96,7 +96,7 @@ def test_jacobian_of_a_batch_of_loops_that_write_a_reference():
     np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_places_of_complex_extremes_of_constants():
+def test_argmin_and_argmax_of_complex_constants():
     # Folding a comparison of complex constants ended the process.
     program = (
         "import olympus, olympus.numpy as jnp\n"

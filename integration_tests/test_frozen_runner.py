@@ -167,7 +167,7 @@ def test_weights(runner, plugin, tmp_path, where, platforms):
     assert "p: float32(5, 3)" in done.stdout
 
 
-def test_types_that_numpy_lacks(runner, plugin, tmp_path):
+def test_bfloat16_inputs(runner, plugin, tmp_path):
     half = jnp.asarray(X, jnp.bfloat16)
     olympus.freeze(lambda x: x * 2, half, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
     found, done = run(runner, plugin, tmp_path, {"x": np.asarray(half)})
@@ -184,7 +184,7 @@ def test_double_precision(runner, plugin, tmp_path):
     np.testing.assert_allclose(found["result"], np.sin(x), rtol=1e-13)
 
 
-def test_options_of_xla(runner, plugin, tmp_path):
+def test_xla_options(runner, plugin, tmp_path):
     olympus.freeze(jnp.sin, X, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
     option = ("--xla", "xla_backend_optimization_level=0")
     found, done = run(runner, plugin, tmp_path, {"x": X}, *option)
@@ -195,7 +195,7 @@ def test_options_of_xla(runner, plugin, tmp_path):
     assert "xla_no_such_option" in done.stderr
 
 
-def test_wrong_inputs(runner, plugin, tmp_path):
+def test_invalid_inputs_are_reported(runner, plugin, tmp_path):
     olympus.freeze(jnp.sin, X, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
     for inputs, message in (
         ({}, "the input x is missing: give --input x=FILE"),
@@ -208,7 +208,7 @@ def test_wrong_inputs(runner, plugin, tmp_path):
         assert (done.returncode, message in done.stderr) == (1, True), done.stderr
 
 
-def test_wrong_files(runner, plugin, tmp_path):
+def test_invalid_files_are_reported(runner, plugin, tmp_path):
     symbolic = olympus.ShapeDtypeStruct(export.symbolic_shape("n, 4"), np.float32)
     olympus.freeze(jnp.sin, symbolic, platforms=(PLATFORM,)).save(tmp_path / "symbolic")
     other = "tpu" if PLATFORM != "tpu" else "cpu"
@@ -227,7 +227,7 @@ def test_wrong_files(runner, plugin, tmp_path):
         assert (done.returncode, message in done.stderr) == (1, True), done.stderr
 
 
-def test_wrong_plugins(runner, tmp_path):
+def test_invalid_plugins_are_reported(runner, tmp_path):
     olympus.freeze(jnp.sin, X).save(tmp_path / "f.frozen")
     _, done = run(runner, str(tmp_path / "none.so"), tmp_path, {"x": X})
     assert done.returncode == 1
@@ -240,7 +240,7 @@ def test_wrong_plugins(runner, tmp_path):
     assert "is no PJRT plugin" in done.stderr
 
 
-def test_plugins_of_another_version_are_refused(runner, tmp_path):
+def test_incompatible_plugin_version_is_reported(runner, tmp_path):
     olympus.freeze(jnp.sin, X).save(tmp_path / "f.frozen")
     source, library = tmp_path / "later.cc", tmp_path / "later.so"
     source.write_text(

@@ -38,7 +38,7 @@ def test_finite_and_equal_to_the_analytic_value(row):
         np.testing.assert_allclose(found[mode], value, rtol=1e-6, atol=1e-6, err_msg=mode)
 
 
-def test_forty_rows_have_all_three_derivatives():
+def test_page_lists_at_least_forty_points_with_three_derivatives():
     assert sum(row.bend is not None for row in table.HARD_POINTS) >= 40
 
 
@@ -51,7 +51,7 @@ def test_the_page_is_up_to_date():
         assert set(row.split(" | ")[1:4]) <= {"right", "—"}
 
 
-def test_the_issue_in_one_line():
+def test_where_of_log_has_zero_gradient_at_zero():
     def f(x):
         return jnp.where(x > 0, jnp.log(x), 0.0)
 
@@ -73,13 +73,13 @@ def test_the_issue_in_one_line():
     assert np.isnan(olympus.jit(olympus.grad(f))(0.0))
 
 
-def test_infinite_derivatives_stay_infinite():
+def test_infinite_derivatives_are_kept():
     with olympus.strong_zeros(True):
         assert olympus.grad(jnp.sqrt)(0.0) == np.inf
         assert olympus.grad(jnp.log)(0.0) == np.inf
 
 
-def test_ordinary_derivatives_do_not_change():
+def test_strong_zeros_keep_ordinary_derivatives():
     rng = np.random.default_rng(0)
     x = rng.uniform(0.5, 2.0, (4, 3))
 

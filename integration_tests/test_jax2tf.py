@@ -58,7 +58,7 @@ def test_gradients(both):
         tape.gradient(y, x)
 
 
-def test_sizes_that_are_not_known(both):
+def test_polymorphic_shapes(both):
     tf, jax2tf = both
     signature = [tf.TensorSpec([None, 3], tf.float32)]
 

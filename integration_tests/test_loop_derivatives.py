@@ -200,14 +200,14 @@ def growing(x, w, **options):
 
 
 @pytest.mark.parametrize("options", [{"checkpoints": 1}, {"checkpoints": 3}, {"max_steps": 400}])
-def test_every_number_of_checkpoints(options):
+def test_gradient_for_each_number_of_checkpoints(options):
     """Up to some hundred iterations, with as few as two slots."""
     expected = [260.43725086, 1012482.0760591]  # of the unrolled loop
     found = olympus.jit(olympus.grad(lambda x, w: growing(x, w, **options), (0, 1)))(1.5, 1.01)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_max_steps_ends_the_loop():
+def test_max_steps_bounds_the_iterations():
     def loop(x):
         return lax.while_loop(lambda x: x < 1e9, lambda x: 2 * x, x, max_steps=5)
 
@@ -263,7 +263,7 @@ def test_without_options_the_error_names_them():
 
 
 @pytest.mark.parametrize("checkpoints", [0, -1, True, 1.5, "sqrt"])
-def test_wrong_numbers(checkpoints):
+def test_invalid_options_raise(checkpoints):
     with pytest.raises(ValueError, match="positive integer"):
         lax.while_loop(lambda x: x < 3, lambda x: x * 2, 1.0, checkpoints=checkpoints)
 
@@ -295,7 +295,7 @@ def test_scan(checkpoints, reverse):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
-def test_scan_refuses_unknown_names():
+def test_scan_with_unknown_option_raises():
     with pytest.raises(ValueError, match="'sqrt', 'binomial', 'offload'"):
         lax.scan(lambda c, _: (c, None), 0.0, None, length=3, checkpoints="all")
 

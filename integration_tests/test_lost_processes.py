@@ -55,7 +55,7 @@ def check(program: str, **environment: str) -> None:
     assert result.stdout.endswith("done\n")
 
 
-def test_delete_an_array_whose_memory_was_lent():
+def test_delete_an_array_exported_by_dlpack():
     check("""
         x = jnp.arange(4.0)
         capsule = x.__dlpack__()
@@ -71,7 +71,7 @@ def test_delete_an_array_whose_memory_was_lent():
     """)
 
 
-def test_many_programs_with_collectives_at_once():
+def test_many_collective_programs_in_flight():
     check("""
         add = lambda x: lax.psum(x, "x")
         total = jit(shard_map(add, mesh=mesh, in_specs=P("x"), out_specs=P()))
@@ -117,7 +117,7 @@ def test_callbacks_of_partitioned_programs():
     """)
 
 
-def test_callback_that_returns_what_was_not_promised():
+def test_callback_result_of_wrong_type():
     check("""
         promised = olympus.ShapeDtypeStruct((3,), jnp.float32)
         for wrong in (np.zeros(5, np.float32), np.zeros(3, np.int8), None, "text", (1, 2)):
@@ -126,7 +126,7 @@ def test_callback_that_returns_what_was_not_promised():
     """)
 
 
-def test_collectives_that_not_all_devices_reach():
+def test_collectives_in_divergent_branches():
     check("""
         def branch(x):
             return lax.cond(lax.axis_index("x") == 0, lambda x: lax.pvary(lax.psum(x, "x"), "x"),
@@ -154,7 +154,7 @@ def test_collectives_that_not_all_devices_reach():
     """)
 
 
-def test_leaving_while_something_is_still_entered():
+def test_exit_inside_context_managers():
     check("""
         olympus.set_mesh(mesh)
         olympus.enable_x64(True).__enter__()
@@ -165,7 +165,7 @@ def test_leaving_while_something_is_still_entered():
     """)
 
 
-def test_leaving_in_the_middle_of_tracing():
+def test_exit_during_tracing():
     result = run("""
         import sys
         jit(lambda x: sys.exit(3))(1.0)
@@ -173,7 +173,7 @@ def test_leaving_in_the_middle_of_tracing():
     assert result.returncode == 3, result.stderr
 
 
-def test_views_of_arrays_cannot_be_written():
+def test_numpy_views_are_read_only():
     check("""
         x = jnp.arange(4.0)
         view = np.asarray(x)

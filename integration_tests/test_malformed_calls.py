@@ -292,21 +292,21 @@ REFUSED = {
 INTERNAL = "truth value|object is not iterable|unhashable|has no attribute"
 
 
-def test_numbers_as_shapes_of_structs():
+def test_shape_struct_with_integer_shape():
     # Programs match the words of Python.
     with pytest.raises(TypeError, match="integers, got 1j: 'complex' object is not iterable"):
         olympus.ShapeDtypeStruct(1j, "float32")
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_malformed_calls_raise(name):
     kind, call = REFUSED[name]
     with pytest.raises(kind) as error:
         call()
     assert not re.search(INTERNAL, str(error.value))
 
 
-def test_types_with_a_dtype_are_dtypes():
+def test_structs_are_accepted_as_dtypes():
     assert jnp.sum(X, dtype=STRUCT).dtype == STRUCT.dtype
 
 
@@ -314,7 +314,7 @@ def test_integers_of_any_size_have_a_shape():
     assert jnp.shape(2**40) == () and jnp.ndim(2**40) == 0 and jnp.size(2**40) == 1
 
 
-def test_empty_lists_of_indices_are_taken():
+def test_take_with_an_empty_float_array():
     assert jnp.take(X, jnp.array([])).shape == (0,)
     with pytest.raises(ValueError, match="integer"):
         jnp.take(X, jnp.array([1.0]))
@@ -343,22 +343,22 @@ def test_corrections_of_nanvar_that_are_arrays():
     )
 
 
-def test_universal_functions_of_functions_of_elements():
+def test_ufunc_of_a_function_of_scalars():
     pairs = jnp.ufunc(lambda x, y: jnp.where(x > 1, jnp.full((2,), y), jnp.zeros(2)), 2, 1)
     result = pairs(np.arange(4), 5.0)
     np.testing.assert_array_equal(result, [[0, 0], [0, 0], [5, 5], [5, 5]])
     assert jnp.ufunc(lambda x, y: jnp.ones(3) * y, 2, 1)(X, 1.0).shape == (4, 3)
 
 
-def test_products_without_dimension_numbers_are_those_of_dot():
+def test_dot_general_without_dimension_numbers_is_dot():
     np.testing.assert_allclose(lax.dot_general(M, X, None), M @ X)
 
 
-def test_arrays_of_no_dimensions_are_sizes():
+def test_broadcast_shapes_accepts_scalar_arrays():
     assert jnp.broadcast_shapes((2, 1), jnp.array(3)) == (2, 3)
 
 
-def test_sparse_integers_divided_by_numbers_of_python():
+def test_sparse_integers_divided_by_python_numbers():
     array = np.arange(1, 10, dtype=np.int32).reshape(3, 3)
     quotient = olympus.jit(lambda x: x / 2.5)(sparse.BCOO.fromdense(array))
     np.testing.assert_allclose(quotient.todense(), array / 2.5, rtol=1e-6)
@@ -370,26 +370,26 @@ def test_ranks_for_more_bounds_than_matrices():
     np.testing.assert_array_equal(jnp.linalg.matrix_rank(a, rtol=bounds), [[2, 1, 0]])
 
 
-def test_areas_over_several_rows_of_positions():
+def test_trapezoid_with_two_dimensional_x():
     positions = np.cumsum(M, axis=1)
     area = np.sum(np.diff(positions) * (X[1:] + X[:-1]) / 2, -1)
     np.testing.assert_allclose(jnp.trapezoid(X, positions), area)
 
 
-def test_softmax_of_nothing():
+def test_softmax_of_an_empty_array():
     assert scipy.special.softmax(jnp.ones(0)).shape == (0,)
     assert scipy.special.log_softmax(jnp.ones(0)).shape == (0,)
 
 
-def test_split_at_no_traced_places():
+def test_split_at_traced_empty_indices():
     assert [part.shape for part in olympus.jit(jnp.vsplit)(M, jnp.ones(0))] == [(2, 4)]
 
 
-def test_options_of_sparsified_functions_stay_numbers():
+def test_sparsify_keeps_python_number_options():
     assert sparse.sparsify(jnp.sum)(sparse.BCOO.fromdense(M), axis=0).shape == (4,)
 
 
-def test_errors_of_specs_and_structs_show_no_frames_of_the_library():
+def test_errors_of_specs_and_structs_hide_library_frames():
     for call in (
         lambda: olympus.sharding.PartitionSpec(bytearray(1)),
         lambda: olympus.ShapeDtypeStruct(3, "float32"),
@@ -402,7 +402,7 @@ def test_errors_of_specs_and_structs_show_no_frames_of_the_library():
 
 
 @pytest.mark.parametrize("transform", [jnp.fft.irfft, jnp.fft.hfft, jnp.fft.irfftn])
-def test_real_transforms_of_one_element_are_empty(transform):
+def test_real_fft_of_one_element_is_empty(transform):
     x = np.ones((3, 1), np.float32)
     assert transform(x).shape == olympus.jit(transform)(x).shape == (3, 0)
     gradient = olympus.grad(lambda x: transform(x).sum())(x)
@@ -422,14 +422,14 @@ def test_numpy_arrays_are_filled_and_extended():
     np.testing.assert_array_equal(jnp.insert(M, 1, X, axis=0), np.insert(M, 1, X, axis=0))
 
 
-def test_breakpoints_count_for_lines_only():
+def test_detrend_ignores_breakpoints_of_constant_trends():
     mean = scipy.signal.detrend(X, type="constant", bp=object())
     np.testing.assert_allclose(mean, X - X.mean())
     pairs = scipy.signal.detrend(X**2, bp=np.array([2]))
     np.testing.assert_allclose(pairs, np.zeros(4), atol=1e-5)
 
 
-def test_harmonics_above_the_largest_degree_are_not_numbers():
+def test_spherical_harmonics_above_n_max_are_nan():
     degrees, orders = np.array([2, 1]), np.array([1, 1])
     expected = scipy_special.sph_harm_y(degrees, orders, X[:2], X[2:])
     result = scipy.special.sph_harm_y(degrees, orders, X[:2], X[2:], n_max=1)
@@ -437,14 +437,14 @@ def test_harmonics_above_the_largest_degree_are_not_numbers():
     np.testing.assert_allclose(result[1], expected[1], rtol=1e-5)
 
 
-def test_flags_of_triangular_solutions_are_truth_values():
+def test_solve_triangular_accepts_truthy_flags():
     a = np.array([[2.0, 1.0], [0.0, 4.0]], np.float32)
     b = np.ones((2, 1), np.float32)
     x = lax.linalg.triangular_solve(a, b, left_side=True, transpose_a=1)
     np.testing.assert_allclose(a.T @ x, b)
 
 
-def test_classes_are_no_arrays():
+def test_classes_as_arrays_raise():
     """The shape of a class is a descriptor, which has no length."""
     given, numbers = olympus.ShapeDtypeStruct, lax.GatherDimensionNumbers((), (0,), (0,))
     for call in (

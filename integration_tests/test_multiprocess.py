@@ -173,7 +173,7 @@ def test_devices_collectives_and_the_environment(run_two):
         ]
 
 
-def test_flags_of_the_start(run_two):
+def test_initialization_flags(run_two):
     result = run_two(
         INITIALIZE,
         """
@@ -304,7 +304,7 @@ def reference_losses(steps):
 
 @pytest.mark.thorough("shardings")
 @pytest.mark.parametrize("way", ["shardings", "shard_map"])
-def test_training_the_tour_s_model(run_two, way):
+def test_training_loss_equals_numpy(run_two, way):
     steps = {
         "shardings": """
         @jit
@@ -371,7 +371,7 @@ def test_pmap_maps_over_the_devices_of_each_process(run_two):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_death_is_an_exception_in_the_other(run_two, victim):
+def test_death_of_one_process_raises_in_the_other(run_two, victim):
     """Also the death of process 0, and in the midst of a collective."""
     result = run_two(
         INITIALIZE,
@@ -417,7 +417,7 @@ def test_a_death_is_an_exception_in_the_other(run_two, victim):
     assert local == "3.0"
 
 
-def test_other_processes_learn_of_an_uncaught_exception(run_two):
+def test_uncaught_exception_raises_in_other_processes(run_two):
     result = run_two(
         INITIALIZE,
         """
@@ -436,7 +436,7 @@ def test_other_processes_learn_of_an_uncaught_exception(run_two):
     assert "process 1 of 2 died" in result.shown(0)[0]
 
 
-def test_different_programs_are_refused(run_two):
+def test_different_programs_raise(run_two):
     result = run_two(
         INITIALIZE,
         """
@@ -458,7 +458,7 @@ def test_different_programs_are_refused(run_two):
         assert f"compiles `{other}`" in message
 
 
-def test_processes_that_do_not_fit_together_are_refused(run_two):
+def test_inconsistent_processes_raise(run_two):
     result = run_two(
         """
         try:

@@ -53,7 +53,7 @@ def _append_lowering(lowered, event, seconds, **kwargs):
 class TestPartlyManual:
     @EAGER_AND_JIT
     @pytest.mark.parametrize("axis", ["x", "y"])
-    def test_index_along_the_manual_axis(self, mesh, jit, axis):
+    def test_axis_index_of_the_manual_axis(self, mesh, jit, axis):
         spec, dimension = (P("x"), 0) if axis == "x" else (P(None, "y"), 1)
         f = olympus.shard_map(
             lambda x: x + lax.axis_index(axis),
@@ -67,7 +67,7 @@ class TestPartlyManual:
         expected = X + (index[:, None] if dimension == 0 else index)
         np.testing.assert_array_equal(jit(f)(X), expected)
 
-    def test_index_in_functions_of_the_region(self, mesh):
+    def test_axis_index_in_inner_functions(self, mesh):
         def f(x):
             x = olympus.jit(lambda x: x + lax.axis_index("x"))(x)
             x = lax.scan(lambda c, _: (c + lax.axis_index("x"), None), x, None, length=2)[0]
@@ -83,7 +83,7 @@ class TestPartlyManual:
     @EAGER_AND_JIT
     @pytest.mark.parametrize("named", [True, False])
     @pytest.mark.parametrize("check_vma", [True, False])
-    def test_a_region_within_inherits_the_mesh(self, mesh, jit, named, check_vma):
+    def test_nested_shard_map_inherits_the_mesh(self, mesh, jit, named, check_vma):
         def inner(x):
             return x * lax.axis_index("y") + 10 * lax.axis_index("x")
 
@@ -105,7 +105,7 @@ class TestPartlyManual:
         expected = X * np.arange(2) + 10 * (np.arange(8) // 2)[:, None]
         np.testing.assert_array_equal(jit(f)(X), expected)
 
-    def test_three_regions(self):
+    def test_three_nested_shard_maps(self):
         mesh = Mesh(np.array(olympus.devices()).reshape(2, 2, 2), ("a", "b", "c"))
 
         def region(axis, position, inside):
@@ -123,14 +123,14 @@ class TestPartlyManual:
         expected = 100 * a + 10 * b + c
         np.testing.assert_array_equal(olympus.jit(f)(np.ones((2, 2, 2), np.float32)), expected)
 
-    def test_nothing_is_left_to_be_manual(self, mesh):
+    def test_nested_shard_map_without_remaining_auto_axes(self, mesh):
         def outer(x):
             return olympus.shard_map(lambda x: 2 * x, in_specs=P(), out_specs=P())(x)
 
         f = olympus.shard_map(outer, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
         np.testing.assert_array_equal(olympus.jit(f)(X), 2 * X)
 
-    def test_another_mesh_is_refused(self, mesh):
+    def test_nested_shard_map_over_another_mesh_raises(self, mesh):
         def outer(x):
             return olympus.shard_map(lambda x: x, mesh=line(), in_specs=P(), out_specs=P())(x)
 
@@ -152,7 +152,7 @@ class TestPartlyManual:
 
 
 @pytest.mark.parametrize("make", ["shard_map", "pmap", "jit of pmap"])
-def test_each_device_calls_back_in_order(make):
+def test_ordered_callback_on_each_device(make):
     seen = []
 
     def f(x):
@@ -189,7 +189,7 @@ def test_one_sum_over_devices_for_a_scan_over_weights():
 
 
 class TestMeshInForce:
-    def test_pjit_takes_the_mesh_that_was_entered(self, mesh):
+    def test_pjit_uses_the_context_mesh(self, mesh):
         f = pjit(lambda x: x * 2, in_shardings=P("x"), out_shardings=P("y"))
         with pytest.warns(DeprecationWarning), mesh:
             result = f(ROW)
@@ -200,7 +200,7 @@ class TestMeshInForce:
         assert result.sharding == inside.sharding == NamedSharding(mesh, P("y"))
         assert lowered.input_shardings == ((NamedSharding(mesh, P("x")),), {})
 
-    def test_pjit_replicates_for_none_and_follows_the_mesh(self, mesh):
+    def test_pjit_replicates_for_none_and_recompiles_for_another_mesh(self, mesh):
         f = pjit(lambda x, y: (x, y), in_shardings=(P("x"), None), out_shardings=(None, P("x")))
         for other in (mesh, line()):
             with pytest.warns(DeprecationWarning), other:
@@ -210,14 +210,14 @@ class TestMeshInForce:
         assert pjit(lambda x: x, in_shardings=None)(ROW).sharding.num_devices == 1
 
     @pytest.mark.parametrize("which", ["in_shardings", "out_shardings"])
-    def test_specs_without_a_mesh_are_refused(self, mesh, which):
+    def test_specs_without_a_mesh_raise(self, mesh, which):
         f = olympus.jit(lambda x: x, **{which: P("x")})
         with pytest.raises(RuntimeError, match=f"requires a non-empty mesh .* to {which}"):
             f(ROW)
         with pytest.warns(DeprecationWarning), mesh, pytest.raises(RuntimeError, match="set_mesh"):
             f(ROW)
 
-    def test_keyword_arguments_have_no_in_shardings(self):
+    def test_keyword_arguments_with_in_shardings_raise(self):
         f = olympus.jit(lambda x: x, in_shardings=NamedSharding(line(), P("x")))
         with pytest.raises(ValueError, match="does not support kwargs when in_shardings"):
             f(x=ROW)
@@ -253,7 +253,7 @@ class TestMoves:
         ],
         ids=["device", "replicated", "other order"],
     )
-    def test_in_shardings_move_equal_parts(self, own, asked):
+    def test_in_shardings_move_arrays_with_equal_shards(self, own, asked):
         f = olympus.jit(lambda x: x * 2, in_shardings=asked())
         result = f(olympus.device_put(ROW, own()))
         np.testing.assert_array_equal(result, 2 * ROW)
@@ -268,24 +268,24 @@ class TestMoves:
         ],
         ids=["device", "replicated", "fewer devices"],
     )
-    def test_in_shardings_cut_no_array_anew(self, own):
+    def test_in_shardings_that_would_reshard_raise(self, own):
         f = olympus.jit(lambda x: x, in_shardings=NamedSharding(line(), P("x")))
         with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
             f(olympus.device_put(ROW, own()))
 
-    def test_a_donated_array_that_moves_is_deleted(self):
+    def test_donated_array_is_deleted_when_it_is_moved(self):
         asked = NamedSharding(line(), P())
         x = olympus.device_put(ROW, olympus.devices()[3])
         f = olympus.jit(lambda x: x * 2, in_shardings=asked, donate_argnums=0)
         np.testing.assert_array_equal(f(x), 2 * ROW)
         assert x.is_deleted()
 
-    def test_one_array_is_donated_once(self):
+    def test_donating_an_array_twice_raises(self):
         x = olympus.device_put(ROW, NamedSharding(line(), P("x")))
         with pytest.raises(ValueError, match="donate the same buffer twice: operands 0 and 1"):
             olympus.jit(lambda x, y: x + y, donate_argnums=0)(x, x)
 
-    def test_device_put_donates_to_another_order(self):
+    def test_device_put_donates_to_another_device_order(self):
         x = olympus.device_put(ROW, NamedSharding(line(), P("x")))
         moved = olympus.device_put(x, NamedSharding(reversed_line(), P("x")), donate=True)
         assert x.is_deleted()
@@ -301,7 +301,7 @@ class TestMoves:
             lambda: NamedSharding(Mesh(line().devices.reshape(4, 2), ("a", "b")), P("b")),
         ],
     )
-    def test_devices_cut_and_send_parts(self, source, target):
+    def test_resharding_is_done_by_the_devices(self, source, target):
         array = olympus.device_put(ROW, source())
         with olympus.transfer_guard_device_to_host("disallow_explicit"):
             moved = copy_between_devices(array, target())

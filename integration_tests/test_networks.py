@@ -46,7 +46,7 @@ def test_residual_network():
     np.testing.assert_allclose(losses, recorded, rtol=1e-3)
 
 
-def test_a_gradient_an_example():
+def test_per_example_gradients():
     """Of a network of convolutions and pooling: `vmap` of `grad` is a loop of gradients."""
     init, apply = stax.serial(
         stax.Conv(3, (3, 3), (2, 2), padding="SAME"),

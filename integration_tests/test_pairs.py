@@ -29,14 +29,14 @@ LOWER = [state("olympus-ir", each) for each in ("0.1.0", "0.1.1", "0.2.0", "0.3.
         (">=0.2", "0.2.0", "0.3.0"),
     ],
 )
-def test_both_ends_of_a_range(range_of_user: str, lowest: str, newest: str) -> None:
+def test_lowest_and_newest_version_of_a_range(range_of_user: str, lowest: str, newest: str) -> None:
     user = state("olympus-random", "0.1.0", f"olympus-ir{range_of_user}", "numpy>=2.0")
     for is_newest, version in ((False, lowest), (True, newest)):
         (found,) = pairs.chosen(user, {"olympus-ir": LOWER}, is_newest).values()
         assert str(found.version) == version
 
 
-def test_ranges_of_siblings_count() -> None:
+def test_ranges_of_sibling_packages_constrain_the_version() -> None:
     batching = [
         state("olympus-batching", "0.1.0", "olympus-ir>=0.1.1,<0.3"),
         state("olympus-batching", "0.2.0", "olympus-ir>=0.3"),
@@ -52,7 +52,7 @@ def test_ranges_of_siblings_count() -> None:
     assert {str(each.version) for each in newest.values()} == {"0.3.0", "0.2.0"}
 
 
-def test_an_older_sibling_is_taken_where_the_newest_needs_too_much() -> None:
+def test_older_sibling_is_chosen_if_the_newest_conflicts() -> None:
     batching = [
         state("olympus-batching", "0.1.0", "olympus-ir<0.3"),
         state("olympus-batching", "0.1.1", "olympus-ir>=0.3"),
@@ -62,13 +62,13 @@ def test_an_older_sibling_is_taken_where_the_newest_needs_too_much() -> None:
     assert str(found["olympus-batching"].version) == "0.1.0"
 
 
-def test_ranges_that_exclude_each_other() -> None:
+def test_incompatible_ranges_have_no_choice() -> None:
     batching = [state("olympus-batching", "0.1.0", "olympus-ir>=0.3")]
     user = state("olympus-random", "0.1.0", "olympus-ir<0.3", "olympus-batching>=0.1")
     assert pairs.chosen(user, {"olympus-ir": LOWER, "olympus-batching": batching}, False) is None
 
 
-def test_the_tree_is_newer_than_a_release_of_its_number() -> None:
+def test_working_tree_is_newer_than_a_release_of_equal_version() -> None:
     releases = [state("olympus-ir", each) for each in ("0.1.0.dev0", "0.1.0.dev0+tree")]
     user = state("olympus-random", "0.1.0", "olympus-ir~=0.1.0.dev0")
     for is_newest, version in ((False, "0.1.0.dev0"), (True, "0.1.0.dev0+tree")):

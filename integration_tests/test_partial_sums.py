@@ -37,7 +37,7 @@ def terms(array):
     ],
     ids=["reshard", "device_put", "jit"],
 )
-def test_terms_of_a_value_add_up_to_it(move, spec):
+def test_unreduced_terms_sum_to_the_value(move, spec):
     x = move(olympus.device_put(X, spec), P(unreduced={"x"}))
     assert x.sharding.spec.unreduced == {"x"}
     np.testing.assert_array_equal(sum(terms(x)), X)
@@ -45,7 +45,7 @@ def test_terms_of_a_value_add_up_to_it(move, spec):
     np.testing.assert_array_equal(olympus.device_put(x, P("x")), X)
 
 
-def test_derivatives_by_reduced_values_add_up():
+def test_derivatives_of_reduced_values_are_unreduced():
     x = olympus.device_put(X, P(reduced={"x"}))
     programs = {
         "square": (lambda x: jnp.sum(x * x), 2 * X),
@@ -64,7 +64,7 @@ def test_derivatives_by_reduced_values_add_up():
         np.testing.assert_allclose(sum(terms(gradient)), expected, err_msg=name)
 
 
-def test_derivative_of_looking_up_in_a_reduced_table():
+def test_gradient_of_indexing_a_reduced_table():
     table = olympus.device_put(np.ones((4, 2), np.float32), P(reduced={"x"}))
     ids = olympus.device_put(np.array([0, 2, 2, 3]), P("x"))
     lookup = olympus.grad(lambda t: jnp.sum(t.at[ids].get(out_sharding=P("x", None))))
@@ -72,14 +72,14 @@ def test_derivative_of_looking_up_in_a_reduced_table():
     np.testing.assert_array_equal(sum(terms(gradient))[:, 0], [1, 0, 2, 1])
 
 
-def test_sum_of_one_operand_stays_in_terms():
+def test_einsum_of_one_operand_can_stay_unreduced():
     x = olympus.device_put(X.reshape(4, 2), P("x"))
     summed = olympus.jit(lambda x: jnp.einsum("ab->b", x, out_sharding=P(unreduced={"x"})))
     np.testing.assert_array_equal(np.stack(terms(summed(x))), X.reshape(2, 2, 2).sum(1))
     assert "all-reduce" not in summed.lower(x).compile().as_text()
 
 
-def test_contents_are_not_shown_before_they_are_added_up():
+def test_unreduced_arrays_do_not_show_values():
     x = reshard(jnp.asarray(X), P(unreduced={"x"}))
     assert repr(x).startswith("Array(shape=(8,), dtype=float32, sharding=NamedSharding(")
     assert str(x) == f"{x}" == repr(x)
@@ -87,7 +87,7 @@ def test_contents_are_not_shown_before_they_are_added_up():
         np.asarray(x)
 
 
-def test_counts_and_segments_are_whole_or_terms():
+def test_bincount_and_segment_sum_are_replicated_or_unreduced():
     x = olympus.device_put(np.array([0, 1, 1, 3]), P("x"))
     counts = jnp.bincount(x, length=4, out_sharding=P(unreduced={"x"}))
     np.testing.assert_array_equal(sum(terms(counts)), [1, 2, 0, 1])
@@ -97,7 +97,7 @@ def test_counts_and_segments_are_whole_or_terms():
         olympus.ops.segment_max(x, x, num_segments=4, out_sharding=P(unreduced={"x"}))
 
 
-def test_flattening_sums_ask_for_whole_arrays():
+def test_cumsum_and_repeat_of_sharded_arrays_raise():
     x = olympus.device_put(X.reshape(4, 2), P("x"))
     with pytest.raises(ShardingTypeError, match="The input should be fully replicated"):
         jnp.cumsum(x)
@@ -107,16 +107,16 @@ def test_flattening_sums_ask_for_whole_arrays():
         jnp.broadcast_to(x, (3, 4, 2), out_sharding=P(None, None, "x"))
 
 
-def test_repeats_of_numpy_arrays_are_arrays():
+def test_repeat_of_numpy_arrays():
     assert isinstance(jnp.repeat(np.eye(3), np.ones(3, int), axis=0), olympus.Array)
 
 
-def test_broadcast_like_lies_as_the_other():
+def test_broadcast_like_takes_the_sharding_of_the_other_array():
     like = olympus.device_put(X.reshape(4, 2), P("x"))
     assert lax.broadcast_like(np.ones(2, np.float32), like).sharding.spec == P("x", None)
 
 
-def test_result_over_a_mesh_needs_devices():
+def test_result_sharding_over_other_devices_raises():
     sharding = olympus.NamedSharding(olympus.make_mesh((2,), ("y",)), P("y"))
     with olympus.set_mesh(None), pytest.raises(ValueError, match="Length of device assignment 1"):
         olympus.jit(
@@ -124,7 +124,7 @@ def test_result_over_a_mesh_needs_devices():
         )()
 
 
-def test_axes_of_size_one_may_be_left_out_of_types():
+def test_flag_removes_mesh_axes_of_size_one_from_types():
     with olympus.set_mesh(olympus.make_mesh((2, 1), ("x", "y"))):
         x = olympus.device_put(X.reshape(4, 2), P(("x", "y"), None))
         with olympus.remove_size_one_mesh_axis_from_type(True):

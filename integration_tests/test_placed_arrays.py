@@ -12,7 +12,7 @@ from olympus import lax
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec
 
 
-def test_functions_that_make_arrays_take_a_device():
+def test_creation_functions_take_a_device():
     device = olympus.devices()[-1]
     x = jnp.zeros(3)
     assert x.devices() != {device}
@@ -29,7 +29,7 @@ def test_functions_that_make_arrays_take_a_device():
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_updates_of_sharded_dimensions_stay_within_bounds(size):
+def test_updates_of_sharded_dimensions_are_clamped(size):
     mesh = Mesh(np.array(olympus.devices()[:2]), ("i",))
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     placed = olympus.device_put(x, NamedSharding(mesh, PartitionSpec("i")))
@@ -56,7 +56,7 @@ def test_results_stay_on_a_mesh_of_one_device():
 
 
 @pytest.mark.parametrize("spec", [PartitionSpec("i"), PartitionSpec("i", "j")])
-def test_rows_of_partitioned_arrays_may_be_used_anywhere(spec):
+def test_rows_of_sharded_arrays_are_uncommitted_operands(spec):
     device = olympus.devices()[-1]
     values = np.arange(8, dtype=np.float32).reshape(4, 2)
     rows = list(olympus.device_put(values, NamedSharding(_over(("i", "j"), (2, 2)), spec)))
@@ -72,7 +72,7 @@ def test_replicated_arrays_have_replicated_rows():
     assert row.sharding == sharding
 
 
-def test_donations_to_other_devices():
+def test_donation_to_another_device():
     x = jnp.arange(4.0)
     moved = olympus.device_put(x, olympus.devices()[1], donate=True)
     np.testing.assert_array_equal(np.asarray(moved), [0, 1, 2, 3])
@@ -82,7 +82,7 @@ def test_donations_to_other_devices():
     assert x.is_deleted()
 
 
-def test_a_device_asked_for_takes_arrays_of_several():
+def test_jit_with_device_accepts_arrays_over_several_devices():
     x = olympus.device_put(np.arange(4.0), NamedSharding(_over(("i",), (2,)), PartitionSpec("i")))
     device = olympus.devices()[2]
     with pytest.warns(DeprecationWarning, match="backend and device argument on jit"):
@@ -103,7 +103,7 @@ def test_constraints_to_abstract_meshes_of_concrete_arrays():
         lax.with_sharding_constraint(x, other)
 
 
-def test_structs_have_places():
+def test_structs_have_shardings_and_layouts():
     sharding = NamedSharding(_over(("i",), (2,)), PartitionSpec("i"))
     struct = olympus.ShapeDtypeStruct((4,), jnp.float32, sharding=sharding)
     assert jnp.zeros_like(struct).sharding == sharding

@@ -35,7 +35,7 @@ def test_gradients_of_conditionals():
     assert olympus.grad(compiled(piecewise))(1.0) == 2.0
 
 
-def test_known_conditions_stay_pythons():
+def test_known_conditions_are_evaluated_by_python():
     traces = []
 
     @compiled
@@ -53,7 +53,7 @@ def test_known_conditions_stay_pythons():
     assert traces == ["none", "b"]
 
 
-def test_only_one_side_runs():
+def test_only_the_taken_branch_runs():
     seen = []
 
     @compiled
@@ -69,7 +69,7 @@ def test_only_one_side_runs():
     assert seen == ["positive", "negative"]
 
 
-def test_forms_of_functions():
+def test_methods_lambdas_and_callable_objects():
     class Model:
         __factor = FACTOR
 
@@ -97,7 +97,7 @@ def test_forms_of_functions():
     assert decorated(-1.0) == 0.0 and decorated(-1.0, low=-5.0) == -1.0
 
 
-def test_closures_globals_and_nonlocal_names_stay_live():
+def test_closures_globals_and_nonlocals_keep_their_binding():
     offset = 1.0
 
     def fun(x):
@@ -133,7 +133,7 @@ def test_containers_and_dictionaries_are_carried():
     assert got["x"] == 8.0 and got["trail"].tolist() == [1.0, 2.0, 4.0, 0.0]
 
 
-def test_item_assignment_leaves_arguments_alone():
+def test_item_assignment_does_not_change_arguments():
     @compiled
     def fun(x):
         x[0] = 7
@@ -216,7 +216,7 @@ def raising(x):
     ],
     ids=name,
 )
-def test_mistakes_are_explained_on_the_users_lines(fun, error, words):
+def test_errors_point_to_the_users_lines(fun, error, words):
     with pytest.raises(error, match=words) as caught:
         compiled(fun)(1.0)
     frames = traceback.extract_tb(caught.tb)
@@ -225,13 +225,13 @@ def test_mistakes_are_explained_on_the_users_lines(fun, error, words):
     assert start < frames[-1].lineno <= start + 6
 
 
-def test_notes_say_that_both_sides_are_traced():
+def test_notes_explain_that_both_branches_are_traced():
     with pytest.raises(ValueError) as caught:
         compiled(raising)(-1.0)
     assert "both of its sides are traced" in caught.value.__notes__[0]
 
 
-def test_functions_without_source_are_refused():
+def test_functions_without_source_raise():
     namespace = {}
     exec("def fun(x):\n    return x", namespace)
     with pytest.raises(OSError, match="needs the source of fun"):

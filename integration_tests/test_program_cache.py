@@ -430,7 +430,7 @@ def assert_equal(one, other):
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_edits(name, patched):
+def test_edited_functions_are_traced_again(name, patched):
     before, after = EDITS[name]
     first, from_disk = value_and_origin(patched(before), X)
     assert not from_disk
@@ -471,7 +471,7 @@ ARGUMENTS = {
 }
 
 
-def test_arguments_that_differ():
+def test_programs_are_keyed_by_argument_types():
     def given(value):
         return olympus.device_put(X, olympus.devices()[0]) if isinstance(value, str) else value
 
@@ -511,7 +511,7 @@ FLAGS = {
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_the_configuration_counts(flag):
+def test_configuration_is_part_of_the_key(flag):
     value_and_origin(copied(scaled), X)
     assert value_and_origin(copied(scaled), X)[1]
     before = getattr(config, flag)
@@ -623,7 +623,7 @@ def test_rewritten_control_flow(tmp_path):
     assert results == [2.0, 3.0, 1.0]
 
 
-def test_wrong_arguments_raise_what_they_would(folder):
+def test_cached_functions_raise_the_usual_argument_errors(folder):
     with pytest.raises(TypeError, match="abstract array"):
         olympus.jit(copied(scaled), cache=True)(object())
     with pytest.raises(ValueError, match="Non-hashable"):
@@ -645,7 +645,7 @@ def test_the_reason_is_logged(caplog):
     assert "contains the pytree Box" in caplog.text
 
 
-def test_damaged_programs(folder):
+def test_damaged_cache_files(folder):
     value_and_origin(copied(scaled), X)
     (path,) = (folder / "programs").glob("*-cache")
     for contents in (b"", path.read_bytes()[:-1]):
@@ -693,7 +693,7 @@ print([each.name for table in all_tables.values() for each in table.replaced])
 """
 
 
-def test_rules_of_olympus_are_not_taken_for_those_of_others():
+def test_olympus_rules_are_not_third_party_rules():
     done = subprocess.run(
         [sys.executable, "-c", ALL_RULES], capture_output=True, text=True, check=True
     )

@@ -99,7 +99,7 @@ def public_objects() -> Iterator[tuple[str, Any]]:
                 yield f"{module.__name__}.{name}", value
 
 
-def test_no_example_is_left_out() -> None:
+def test_all_public_examples_are_collected() -> None:
     known = found_in_modules() | {examples(inspect.getdoc(each)) for each in ATTACHED.values()}
     left_out = {
         name

@@ -89,13 +89,13 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_classes_of_results_are_those_of_jax(name):
+def test_result_classes_match_jax(name):
     call, expected = CALLS[name]
     found = [name.removesuffix("Impl") for name in classes(call())]
     assert found == expected.split()
 
 
-def test_unchanged_carries_are_the_given_objects():
+def test_unchanged_carries_are_returned_as_the_same_objects():
     wide = np.arange(2.0)
     assert lax.scan(lambda c, x: (c, x), wide, ONES)[0] is wide
     assert lax.fori_loop(0, 3, lambda i, c: c, wide) is wide

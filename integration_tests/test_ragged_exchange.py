@@ -98,7 +98,7 @@ def test_small_integers_and_overlapping_slices(form):
 
 
 @pytest.mark.parametrize("form", ["vmap", "devices, compiled"])
-def test_within_groups(form):
+def test_axis_index_groups(form):
     groups = [[0, 2], [3, 1]]
     args = problem(2, 2), problem(2, 2)
     rows = [max(part[i].shape[1] for part in args) for i in range(2)]
@@ -137,7 +137,7 @@ def test_derivatives(form, size, per_receiver):
     np.testing.assert_allclose(pulled, np.vdot(cotangent, tangent), rtol=1e-4, atol=1e-4)
 
 
-def test_tangents_of_one_operand_alone():
+def test_tangents_of_a_single_operand():
     operand, output, *slices = problem(4, 1)
     tangent = normal(operand.shape)
     sent = jvp(lambda x: on_devices(4)(x, output, *slices), (operand,), (tangent,))[1]
@@ -148,7 +148,7 @@ def test_tangents_of_one_operand_alone():
 
 
 @pytest.mark.parametrize("form", ["vmap", "devices, compiled"])
-def test_examples_along_another_axis(form):
+def test_vmap_along_another_axis(form):
     first = problem(4, 2)
     others = (normal(first[0].shape), normal(first[1].shape))
     args = [np.stack([a, b], 2) for a, b in zip(first, others, strict=False)]
@@ -177,7 +177,7 @@ def test_two_axes_of_a_mesh(check_vma):
     np.testing.assert_array_equal(jit(over_both)(*args), reference(*args))
 
 
-def test_two_axes_of_which_one_is_mapped():
+def test_two_axes_one_of_them_mapped():
     args = [arg.reshape(2, 4, *arg.shape[1:]) for arg in problem(8, 1)]
     over_both = vmap(
         lambda *args: lax.ragged_all_to_all(*args, axis_name=("x", "y")), axis_name="y"
@@ -212,7 +212,7 @@ def test_errors(name):
         vmap(exchange, axis_name="x")(*args)
 
 
-def test_axis_that_is_not_bound():
+def test_unbound_axis_raises():
     with pytest.raises(NameError, match="unbound axis name: x"):
         exchange(*(arg[0] for arg in problem(4, 1)))
 
@@ -245,19 +245,19 @@ def test_sending_and_receiving_on_gpus(platform):
     assert text.count(pairs) == 2
 
 
-def test_elsewhere_the_error_names_what_works():
+def test_error_on_other_platforms_suggests_ppermute():
     with pytest.raises(NotImplementedError, match=r"psend .* for cpu.*lax\.ppermute"):
         transfer()(X)
 
 
-def test_transfers_are_not_transformed():
+def test_psend_and_precv_have_no_derivative_or_batching():
     with pytest.raises(NotImplementedError, match="ppermute can be batched"):
         vmap(send_and_receive, axis_name="x")(X)
     with pytest.raises(NotImplementedError, match="ppermute can be differentiated"):
         jvp(transfer(), (X,), (X,))
 
 
-def test_operands_of_a_reception():
+def test_precv_operands():
     with pytest.raises(TypeError, match="takes a token"):
         vmap(lambda x: lax.precv(x, x, "x", PAIRS), axis_name="x")(X)
     with pytest.raises(TypeError, match="one out_shape"):

@@ -20,7 +20,7 @@ def data(keys):
     return np.asarray(random.key_data(keys))
 
 
-def test_methods_of_arrays():
+def test_array_methods_of_keys():
     np.testing.assert_array_equal(data(KEYS[1]), WORDS[1])
     np.testing.assert_array_equal(data(KEYS[jnp.array([5, 2])]), WORDS[[5, 2]])
     np.testing.assert_array_equal(data(KEYS[2:6:2]), WORDS[2:6:2])
@@ -32,7 +32,7 @@ def test_methods_of_arrays():
     np.testing.assert_array_equal(data(chosen), [*WORDS[:3], *WORDS[::-1][3:]])
 
 
-def test_repeated_calls_with_keys_do_not_enter_python(monkeypatch):
+def test_repeated_calls_with_keys_use_the_fast_path(monkeypatch):
     @olympus.jit
     def step(state):
         key, other = random.split(state["key"])
@@ -51,7 +51,7 @@ def test_repeated_calls_with_keys_do_not_enter_python(monkeypatch):
     np.testing.assert_array_equal(data(chained["key"]), data(random.split(again["key"])[0]))
 
 
-def test_calls_tell_keys_from_their_words():
+def test_keys_and_key_data_compile_separately():
     shape = olympus.jit(lambda x: x.shape)
     assert [tuple(map(int, shape(x))) for x in (KEY, random.key_data(KEY), KEYS)] == [
         (),
@@ -65,7 +65,7 @@ def test_calls_tell_keys_from_their_words():
     ]
 
 
-def test_keys_are_compared_as_a_whole():
+def test_key_comparison_broadcasts_over_keys():
     np.testing.assert_array_equal(KEYS[3] == KEYS, np.arange(8) == 3)
     np.testing.assert_array_equal(KEYS[3] != KEYS, np.arange(8) != 3)
     assert bool(random.key(0) == KEY)
@@ -114,7 +114,7 @@ def test_keys_on_devices(eight_devices):
     assert random.normal(second).devices() == {eight_devices[1]}
 
 
-def test_keys_are_compared_as_wholes():
+def test_key_comparison_in_compiled_functions():
     others = KEYS[::-1]
     np.testing.assert_array_equal(jnp.isclose(KEYS, KEYS), [True] * len(KEYS))
     assert jnp.allclose(KEYS, KEYS) and not jnp.allclose(KEYS, others)
@@ -130,7 +130,7 @@ def test_messages_of_checks_show_keys():
     assert checkify.checkify(olympus.jit(check))(KEY, True)[0].get() is None
 
 
-def test_shardings_of_values_outside_of_meshes_ask_for_nothing():
+def test_out_sharding_without_a_mesh_has_no_effect():
     outside = olympus.typeof(jnp.ones(3)).sharding
     assert outside.mesh.empty
     drawn = random.bernoulli(KEY, 0.5, (3,), out_sharding=outside)
@@ -161,7 +161,7 @@ def test_keys_as_fill_values():
     np.testing.assert_array_equal(random.key_data(jnp.full((2, 3), keys[0])), data[[0, 0]])
 
 
-def test_parts_of_arrays_of_keys():
+def test_shards_of_key_arrays():
     keys = random.split(random.key(0), (4, 3))
     assert olympus.device_get([keys])[0] is keys
     (shard,) = keys.addressable_shards

@@ -71,7 +71,7 @@ def test_recorded_draws(record):
         np.testing.assert_allclose(np.asarray(result), expected, rtol=few_ulps, atol=0)
 
 
-def test_the_numbers_of_an_older_layout():
+def test_non_partitionable_threefry_numbers():
     # Printed in a talk of 2021, when the bits of a sequence were drawn in order.
     config.update("olympus_threefry_partitionable", False)
     try:

@@ -51,7 +51,7 @@ def test_forward_and_backward_pass(plugin):
     assert "@cudnn_rnn_bwd_ffi" in text and "operand_index = 9" in text
 
 
-def test_without_a_gpu():
+def test_lowering_for_cpu_raises():
     if recurrent._routines() is not None:
         pytest.skip("there is a GPU")
     with pytest.raises(RuntimeError, match="queries cuDNN for the size"):

@@ -331,7 +331,7 @@ def quiet_collector():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_calls_leave_no_cycles(case, quiet_collector):
+def test_calls_create_no_reference_cycles(case, quiet_collector):
     call = CASES[case]
     for _ in range(3):  # fills caches
         call()

@@ -35,7 +35,7 @@ def test_differences_from_numpy(name: str, words: list[str]) -> None:
     assert [word for word in words if word not in said] == []
 
 
-def test_a_default_that_differs_is_named() -> None:
+def test_note_names_a_different_default() -> None:
     def fft(a, n=None, axis=0, norm=None): ...
 
     said = reference_notes.difference("olympus.numpy.fft", "fft", fft)
@@ -43,12 +43,12 @@ def test_a_default_that_differs_is_named() -> None:
     assert "``axis`` is ``0`` by default, not ``-1``" in said
 
 
-def test_names_that_numpy_lacks_have_no_difference() -> None:
+def test_names_missing_from_numpy_have_no_note() -> None:
     assert reference_notes.difference("olympus.numpy", "fill_diagonal_", jnp.sin) is None
     assert reference_notes.difference("olympus.lax", "sin", olympus.lax.sin) is None
 
 
-def test_related_names_are_those_of_the_docstring() -> None:
+def test_related_names_are_taken_from_the_docstring() -> None:
     pages = {f"olympus.{name}": f"olympus.{name}" for name in ("grad", "vjp", "vmap")}
     text = "Calls ``vjp``; see also `vmap(f)` and ``grad``. The argument ``x``."
     found = reference_notes.related("olympus.grad", olympus.grad, text, pages)
@@ -80,7 +80,7 @@ def test_examples_of_flags_run(name: str) -> None:
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_variables_are_found_where_they_are_read() -> None:
+def test_environment_variables_are_found_in_source() -> None:
     source = """
 NAME = "OLYMPUS_SECRET"
 os.environ.get(NAME); os.environ["XLA_FLAGS"]; variables.get("TPU_NAME", None)

@@ -70,7 +70,7 @@ def run(instructions, r, q, x):
 
 @pytest.mark.thorough("1")
 @pytest.mark.parametrize("seed", range(4))
-def test_all_ways_agree(seed):
+def test_random_reference_programs_agree_under_all_transformations(seed):
     instructions = program(np.random.default_rng(seed))
 
     def fun(x, y):

@@ -47,7 +47,7 @@ CALLS = {
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("call", ["jit", "checkpoint", "cond", "switch", "scan"])
-def test_a_view_in_a_program_is_written_in_place(call, view):
+def test_writes_through_views_in_compiled_functions(call, view):
     make_view, index = VIEWS[view]
 
     @olympus.jit
@@ -62,7 +62,7 @@ def test_a_view_in_a_program_is_written_in_place(call, view):
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_view_outside_of_programs_is_written_in_place(call):
+def test_writes_through_views_outside_of_jit(call):
     ref = olympus.new_ref(START)
     CALLS[call](ref.at[1:3, 0:2])
     expected = START.copy()
@@ -131,13 +131,13 @@ def test_aliased_and_returned_views_are_refused(call, message):
         lambda view: olympus.typeof(view),
     ],
 )
-def test_views_are_no_arrays(call):
+def test_views_as_arrays_raise(call):
     with pytest.raises(TypeError, match="TransformedRefs cannot be abstractified"):
         call(olympus.new_ref(START).at[0:2])
 
 
 @pytest.mark.usefixtures("eight_devices")
-def test_a_view_under_shard_map_is_the_same_everywhere():
+def test_replicated_view_under_shard_map():
     mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
 
     def f(view, x):
@@ -160,7 +160,7 @@ SPLIT_VIEWS = {
 @pytest.mark.usefixtures("eight_devices")
 @pytest.mark.parametrize("jit", [lambda f: f, olympus.jit], ids=["eager", "jit"])
 @pytest.mark.parametrize("name", list(SPLIT_VIEWS))
-def test_devices_split_a_view_under_shard_map(name, jit):
+def test_sharded_view_under_shard_map(name, jit):
     mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
     view, place = SPLIT_VIEWS[name]
 
@@ -179,7 +179,7 @@ def test_devices_split_a_view_under_shard_map(name, jit):
 
 
 @pytest.mark.usefixtures("eight_devices")
-def test_split_views_have_derivatives_and_types_of_their_own():
+def test_sharded_views_have_derivatives_and_sharded_types():
     kinds = olympus.sharding.AxisType
     mesh = olympus.make_mesh((2,), ("x",), (kinds.Auto,))
 
@@ -204,7 +204,7 @@ def test_split_views_have_derivatives_and_types_of_their_own():
 
 
 @pytest.mark.usefixtures("eight_devices")
-def test_split_views_share_no_reference():
+def test_sharded_views_of_one_reference_raise():
     mesh = olympus.make_mesh((2,), ("x",), (olympus.sharding.AxisType.Auto,))
     ref = olympus.new_ref(np.arange(8, dtype=np.float32))
 
@@ -224,7 +224,7 @@ def test_split_views_share_no_reference():
         mapped(ref.at[:4])
 
 
-def test_types_of_references_stand_for_references():
+def test_reference_structs_trace_as_references():
     struct = olympus.ShapeDtypeStruct((3,), np.float32, is_ref=True)
     traced = olympus.jit(double).trace(struct)
     assert [aval.str_short() for aval in traced.jaxpr.in_avals] == ["Ref{float32[3]}"]
@@ -255,7 +255,7 @@ def test_references_keep_their_sharding(jit):
         ref[1] = 3.0
 
 
-def test_memories_of_references_are_for_programs():
+def test_reference_memory_spaces_need_a_program():
     with pytest.raises(NotImplementedError, match="only works inside of a `jit`"):
         olympus.new_ref(START, memory_space=olympus.memory.Space.Host)
     text = str(

@@ -54,7 +54,7 @@ def repository(tmp_path):
     return tmp_path
 
 
-def test_a_release_touches_one_version_and_the_ranges(repository):
+def test_release_changes_one_version_and_dependency_ranges(repository):
     assert release.prepare("lower", "minor", repository) == "lower-v0.2.0"
     lower, upper = repository / "packages" / "lower", repository / "packages" / "upper"
     assert release.version_in(lower / "src" / "lower" / "__about__.py") == "0.2.0"
@@ -75,13 +75,13 @@ def test_the_changelog_joins_fragments_and_unreleased_entries(repository):
     assert not list((repository / "packages" / "lower" / "changes").glob("*.md"))
 
 
-def test_patches_stay_within_the_range(repository):
+def test_patch_release_keeps_the_dependency_range(repository):
     release.prepare("lower", "patch", repository)
     requirement = (repository / "packages" / "upper" / "pyproject.toml").read_text()
     assert '"lower>=0.1.0,<0.2.0"' in requirement
 
 
-def test_mistakes_are_refused(repository):
+def test_invalid_releases_raise(repository):
     with pytest.raises(ValueError, match="no package 'middle'"):
         release.prepare("middle", "minor", repository)
     with pytest.raises(ValueError, match="major, minor or patch"):
@@ -94,7 +94,7 @@ def test_mistakes_are_refused(repository):
         release.prepare("lower", "minor", repository)
 
 
-def test_fragments_of_unknown_kinds_are_refused(repository):
+def test_unknown_fragment_kinds_raise(repository):
     path = repository / "packages" / "lower" / "changes" / "samplers.improved.md"
     path.write_text("Better.")
     with pytest.raises(ValueError, match=r"<topic>\.<kind>\.md"):

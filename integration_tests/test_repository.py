@@ -65,13 +65,13 @@ def test_package_is_complete(package: Path) -> None:
 
 
 @packages
-def test_package_carries_the_licence_of_the_repository(package: Path) -> None:
+def test_package_has_the_licence_of_the_repository(package: Path) -> None:
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert project_table(package)["license"] == "Apache-2.0"
 
 
 @packages
-def test_readme_shows_the_package_at_work(package: Path) -> None:
+def test_readme_example_uses_the_package(package: Path) -> None:
     text = (package / "README.md").read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE))
     imported = {
@@ -84,7 +84,7 @@ def test_readme_shows_the_package_at_work(package: Path) -> None:
 
 
 @packages
-def test_name_is_that_of_the_folder_and_version_comes_from_about(package: Path) -> None:
+def test_name_equals_folder_and_version_is_in_about(package: Path) -> None:
     project = project_table(package)
     assert project["name"] == package.name
     assert "version" in project["dynamic"]
@@ -138,7 +138,7 @@ def test_jax_is_never_imported() -> None:
     assert importers == []
 
 
-def test_links_between_documents_lead_somewhere() -> None:
+def test_document_links_resolve() -> None:
     broken = []
     for path in DOCUMENTS:
         text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)

@@ -90,13 +90,13 @@ def kill_and_restart(command, folder, seed, times):
     return lines
 
 
-def test_killed_at_random_times(tmp_path):
+def test_job_killed_at_random_times_resumes(tmp_path):
     lines = kill_and_restart(EXAMPLE, tmp_path / "killed", 0, times=4)
     whole = finish(start(EXAMPLE, tmp_path / "whole", *STEPS))
     assert lines[-1] == whole[-1] and whole[-1].startswith("done")
 
 
-def test_orbax_killed_at_random_times(tmp_path):
+def test_orbax_job_killed_at_random_times_resumes(tmp_path):
     if importlib.util.find_spec("orbax") is None:
         pytest.skip("orbax is not installed; `nox -s ecosystem` installs it")
     lines = kill_and_restart(ORBAX, tmp_path / "killed", 2, times=4)
@@ -131,7 +131,7 @@ def start_two(folder, *arguments):
 
 @pytest.mark.thorough("1")
 @pytest.mark.parametrize("lost", [0, 1])
-def test_one_of_two_processes_is_lost(tmp_path, lost):
+def test_job_resumes_after_one_of_two_processes_is_killed(tmp_path, lost):
     folder = tmp_path / "job"
     processes = start_two(folder, "--steps", 100_000, "--every", 20)
     lines: list[str] = []

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "float16", "float32", "bfloat16"])
-def test_values_are_those_of_numpy(dtype):
+def test_unique_values_equal_numpy(dtype):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x = RNG.integers(0, 50, (40, 50)).astype(dtype)
     result = unique(asarray(x))
@@ -37,7 +37,7 @@ def test_slices_and_no_elements():
     assert unique(asarray(np.zeros((0,), np.float32))).shape == (0,)
 
 
-def test_places_and_weak_types():
+def test_unique_keeps_device_and_weak_type():
     committed = device_put(np.arange(3.0, dtype=np.float32), devices()[0])
     assert unique(committed).committed
     assert not unique(asarray([2.0, 1.0])).committed

@@ -35,7 +35,7 @@ def library():
 
 
 @pytest.mark.parametrize(("setting", "dtype"), [("both", "float32"), ("explicit", "float64")])
-def test_calls_that_jax_accepts_are_accepted(library, setting, dtype):
+def test_calls_accepted_by_jax_are_accepted(library, setting, dtype):
     flags = dict(sweep.SETTINGS[setting])
     for flag in sweep.LASTING:
         if flag in flags:
@@ -81,7 +81,7 @@ X, M = np.arange(1, 5, dtype=np.float32), np.arange(8, dtype=np.float32).reshape
         lambda x, m: lax.reduce_window(m, -np.inf, lax.max, (1, 2), (1, 1), "SAME"),
     ],
 )
-def test_calls_on_arrays_of_the_device_copy_nothing_from_the_host(call):
+def test_calls_on_device_arrays_make_no_host_transfers(call):
     x, m = jnp.asarray(X), jnp.asarray(M)
     with olympus.transfer_guard_host_to_device("disallow"):
         found = call(x, m)
@@ -91,7 +91,7 @@ def test_calls_on_arrays_of_the_device_copy_nothing_from_the_host(call):
     )
 
 
-def test_defaults_of_statistics_and_of_tolerances_are_those_of_numpy():
+def test_default_ddof_and_tolerances_equal_numpy():
     values = np.array([[1.0, np.nan, 3.0], [2.0, 5.0, 8.0]], np.float32)
     np.testing.assert_allclose(jnp.nanvar(values, axis=1), np.nanvar(values, axis=1), rtol=1e-6)
     np.testing.assert_allclose(
@@ -105,7 +105,7 @@ def test_defaults_of_statistics_and_of_tolerances_are_those_of_numpy():
     assert jnp.isclose(near, 1.0, rtol=1e-3).tolist() == np.isclose(near, 1.0, rtol=1e-3).tolist()
 
 
-def test_the_first_array_of_a_process_may_be_made_under_a_guard():
+def test_first_array_can_be_created_under_a_transfer_guard():
     program = "import olympus.numpy as jnp; print(jnp.arange(3))"
     finished = subprocess.run(
         [sys.executable, "-c", program],
@@ -137,7 +137,7 @@ def test_explicit_wide_types_are_computed_in_double_precision(library):
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
 
 
-def test_arrays_of_numpy_are_narrowed_where_they_enter(library):
+def test_numpy_arrays_are_narrowed_on_conversion(library):
     library.update({"explicit_x64_dtypes": "allow"})
     given = np.ones(3)
     narrow = jnp.ones(3)

@@ -56,7 +56,7 @@ def same(actual, expected):
 
 @pytest.mark.parametrize("check_vma", [True, False])
 class TestProduct:
-    def test_values_and_placement(self, mesh, check_vma):
+    def test_results_and_shardings(self, mesh, check_vma):
         parts = on_mesh(mesh, check_vma)
         for function in (parts, jit(parts)):
             result = function(A, B)
@@ -195,7 +195,7 @@ def test_program_is_written_as_in_jax(mesh):
     assert "h:f32[2,2]{V:x} = psum_invariant[axes=('y',)] g" in text
 
 
-def test_policies_look_into_the_function(mesh):
+def test_checkpoint_policies_apply_inside(mesh):
     def f(a):
         def body(part):
             return lax.sin(checkpoint_name(lax.log(part), "a"))
@@ -230,7 +230,7 @@ def test_closed_over_values(mesh):
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float32, np.complex64])
-def test_gathered_arrays_that_do_not_vary_keep_their_dtype(mesh, dtype):
+def test_invarying_all_gather_keeps_the_dtype(mesh, dtype):
     x = np.array([1, 0, 1, 1, 0, 1, 1, 0]).astype(dtype)
 
     def gathered(part):
@@ -267,32 +267,32 @@ class TestErrors:
         with pytest.raises(NameError, match="unbound axis name: z"):
             self.call(mesh, lambda a: lax.psum(a, "z"))
 
-    def test_size_that_does_not_divide(self, mesh):
+    def test_indivisible_size_raises(self, mesh):
         with pytest.raises(ValueError, match=r"a of shape float32\[6\].*into 4 parts"):
             self.call(mesh, args=(np.ones(6, np.float32),))
 
-    def test_results_that_may_vary(self, mesh):
+    def test_varying_results_with_replicated_specs_raise(self, mesh):
         with pytest.raises(ValueError, match=r"can't be statically inferred.*along 'x'"):
             self.call(mesh, out_specs=P())
 
-    def test_specs_longer_than_the_rank(self, mesh):
+    def test_spec_longer_than_the_rank_raises(self, mesh):
         with pytest.raises(ValueError, match="too long"):
             self.call(mesh, in_specs=P("x", None, None))
         with pytest.raises(ValueError, match="rank 0"):
             self.call(mesh, total)
 
-    def test_structure(self, mesh):
+    def test_mismatched_spec_structure_raises(self, mesh):
         with pytest.raises(ValueError, match="in_specs must be a prefix"):
             self.call(mesh, in_specs=(P("x"), P("y")))
         with pytest.raises(TypeError, match="pytree of PartitionSpec"):
             self.call(mesh, in_specs="x")
 
-    def test_no_mesh(self):
+    def test_missing_mesh_raises(self):
         with pytest.raises(ValueError, match="context mesh cannot be empty"):
             self.call(None)
 
 
-def test_linear_systems_that_vary(mesh):
+def test_varying_linear_systems(mesh):
     """Their transposes are of each part alone: nothing is summed over the mesh."""
     a, b = np.ones((8, 2, 2), np.float32), np.ones((8, 2, 1), np.float32)
     parts = shard_map(solve, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
@@ -315,7 +315,7 @@ class TestChecks:
 
     @pytest.mark.parametrize("check_vma", [True, False])
     @pytest.mark.parametrize("transform", [lambda fun: fun, jit])
-    def test_each_device_says_what_it_found(self, mesh, check_vma, transform):
+    def test_checkify_reports_errors_per_device(self, mesh, check_vma, transform):
         fun = checkify(transform(self.mapped(mesh, check_vma)))
         x = np.ones((8, 3), np.float32)
         error, out = fun(x)
@@ -329,7 +329,7 @@ class TestChecks:
             "at mapped index 5: got -3.0 (`check` failed)"
         )
 
-    def test_the_last_is_raised(self, mesh):
+    def test_last_error_is_raised(self, mesh):
         x = np.ones((8, 3), np.float32)
         x[2], x[5] = -1, -2
         error, _ = checkify(self.mapped(mesh))(x)
@@ -344,7 +344,7 @@ class TestChecks:
 
         assert checkify(jit(check_again))(x)[0].get() == "got -6.0 (`check` failed)"
 
-    def test_loops_keep_the_first(self, mesh):
+    def test_loops_keep_the_first_error(self, mesh):
         def loop(x):
             return lax.fori_loop(0, 2, lambda _, x: self.mapped(mesh)(x), x)
 
@@ -362,7 +362,7 @@ class TestChecks:
         assert "at mapped index 0: got -3.0" in checkify(twice)(fine, bad)[0].get()
 
 
-def test_carries_that_begin_to_vary_are_told_to_be_cast():
+def test_error_for_varying_carries_suggests_pcast():
     mesh = Mesh(np.array(devices()[:1]), ("i",))
     spec = P("i")
 
@@ -385,7 +385,7 @@ def test_carries_that_begin_to_vary_are_told_to_be_cast():
     assert run(lambda: {"sum": lax.pcast(cast["sum"], ("i",), to="varying")}) == 6.0
 
 
-def test_branches_that_vary_differently_are_told_to_be_cast():
+def test_error_for_branches_with_different_variation_suggests_pcast():
     mesh = Mesh(np.array(devices()[:1]).reshape(1, 1), ("i", "j"))
 
     def choose(x, y):

@@ -31,7 +31,7 @@ def explicit():
     return olympus.make_mesh((2,), ("x",), (AxisType.Explicit,))
 
 
-def test_gradients_of_replicated_operands_are_summed_over_devices(mesh):
+def test_gradients_of_replicated_operands_are_summed(mesh):
     copies = shard_map(lambda x: x, mesh=mesh, in_specs=P(), out_specs=P("x"))
     weights = np.arange(4, dtype=np.float32)
     derived = olympus.grad(lambda x: jnp.sum(copies(x) * weights))
@@ -41,12 +41,12 @@ def test_gradients_of_replicated_operands_are_summed_over_devices(mesh):
 
 
 @pytest.mark.parametrize("spec", [P(), P(None), P(None, None), P("x", None), P(None, "x")], ids=str)
-def test_results_outside_of_programs_lie_as_specs_say_to_the_letter(spec, mesh):
+def test_eager_results_keep_the_exact_out_specs(spec, mesh):
     mapped = shard_map(lambda x: x, mesh=mesh, in_specs=P(), out_specs=spec, check_vma=False)
     assert tuple(mapped(np.ones((4, 4))).sharding.spec) == tuple(spec)
 
 
-def test_arguments_over_explicit_axes_are_of_the_types_that_specs_say(explicit):
+def test_arguments_over_explicit_axes_must_match_in_specs(explicit):
     def mapped(spec):
         return shard_map(lambda x: x, mesh=explicit, in_specs=spec, out_specs=P("x"))
 
@@ -57,7 +57,7 @@ def test_arguments_over_explicit_axes_are_of_the_types_that_specs_say(explicit):
     np.testing.assert_array_equal(mapped(P())(jnp.asarray(X)), np.concatenate([X, X]))
 
 
-def test_sharded_closed_over_arrays_are_refused(explicit):
+def test_closed_over_sharded_arrays_raise(explicit):
     with olympus.set_mesh(explicit):
         split = olympus.device_put(X, P("x"))
         mapped = shard_map(lambda x: (split * 2, x)[1], in_specs=P("x"), out_specs=P("x"))
@@ -65,7 +65,7 @@ def test_sharded_closed_over_arrays_are_refused(explicit):
             mapped(split)
 
 
-def test_arguments_that_are_no_arrays(mesh):
+def test_non_array_arguments_with_spec_none(mesh):
     class Opaque:
         pass
 
@@ -81,7 +81,7 @@ def test_arguments_that_are_no_arrays(mesh):
         shard_map(lambda x: x, mesh=mesh, in_specs=(P("x"), P()), out_specs=P("x"))(X)
 
 
-def test_examples_along_a_mesh_axis(square):
+def test_vmap_with_spmd_axis_name(square):
     x = np.arange(16, dtype=np.float32).reshape(4, 4)
     mapped = shard_map(
         lambda x: jnp.sin(x.sum()), mesh=square, in_specs=P("y"), out_specs=P(), check_vma=False
@@ -100,7 +100,7 @@ def test_examples_along_a_mesh_axis(square):
         olympus.config.update("olympus_disable_vmap_shmap_error", False)
 
 
-def test_examples_along_an_explicit_axis():
+def test_vmap_along_an_explicit_mesh_axis():
     mesh = olympus.make_mesh((2, 2), ("x", "y"))
     x = olympus.device_put(np.arange(16.0).reshape(4, 4), NamedSharding(mesh, P("x", "y")))
     mapped = shard_map(lambda x: x, mesh=mesh, in_specs=P("y"), out_specs=P("y"))
@@ -112,7 +112,7 @@ def test_examples_along_an_explicit_axis():
         olympus.vmap(both)(x)
 
 
-def test_mesh_without_devices(explicit, mesh):
+def test_shard_map_over_an_abstract_mesh(explicit, mesh):
     mapped = shard_map(lambda x: x, mesh=mesh.abstract_mesh, in_specs=P("x"), out_specs=P("x"))
     there = olympus.device_put(X, NamedSharding(mesh, P("x")))
     np.testing.assert_array_equal(mapped(there), X)
@@ -122,7 +122,7 @@ def test_mesh_without_devices(explicit, mesh):
         mapped(olympus.device_put(X, NamedSharding(explicit, P("x"))))
 
 
-def test_inference_of_specs_needs_types(mesh):
+def test_inferred_specs_need_sharded_types(mesh):
     with olympus.set_mesh(mesh):
         with pytest.raises(TypeError, match="argument must be a pytree of"):
             shard_map(lambda x: x, out_specs=P("x"))(X)
@@ -134,7 +134,7 @@ def test_inference_of_specs_needs_types(mesh):
         olympus.smap(lambda x: x, in_axes="x", out_axes=0, axis_name="x")
 
 
-def test_terms_of_sums_are_of_explicit_axes(mesh, square):
+def test_unreduced_specs_need_explicit_axes(mesh, square):
     def mapped(on, **keywords):
         specs = {"in_specs": P(unreduced={"x"}), "out_specs": P()}
         return shard_map(lambda x: x, mesh=on, **specs, **keywords)
@@ -145,7 +145,7 @@ def test_terms_of_sums_are_of_explicit_axes(mesh, square):
         mapped(square, axis_names={"x"})(X)
 
 
-def test_results_become_terms_where_specs_say_so(explicit):
+def test_unreduced_out_specs_return_partial_sums(explicit):
     with olympus.set_mesh(explicit):
         x = olympus.device_put(X, P("x"))
         summed = shard_map(lambda x: x, out_specs=P(unreduced={"x"}))(x)
@@ -154,7 +154,7 @@ def test_results_become_terms_where_specs_say_so(explicit):
             shard_map(lambda x: lax.psum(x, "x"), out_specs=P(unreduced={"x"}))(x)
 
 
-def test_constants_like_what_varies_vary(mesh):
+def test_constants_like_varying_values_vary(mesh):
     def counted(x):
         return jnp.histogram(x, bins=2, range=(0.0, 8.0))[0] + jnp.zeros_like(x).astype(int).sum()
 
@@ -162,7 +162,7 @@ def test_constants_like_what_varies_vary(mesh):
     np.testing.assert_array_equal(mapped(X), [2, 0, 2, 0, 0, 2, 0, 2])
 
 
-def test_references_that_are_split(explicit):
+def test_sharded_references(explicit):
     def fill(ref):
         ref[...] += lax.axis_index("x").astype(np.float32)
 
@@ -172,7 +172,7 @@ def test_references_that_are_split(explicit):
         np.testing.assert_array_equal(ref[...], [0, 0, 1, 1])
 
 
-def test_tangents_that_vary_more_than_the_primal_value(mesh):
+def test_tangents_varying_more_than_the_primal_raise(mesh):
     def derived(t):
         return olympus.linearize(jnp.sin, jnp.ones(2))[1](t)
 

@@ -33,7 +33,7 @@ def inverse_root(a, **options):
 
 @pytest.mark.thorough("unrolled")
 @pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
-def test_roots_of_systems_of_trees(how):
+def test_roots_of_pytree_systems(how):
     def f(a):
         return inverse_root(a, differentiate=how)
 
@@ -91,7 +91,7 @@ def test_minimizers():
         np.testing.assert_allclose(jacobian(f)(A), np.linalg.inv(matrix), rtol=1e-12)
 
 
-def test_an_unknown_kind_of_derivative():
+def test_unknown_differentiate_option_raises():
     with pytest.raises(ValueError, match="`differentiate` must be one of 'implicit'"):
         olympus.root(lambda x: x, 1.0, differentiate="exact")
 
@@ -200,7 +200,7 @@ def test_diagonals_of_gauss_newton_and_fisher_matrices(diagonal):
         np.testing.assert_allclose(found[name], expected[name], atol=5 * deviation / 4000**0.5)
 
 
-def test_diagonals_of_hessians_of_trees_and_wrong_probes():
+def test_diagonals_of_pytree_hessians_and_invalid_probes():
     def f(x):
         return jnp.sum(x["a"] ** 3) * x["b"]
 
@@ -288,7 +288,7 @@ def test_derivatives_equal_complex_steps(f):
     check_complex_step(olympus.jit(f), np.array([0.4, 1.3, 2.1], np.float32))
 
 
-def test_complex_steps_find_a_wrong_rule():
+def test_complex_step_check_detects_a_wrong_rule():
     wrong = olympus.custom_jvp(jnp.sin)
 
     @wrong.defjvp
@@ -301,7 +301,7 @@ def test_complex_steps_find_a_wrong_rule():
 
 @pytest.mark.thorough("unrolled")
 @pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
-def test_parts_of_a_mesh_have_their_own_solutions(how):
+def test_solutions_in_shard_map(how):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
     part = olympus.P("i")
 
@@ -323,7 +323,7 @@ def test_parts_of_a_mesh_have_their_own_solutions(how):
 
 
 @pytest.mark.parametrize("how", ["implicit", "unrolled", "truncated"])
-def test_parts_of_a_mesh_that_functions_close_over(how):
+def test_solutions_that_close_over_shards(how):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
     part = olympus.P("i")
 

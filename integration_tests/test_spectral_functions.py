@@ -128,7 +128,7 @@ def start_of(name, kind):
         *((name, "pair") for name in ("product", "sum", "left and right", "left alone")),
     ],
 )
-def test_derivatives_are_those_of_numpys_values(name, kind):
+def test_derivatives_match_finite_differences_of_numpy(name, kind):
     step = STEP if name in GENERAL else SYMMETRIC
     function = along(EXPRESSIONS[name], start_of(name, kind), step)
     slope, bend = differences(function)
@@ -184,7 +184,7 @@ def test_stacks_of_matrices(name):
         np.testing.assert_allclose(directions[1], expected(0.1), rtol=1e-9)
 
 
-def test_functions_that_are_smooth_at_zero_singular_values():
+def test_smooth_functions_at_zero_singular_values():
     # (u * s**2) @ u.T is a @ a.T, and (u * s**3) @ vh is a @ a.T @ a.
     a = np.diag([2.0, 0.0, 0.0])
 
@@ -218,7 +218,7 @@ def test_gradient_with_respect_to_the_matrix():
     np.testing.assert_allclose(e @ hessian @ e, np.exp(2) * np.sum(WEIGHT * square), rtol=1e-12)
 
 
-def test_values_that_are_used_otherwise_stay_themselves():
+def test_factors_used_elsewhere_keep_their_values():
     def smallest(a):
         w, v = jnp.linalg.eigh(a)
         if w[0] > 0:  # values are known while a derivative is computed
@@ -263,7 +263,7 @@ def test_loops_and_custom_rules_get_plain_values():
         )
 
 
-def test_a_differentiated_number_in_the_function():
+def test_functions_of_a_differentiated_scalar():
     def scaled(t):
         w, v = jnp.linalg.eigh(jnp.asarray(np.diag([1.0, 2.0, 4.0])) + t * SYMMETRIC)
         return jnp.sum(WEIGHT * ((v * jnp.exp(t * w)) @ v.T))
@@ -278,7 +278,7 @@ def test_a_differentiated_number_in_the_function():
             np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_the_derivatives_of_the_factors_are_used_without_the_flag():
+def test_without_the_flag_factors_are_differentiated():
     function = along(EXPRESSIONS["product"], np.diag([1.0, 2.0, 4.0]), SYMMETRIC)
     np.testing.assert_allclose(derivatives(function, True), derivatives(function, False), rtol=1e-9)
     function = along(EXPRESSIONS["product"], 2.0 * np.eye(N), SYMMETRIC)

@@ -49,7 +49,7 @@ def test_derivatives(outer):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_a_rare_branch_costs_little():
+def test_rare_branch_needs_the_memory_of_one_batch():
     """The branch runs on a 64th of the examples at a time."""
 
     def expensive(x):
@@ -77,7 +77,7 @@ def test_collectives_see_all_examples():
         lax.cond(True, jnp.sin, jnp.cos, 1.0, batch="halves")
 
 
-def test_parts_of_a_mesh_choose_by_themselves():
+def test_shards_choose_branches_independently():
     xs = np.random.RandomState(1).randn(40, 8).astype(np.float32)
     mesh = olympus.make_mesh((4,), ("i",), axis_types=(olympus.sharding.AxisType.Auto,))
     part = olympus.P("i")

@@ -86,7 +86,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
             yield node
 
 
-def test_folders_can_be_taken_in_at_a_glance() -> None:
+def test_folders_have_few_modules() -> None:
     folders = {path.parent for path in FILES}
     crowded = {
         relative(folder): count
@@ -98,7 +98,7 @@ def test_folders_can_be_taken_in_at_a_glance() -> None:
     assert set(FOLDERS_OF_FAMILIES) - set(crowded) == set(), "stale exceptions"
 
 
-def test_every_folder_says_what_lives_there() -> None:
+def test_every_folder_has_a_docstring() -> None:
     silent = [
         relative(path)
         for path in FILES
@@ -128,14 +128,14 @@ def test_imports_are_at_the_top() -> None:
     assert sorted(late) == [], "declare them with olympus_ir.loading.deferred, with what they save"
 
 
-def test_the_list_of_late_imports_is_whole() -> None:
+def test_list_of_deferred_imports_is_complete() -> None:
     tool = [sys.executable, str(ROOT / "tools" / "deferred_imports.py"), "--check"]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
-def test_late_imports_hide_no_circle(package: Path) -> None:
+def test_deferred_imports_hide_no_import_cycle(package: Path) -> None:
     modules = {module_name(path): path for path in FILES if package in path.parents}
     graph = {name: set(imported(path, name)) & modules.keys() for name, path in modules.items()}
     waiting = {name: targets - {name} for name, targets in graph.items()}
@@ -181,5 +181,5 @@ def test_docstrings_open_with_a_verb_or_a_noun() -> None:
         ("Howard's rule.", True),
     ],
 )
-def test_riddles_are_recognized(text: str, opens_well: bool) -> None:
+def test_docstring_openings_are_classified(text: str, opens_well: bool) -> None:
     assert (RIDDLES.match(text) is None) is opens_well

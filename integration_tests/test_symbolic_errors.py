@@ -31,13 +31,13 @@ from olympus import export
         (lambda x: list(x), olympus.errors.InconclusiveDimensionOperation, "requires a constant"),
     ],
 )
-def test_functions_that_need_known_sizes(function, kind, message):
+def test_functions_that_need_constant_sizes_raise(function, kind, message):
     (a,) = export.symbolic_shape("a")
     with pytest.raises(kind, match=message):
         olympus.jit(function).eval_shape(olympus.ShapeDtypeStruct((a,), "float32"))
 
 
-def test_dimensions_mean_nothing_outside_of_programs():
+def test_symbolic_dimensions_outside_of_export_raise():
     (a,) = export.symbolic_shape("a")
     with pytest.raises(Exception, match="Encountered dimension variable 'a'"):
         jnp.ones((a,))

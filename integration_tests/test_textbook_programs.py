@@ -557,7 +557,7 @@ def double_precision():
 
 
 @pytest.mark.parametrize("fun, example", PROGRAMS, ids=name)
-def test_programs_give_what_python_gives(fun, example):
+def test_compiled_programs_equal_plain_python(fun, example):
     assert_close(compiled(fun)(*example), plain(fun, example))
 
 
@@ -569,7 +569,7 @@ def by_program(cases):
 
 
 @pytest.mark.parametrize("fun, examples", by_program(PROGRAMS), ids=name)
-def test_programs_batch(fun, examples):
+def test_programs_under_vmap(fun, examples):
     batch = [np.stack(column) for column in zip(*examples, strict=True)]
     got = olympus.vmap(compiled(fun))(*batch)
     for position, example in enumerate(examples):

@@ -83,7 +83,7 @@ def test_compiled_functions_and_stages():
             pickle.dumps(stage)
 
 
-def test_transformed_functions_stay_functions():
+def test_transformed_functions_behave_as_functions():
     class Holder:
         gradient = olympus.grad(lambda self, x: x**2, argnums=1)
 
@@ -120,7 +120,7 @@ cloudpickle.dump((function, np.arange(8.0).reshape(2, 4)), open(sys.argv[1], "wb
 """
 
 
-def test_meshes_are_found_in_other_processes(tmp_path):
+def test_pickled_meshes_resolve_in_other_processes(tmp_path):
     pytest.importorskip("cloudpickle")
     path = tmp_path / "function"
     run(["-c", WRITER], path)
@@ -131,7 +131,7 @@ def test_meshes_are_found_in_other_processes(tmp_path):
     )
 
 
-def test_devices_of_other_platforms():
+def test_missing_devices_raise_on_unpickling():
     from olympus_xla.platforms.travelling_devices import device_of_this_process
 
     assert device_of_this_process("cpu", 0) is olympus.devices("cpu")[0]
@@ -161,7 +161,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_of_each_start_method(functions, tmp_path, method):
+def test_multiprocessing_with_each_start_method(functions, tmp_path, method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system has no {method}")
     cases = with_values(functions)
@@ -177,7 +177,7 @@ def test_workers_of_each_start_method(functions, tmp_path, method):
         check(values[name], expected)
 
 
-def test_a_pool_from_this_process(functions):
+def test_multiprocessing_pool_from_this_process(functions):
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
         for name in ("grad", "custom_rule", "partial over an array"):
@@ -237,7 +237,7 @@ print(subprocess.run([sys.executable, "-c", reader], input=written, stdout=-1).s
 """
 
 
-def test_cloudpickle_takes_functions_of_the_main_program(tmp_path):
+def test_cloudpickle_of_functions_in_main(tmp_path):
     pytest.importorskip("cloudpickle")
     (tmp_path / "program.py").write_text(MAIN)
     printed = run([str(tmp_path / "program.py")])
@@ -273,7 +273,7 @@ def other_python(tmp_path_factory):
     return pytest.skip("no other version of Python, or no package index to install jaxlib from")
 
 
-def test_another_version_of_python(functions, tmp_path, other_python):
+def test_unpickling_under_another_python_version(functions, tmp_path, other_python):
     (tmp_path / "cases").write_bytes(pickle.dumps(with_values(functions)))
     sources = sorted(map(str, FOLDER.parent.parent.glob("packages/*/src")))
     printed = run(

@@ -248,7 +248,7 @@ def test_second_derivatives():
     close(olympus.hessian(olympus.bucketed(network))(x), olympus.hessian(network)(x), 1e-4)
 
 
-def test_gradients_of_what_lengths_share():
+def test_gradients_of_shared_parameters():
     """Padding is NaN in the middle of the function; parameters get no part of it."""
 
     def loss(scale, x):
@@ -304,7 +304,7 @@ def test_jit_inside():
         close(bucketed(x), np.mean(x**2) + np.mean(x**3))
 
 
-def test_transformations_around():
+def test_transformations_of_bucketed_functions():
     network = lambda x: jnp.sort(x) / jnp.mean(x)  # noqa: E731
     bucketed = olympus.bucketed(network)
     xs = np.random.default_rng(0).uniform(1, 2, (3, 5)).astype(np.float32)
@@ -540,7 +540,7 @@ def test_vmap_inside_with_axes_and_in_nests():
     close(np.asarray(some(ROWS)), np.where(chosen > 0, chosen, 0).sum(axis=1))
 
 
-def test_rows_of_different_lengths_are_refused():
+def test_rows_of_different_lengths_raise():
     ragged = olympus.masked(olympus.vmap(lambda row: jnp.sort(row[row > 0])))
     with pytest.raises(NotImplementedError, match=r"apply vmap to a masked function"):
         ragged(ROWS)
@@ -574,7 +574,7 @@ def test_rows_of_different_lengths_are_refused():
     ],
     ids=["fft", "eigvalsh", "callback", "sizes of a loop"],
 )
-def test_operations_that_masked_functions_refuse(function, message):
+def test_unsupported_operations_in_masked_functions_raise(function, message):
     with pytest.raises((NotImplementedError, olympus.errors.OlympusTypeError), match=message):
         olympus.masked(function)(ROWS[0])
 

@@ -22,14 +22,14 @@ def test_transfers_between_host_cpu_and_accelerator(accelerator, cpu):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "bool", "complex64", "uint32"])
-def test_values_survive_the_way_there_and_back(dtype):
+def test_transfers_round_trip_for_each_dtype(dtype):
     values = np.random.default_rng(0).integers(0, 2, (5, 3, 2)).astype(dtype)
     array = jnp.asarray(values)
     assert array.dtype == values.dtype
     np.testing.assert_array_equal(np.asarray(array.T).T, values)
 
 
-def test_committed_arrays_decide_where_a_program_runs(accelerator, cpu):
+def test_programs_run_on_the_device_of_committed_arrays(accelerator, cpu):
     function = olympus.jit(lambda x: x * 2)
     assert function(olympus.device_put(1.0, cpu)).devices() == {cpu}
     assert function(1.0).devices() == {accelerator}
@@ -40,7 +40,7 @@ def test_committed_arrays_decide_where_a_program_runs(accelerator, cpu):
 
 
 @pytest.mark.parametrize("kind", ["pinned_host", "unpinned_host"])
-def test_memory_of_the_host(accelerator, kind):
+def test_host_memory_space(accelerator, kind):
     if kind not in {memory.kind for memory in accelerator.addressable_memories()}:
         pytest.skip(f"{accelerator} has no memory of kind {kind}")
     on_device = SingleDeviceSharding(accelerator, memory_kind="device")
@@ -85,14 +85,14 @@ def test_donated_memory_is_reused():
     assert float(y[0, 0]) == 2.0
 
 
-def test_statistics_of_memory(accelerator):
+def test_memory_statistics(accelerator):
     before = accelerator.memory_stats()["bytes_in_use"]
     kept = jnp.ones((1 << 24,), jnp.float32).block_until_ready()
     after = accelerator.memory_stats()["bytes_in_use"]
     assert after - before >= kept.nbytes
 
 
-def test_memory_that_runs_out(accelerator):
+def test_out_of_memory_error(accelerator):
     available = accelerator.memory_stats()["bytes_limit"]
     with pytest.raises(olympus.errors.JaxRuntimeError, match="(?i)out of memory"):
         jnp.zeros((available // 2,), jnp.float32).block_until_ready()

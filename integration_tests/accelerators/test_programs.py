@@ -129,7 +129,7 @@ def test_linear_algebra(accelerator, rng):
         np.testing.assert_allclose(computed, expected, rtol=2e-3, atol=2e-3, err_msg=name)
 
 
-def test_eigenvalues_without_symmetry(accelerator, rng):
+def test_nonsymmetric_eigenvalues(accelerator, rng):
     a = rng.normal(size=(5, 5)).astype(np.float32)
     values, vectors = on(accelerator, jnp.linalg.eig, a)
     np.testing.assert_allclose(a @ vectors, vectors * values, atol=1e-4)
@@ -181,7 +181,7 @@ def test_loops_and_their_derivatives(accelerator, cpu):
     np.testing.assert_allclose(there, here, rtol=1e-5)
 
 
-def test_functions_of_the_host_are_called(accelerator, capfd):
+def test_host_callbacks(accelerator, capfd):
     def doubled(x):
         return np.asarray(x) * 2
 
@@ -197,7 +197,7 @@ def test_functions_of_the_host_are_called(accelerator, capfd):
     assert "sum 12.0" in capfd.readouterr().out
 
 
-def test_programs_from_another_platform(accelerator, rng, tmp_path):
+def test_exported_program_of_another_platform(accelerator, rng, tmp_path):
     platform = "cuda" if accelerator.platform == "gpu" else accelerator.platform
     x = rng.normal(size=(8, 8)).astype(np.float32)
     function = olympus.jit(lambda x: jnp.sort(jnp.tanh(x), axis=0))

@@ -130,7 +130,7 @@ def test_policies_select_the_saved_values(policy, shapes):
     np.testing.assert_allclose(vjp(jit(f), M)[1](M)[0], plain, rtol=1e-5, atol=1e-6)
 
 
-def test_everything_saveable_computes_nothing_again():
+def test_everything_saveable_recomputes_nothing():
     f = checkpoint(twice_sine, policy=checkpoint_policies.everything_saveable)
     program = gradient_program(f)
     (remat,) = [e for e in program.eqns if e.primitive is lax.checkpoint_p]
@@ -148,13 +148,13 @@ def test_save_anything_except_names():
     assert names.count("name") == names.count("sin") == 0 or "name" in names
 
 
-def test_policies_look_into_calls():
+def test_policies_apply_inside_calls():
     policy = checkpoint_policies.dots_saveable
     f = checkpoint(lambda x: lax.sin(jit(lambda x: lax.dot(x, x))(x)), policy=policy)
     assert saved_by(f, M) == [(2, 2), (2, 2)]
 
 
-def test_own_policy():
+def test_user_defined_policy():
     seen = []
 
     def policy(primitive, *avals, **params):
@@ -170,7 +170,7 @@ def test_own_policy():
         grad(checkpoint(twice_sine, policy=lambda *args, **params: None))(0.5)
 
 
-def test_values_are_moved_to_another_memory():
+def test_offload_policies():
     policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
     assert policy(lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))) == Offloadable(
         src="device", dst="pinned_host"
@@ -209,7 +209,7 @@ def sines_in_loops(x):
     return lax.scan(steps, x, None, length=3)[0]
 
 
-def test_policies_look_into_loops():
+def test_policies_apply_inside_loops():
     f = checkpoint(sines_in_loops, policy=checkpoint_policies.save_only_these_names("inner"))
     found = sorted(aval.str_short() for aval, _ in saved_residuals(f, 0.5))
     assert found == ["float32[3,2]", "float32[]"]
@@ -222,7 +222,7 @@ def named_product(x):
     return lax.sin(checkpoint_name(lax.mul(lax.sin(x), lax.exp(x)), "inner"))
 
 
-def test_policies_look_into_branches():
+def test_policies_apply_inside_branches():
     def f(x):
         return lax.cond(
             lax.gt(x, 0.0), named_product, lambda x: lax.cos(checkpoint_name(x, "inner")), x
@@ -237,7 +237,7 @@ def test_policies_look_into_branches():
         np.testing.assert_allclose(jit(grad(saving))(x), grad(f)(x), rtol=1e-6)
 
 
-def test_a_branch_computes_again_what_is_not_saved():
+def test_branches_recompute_unsaved_values():
     def f(x):
         return lax.cond(
             lax.gt(x, 0.0), lambda x: lax.sin(checkpoint_name(lax.log(x), "a")), lambda x: x, x
@@ -257,7 +257,7 @@ def test_a_branch_computes_again_what_is_not_saved():
         assert str(program).count("= sin ") == 1  # nothing computes the unused result again
 
 
-def test_static_argnums_are_places_of_arguments():
+def test_invalid_static_argnums_raise():
     with pytest.raises(ValueError, match=r"can only take integer values .* got \(4,\)"):
         checkpoint(lambda x, y: x, static_argnums=(4,))(1.0, 2.0)
     with pytest.raises(TypeError, match="must be an int or a tuple of ints"):
@@ -271,7 +271,7 @@ def test_reprs_of_policies():
     assert named == checkpoint_policies.save_only_these_names("a")
 
 
-def test_names_are_passed_through():
+def test_checkpoint_name_is_the_identity():
     assert checkpoint_name({"a": 1.0}, "x") == {"a": 1.0}
     np.testing.assert_array_equal(vmap(lambda x: checkpoint_name(x, "x"))(M), M)
     assert grad(lambda x: checkpoint_name(lax.mul(x, x), "x"))(3.0) == 6.0

@@ -164,7 +164,7 @@ def test_integer_arguments():
     assert grad(f)(2.0, 3) == 3.0
 
 
-def test_rule_of_other_calls_over_tangents():
+def test_custom_functions_applied_to_tangents():
     inner = sine_with_wrong_rule()
 
     @custom_jvp
@@ -208,7 +208,7 @@ def test_wrong_results_of_a_rule(rule, message):
         grad(f)(1.0)
 
 
-def test_other_structure_than_the_function():
+def test_rule_result_of_another_structure_raises():
     f = custom_jvp(lambda x: x)
     f.defjvp(lambda primals, tangents: ((f(*primals),), (tangents[0],)))
     with pytest.raises(TypeError, match="of the same container/pytree structure"):
@@ -347,7 +347,7 @@ def test_traces_of_libraries_run_the_function():
         assert f(0.0) == {"sine": 0.0}
 
 
-def test_numbers_know_their_dtype():
+def test_python_number_arguments_have_a_dtype():
     seen = []
 
     @functools.partial(custom_jvp, nondiff_argnums=(2,))
@@ -403,7 +403,7 @@ def test_derivatives_of_batches_of_tangents_of_constants():
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_rules_with_other_results_than_the_function():
+def test_rules_with_mismatched_primal_results_raise():
     @custom_jvp
     def f(x):
         return x
@@ -445,7 +445,7 @@ def test_dead_results():
     assert grad(of_reduced, argnums=(0, 1))(0.1, 0.2) == (0.0, 5.0)
 
 
-def test_numbers_that_rules_return():
+def test_python_numbers_returned_by_rules():
     """They come back as they are outside of compiled functions, as in JAX."""
 
     @custom_jvp

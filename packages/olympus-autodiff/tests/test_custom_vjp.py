@@ -102,7 +102,7 @@ def test_tangent_can_be_transposed():
     assert linear_transpose(lambda t: jvp(f, (0.0,), (t,))[1], 1.0)(2.0) == (20.0,)
 
 
-def test_none_stands_for_zero():
+def test_none_is_a_zero_cotangent():
     @custom_vjp
     def f(x, tree):
         return lax.mul(x, tree["a"])
@@ -246,7 +246,7 @@ def test_wrong_rules(forward, backward, error, message):
         grad(f)(1.0, 2.0)
 
 
-def test_other_structure_than_the_function():
+def test_forward_result_of_another_structure_raises():
     f = custom_vjp(lambda x: x)
     f.defvjp(lambda x: ((x,), f(x)), lambda r, ct: ct)
     with pytest.raises(TypeError, match="container/pytree structure"):
@@ -260,7 +260,7 @@ def test_cotangents_of_another_dtype(dtype):
     assert grad(f)(2.0).dtype == dtype
 
 
-def test_cotangent_in_place_of_a_tree():
+def test_prefix_of_the_cotangent_tree():
     f = custom_vjp(lambda tree, y: lax.mul(tree["a"], lax.mul(tree["b"][0], y)))
     f.defvjp(lambda tree, y: (f(tree, y), None), lambda _, ct: (ct, None))
     assert grad(f)({"a": 2.0, "b": (3.0,)}, 4.0) == {"a": 1.0, "b": (1.0,)}
@@ -271,7 +271,7 @@ def test_cotangent_in_place_of_a_tree():
         grad(f)({"a": 2.0, "b": (3.0,)}, 4.0)
 
 
-def test_cotangents_are_not_checked_where_the_flag_says_so():
+def test_disable_bwd_checks_flag():
     f = custom_vjp(lambda x: x)
     f.defvjp(lambda x: (x, None), lambda _, ct: (np.ones(3, np.float32),))
     config.update("olympus_disable_bwd_checks", True)
@@ -293,7 +293,7 @@ class Strict:
 pytrees.register_pytree_node(Strict, lambda node: ((node.leaf,), None), lambda _, c: Strict(*c))
 
 
-def test_containers_are_not_built_around_types():
+def test_containers_are_not_rebuilt_around_types():
     f = custom_vjp(lambda x: lax.reduce_sum(x.leaf, axes=(0,)))
     f.defvjp(lambda x: (f(x), x), lambda x, ct: (Strict(lax.mul(x.leaf, 2.0)),))
     x = Strict(np.array([1, 2], np.float32))
@@ -309,7 +309,7 @@ def test_arguments_by_keyword_only():
             call(1.0, y=2.0)
 
 
-def test_arguments_that_do_not_fit():
+def test_missing_arguments_raise():
     f = custom_vjp(lambda x, y: x)
     f.defvjp(lambda x, y: (x, None), lambda _, ct: (ct, None))
     for call in (f, grad(f)):
@@ -370,7 +370,7 @@ def plus(fun):
         (plus(lambda x: lax.stop_gradient(constant_rule(x))), 1),
     ],
 )
-def test_backward_rules_run_where_no_cotangent_arrives(fun, expected):
+def test_backward_rules_run_with_zero_cotangents(fun, expected):
     assert grad(fun)(2.0) == expected
     assert jit(grad(fun))(2.0) == expected
     assert vjp(fun, 2.0)[1](1.0) == (expected,)
@@ -396,7 +396,7 @@ def test_results_equal_for_all_examples():
     assert total(x) == 3 * x.size
 
 
-def test_forward_passes_with_other_results_than_the_function():
+def test_forward_pass_with_mismatched_results_raises():
     @custom_vjp
     def f(x):
         return x
@@ -439,7 +439,7 @@ def test_printed_tangents():
     assert "custom_lin[\n      bwd=f_bwd\n      in_zeros=[False]\n      num_res=0\n" in text
 
 
-def test_numbers_that_rules_return():
+def test_python_numbers_returned_by_rules():
     @custom_vjp
     def f(x):
         return lax.sin(x)

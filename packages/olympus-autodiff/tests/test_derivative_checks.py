@@ -31,7 +31,7 @@ def test_tolerances_by_dtype():
 
 
 @pytest.mark.parametrize("s, q", [(2.0, 3.0), (1.5, 0.25), (7.0, 1.0)])
-def test_zeta_by_its_exponent(s, q):
+def test_derivative_of_zeta_in_its_first_argument(s, q):
     # The sum of -log(k + q) (k + q)**-s, with the tail as an integral by the midpoint rule.
     k = np.arange(200_000) + q
     end = k[-1] + 0.5

@@ -39,7 +39,7 @@ def test_values_and_derivatives():
     np.testing.assert_allclose(vjp(sine, 0.5)[0], np.sin(0.5), rtol=1e-6)
 
 
-def test_the_function_takes_the_place_of_its_forward_pass():
+def test_unused_residuals_replace_forward_pass_by_function():
     program = make_olympuspr(lambda x: vjp(sine, x)[0])(0.5).jaxpr
     (equation,) = program.eqns
     assert equation.primitive is remat_opt_p and equation.params["num_res"] == 2
@@ -48,7 +48,7 @@ def test_the_function_takes_the_place_of_its_forward_pass():
     assert names(reduced.eqns[0].params["call_jaxpr"].jaxpr) == ["sin"]
 
 
-def test_value_under_checkpoint_is_that_of_the_function():
+def test_value_under_checkpoint_is_computed_by_the_function():
     f = custom_vjp(lambda x: x)
     f.defvjp(
         lambda x: (lax.mul(x, 2.0), (lax.cos(x),)),  # another value than the function's
@@ -61,7 +61,7 @@ def test_value_under_checkpoint_is_that_of_the_function():
     assert value_and_grad(f)(3.0)[0] == 6.0
 
 
-def test_residuals_alone():
+def test_forward_pass_is_kept_if_residuals_are_used():
     def f(x):
         _, pullback = vjp(sine, x)
         return pullback(1.0)
@@ -89,7 +89,7 @@ def test_functions_that_close_over_traced_values():
     np.testing.assert_allclose(jit(f)(0.5, 2.0), 2 * np.cos(1.0), rtol=1e-6)
 
 
-def test_not_with_symbolic_zeros():
+def test_optimize_remat_with_symbolic_zeros_raises():
     with pytest.raises(NotImplementedError, match="does not support symbolic zeros"):
         custom_vjp(lax.sin).defvjp(
             lambda x: (x, None), lambda r, ct: (ct,), symbolic_zeros=True, optimize_remat=True

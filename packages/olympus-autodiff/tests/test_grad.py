@@ -52,7 +52,7 @@ def test_argnums():
     assert grad(product, argnums=[1])(3.0, 2.0) == (3.0,)
 
 
-def test_keywords_and_other_arguments_are_passed_on():
+def test_keyword_and_undifferentiated_arguments():
     def f(x, y, name, *, scale):
         assert name == "anything"
         return lax.mul(product(x, y), scale)
@@ -198,7 +198,7 @@ def test_wrong_options():
         grad(lax.abs, holomorphic=True)(1 + 1j)
 
 
-def test_functions_without_derivative():
+def test_functions_without_derivative_raise():
     with pytest.raises(
         NotImplementedError,
         match="Differentiation rule for 'nextafter' not implemented: .* its result differs",
@@ -209,13 +209,13 @@ def test_functions_without_derivative():
 @pytest.mark.parametrize(
     "function", [np.exp, np.asarray, lambda x: x.tolist(), lambda x: x.tobytes()]
 )
-def test_numpy_does_not_lose_derivatives(function):
+def test_numpy_functions_of_differentiated_values_raise(function):
     """Where the value is known, NumPy would compute with it, and the result depend on nothing."""
     with pytest.raises((TracerArrayConversionError, ConcretizationTypeError)):
         grad(lambda x: lax.mul(x[0], float(np.ravel(function(x))[0])))(np.ones(2, np.float32))
 
 
-def test_values_that_are_asked_for_are_known():
+def test_values_are_concrete_outside_of_jit():
     seen = []
     grad(lambda x: (seen.append((int(x), x.item(), bool(x))), x)[1])(2.0)
     assert seen == [(2, 2.0, True)]
@@ -231,7 +231,7 @@ def test_gradients_of_parts_of_python_numbers_have_a_dtype(part):
 
 @pytest.mark.parametrize("argnums", [(0, 0), (1, 0, 1), (0, -2)])
 @pytest.mark.parametrize("derivative", [grad, value_and_grad, jacfwd, jacrev, hessian])
-def test_an_argument_named_twice_is_refused(derivative, argnums):
+def test_repeated_argnums_raise(derivative, argnums):
     with pytest.raises(ValueError, match=f"{re.escape(str(argnums))} names an argument twice"):
         derivative(lax.mul, argnums=argnums)(2.0, 3.0)
 
@@ -245,7 +245,7 @@ def test_an_argument_named_twice_is_refused(derivative, argnums):
         ("relu", "is a str", "take params['layers'][0] out of the argument"),
     ],
 )
-def test_leaves_that_are_not_differentiated_by_are_named(make, given, path, mended):
+def test_errors_name_leaves_that_cannot_be_differentiated(make, given, path, mended):
     def loss(x, params):
         return x
 
@@ -256,7 +256,7 @@ def test_leaves_that_are_not_differentiated_by_are_named(make, given, path, mend
     assert mended in message
 
 
-def test_the_mended_code_of_integer_leaves_is_right():
+def test_suggested_code_for_integer_leaves_works():
     def loss(params):
         return total(lax.mul(params["w"], params["w"]))
 
@@ -268,7 +268,7 @@ def test_the_mended_code_of_integer_leaves_is_right():
     np.testing.assert_array_equal(grad(loss)({"w": eval(mended[1])})["w"], [0.0, 2.0, 4.0])
 
 
-def test_real_leaves_of_holomorphic_functions_are_named():
+def test_errors_name_real_leaves_of_holomorphic_functions():
     with pytest.raises(TypeError, match=r"got float32: z\['real'\] is float32\[\]\."):
         grad(lambda z: z["real"], holomorphic=True)({"real": 1.0})
 

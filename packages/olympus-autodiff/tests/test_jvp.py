@@ -129,13 +129,13 @@ def test_program():
 
 
 @pytest.mark.parametrize("convert", [float, complex])
-def test_numbers_of_python_are_not_made_of_what_is_differentiated(convert):
+def test_conversion_of_tracers_to_python_numbers_raises(convert):
     # What is computed from them would have no derivative, without a word.
     with pytest.raises(ConcretizationTypeError, match=f"{convert.__name__}\\(\\) was called"):
         jvp(lambda x: x * convert(x), (1.0,), (1.0,))
 
 
-def test_second_derivative_of_atanh_far_away():
+def test_second_derivative_of_atanh_at_infinity():
     def first(x):
         return jvp(lax.atanh, (x,), (1.0,))[1]
 

@@ -94,7 +94,7 @@ def test_primitives_with_methods_for_rules():
         cube_p.transpose(f32(1), f32(1), factor=f32(2))
 
 
-def test_types_of_ones_own():
+def test_user_defined_high_types():
     class Pair:
         pass
 

@@ -162,7 +162,7 @@ class TestReferencesFromOutside:
         assert jit(grad(lambda x: lax.mul(ref[...], x)))(2.0) == 3.0
 
     @pytest.mark.parametrize("compiled", [False, True])
-    def test_notes(self, compiled):
+    def test_outer_references_take_undifferentiated_values(self, compiled):
         ref = new_ref(np.zeros(2, np.float32))
 
         def fun(x):
@@ -174,7 +174,7 @@ class TestReferencesFromOutside:
         assert (jit(derivative) if compiled else derivative)(3.0) == 6.0
         np.testing.assert_array_equal(ref[...], [6, 1])
 
-    def test_writing_what_has_a_tangent(self):
+    def test_writing_differentiated_values_to_outer_references_raises(self):
         ref = new_ref(np.zeros(2, np.float32))
         for write in (lambda x: ref.set(x, 0), lambda x: ref.addupdate(x, 0)):
             for transform in (grad, lambda f: lambda x: jvp(f, (x,), (1.0,))):
@@ -230,7 +230,7 @@ class TestGradientsInReferences:
             DidntWant(),
         )
 
-    def test_with_refs_of_wrong_kinds(self):
+    def test_invalid_with_refs_arguments_raise(self):
         _, f_vjp = vjp(lambda x: lax.sin(x), VECTOR)
         with pytest.raises(TypeError, match=r"GradValue\(\) or DontWant\(\)"):
             f_vjp.with_refs(1.0)(VECTOR)
@@ -279,7 +279,7 @@ def test_references_with_tangents():
         jvp(function, (ref, 3.0), (1.0, 0.0))
 
 
-def test_references_beside_what_is_differentiated_by():
+def test_undifferentiated_reference_arguments():
     ref = new_ref(np.float32(2))
 
     def function(x, ref):

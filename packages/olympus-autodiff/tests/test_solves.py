@@ -55,7 +55,7 @@ def test_the_solution():
     assert_close(solved(MATRIX, VECTOR), np.linalg.solve(MATRIX, VECTOR), rtol=1e-9)
 
 
-def test_derivatives_by_the_map_and_the_right_hand_side():
+def test_derivatives_of_linear_solves():
     """A while loop has no reverse derivative; the solution has."""
     check_grads(solved, (MATRIX, VECTOR), order=2, jvp=jvp, vjp=vjp, rtol=1e-4)
 
@@ -140,7 +140,7 @@ def test_the_primitive_shows_its_programs():
         ((lambda x: x, VECTOR, lambda m, b: b, None, False, True), "must return a pair"),
     ],
 )
-def test_functions_that_do_not_fit(arguments, message):
+def test_inconsistent_linear_solve_functions_raise(arguments, message):
     error = TypeError if "structure" in message else ValueError
     with pytest.raises(error, match=message):
         custom_linear_solve(*arguments)
@@ -207,7 +207,7 @@ def test_a_root_with_auxiliary_results():
         ((lambda x: x, lambda f, x: x, lambda g, y: (y, y)), r"tangent_solve\(\) output pytree"),
     ],
 )
-def test_structures_that_do_not_fit(functions, message):
+def test_inconsistent_root_structures_raise(functions, message):
     f, solve, tangent_solve = functions
     with pytest.raises(TypeError, match=message):
         custom_root(f, VECTOR, solve, tangent_solve)

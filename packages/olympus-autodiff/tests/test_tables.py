@@ -89,7 +89,7 @@ def test_expansions_are_differentiated(cleared):
     np.testing.assert_allclose(jvp(square_sine_p.bind, (0.5,), (1.0,))[1], expected, rtol=1e-6)
 
 
-def test_exempt_primitives_say_why(cleared):
+def test_missing_rule_error_gives_the_reason_of_the_exemption(cleared):
     odd_p = elementwise_primitive("odd", lambda x: x)
     jvp_rules.exempt(odd_p, reason="it is odd")
     with pytest.raises(MissingRuleError, match="`odd` has no jvp rule: it is odd"):
@@ -97,7 +97,7 @@ def test_exempt_primitives_say_why(cleared):
     del jvp_rules.exemptions[odd_p]
 
 
-def test_cotangents_of_spread_operands():
+def test_cotangents_of_broadcast_operands():
     ct = np.ones((2, 3), np.float32)
     assert unbroadcast(ct, np.float32(1)) == 6.0
     np.testing.assert_array_equal(unbroadcast(ct, np.ones((1, 3), np.float32)), [[2, 2, 2]])
@@ -105,7 +105,7 @@ def test_cotangents_of_spread_operands():
     assert unbroadcast(ct, ct) is ct
 
 
-def test_leaks_are_not_reported_without_reason():
+def test_no_false_leak_reports():
     with config.checking_leaks():
         assert grad(lambda x: lax.mul(x, lax.sin(x)))(0.0) == 0.0
         assert vjp(lambda x: lax.mul(x, x), 3.0)[1](1.0) == (6.0,)
@@ -127,6 +127,6 @@ def test_rules_return_none_for_tangents_of_integers_only():
         grad(primitive_of("float16").bind)(values[0])
 
 
-def test_operands_of_wrong_types_are_refused_before_a_rule_is_missed() -> None:
+def test_operand_type_errors_precede_missing_rule_errors() -> None:
     with pytest.raises(TypeError, match="does not accept dtype float32"):
         jvp(lambda x: lax.bitwise_and(x, x), (np.float32(1),), (np.float32(1),))

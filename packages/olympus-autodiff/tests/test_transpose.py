@@ -44,7 +44,7 @@ def test_unused_argument():
     assert linear_transpose(lambda x, y: x, 1.0, 1.0)(2.0) == (2.0, 0.0)
 
 
-def test_affine_functions_lose_their_offset():
+def test_affine_functions_are_transposed_without_offset():
     assert linear_transpose(lambda x: lax.add(x, 1.0), 1.0)(3.0) == (3.0,)
 
 

@@ -50,7 +50,7 @@ def test_aux():
     assert (value, pullback(1.0), aux) == (9.0, (6.0,), [3.0])
 
 
-def test_same_result_twice():
+def test_repeated_result():
     assert vjp(lambda x: (x, x), 1.0)[1]((2.0, 3.0)) == (5.0,)
 
 
@@ -98,7 +98,7 @@ def test_wrong_cotangents(cotangent, message):
         pullback(cotangent)
 
 
-def test_splatted_cotangents():
+def test_unpacked_cotangents_raise():
     _, pullback = vjp(lambda x: (x, x), 1.0)
     with pytest.raises(
         TypeError, match=r"returned by `olympus.vjp` must be called with a single argument"
@@ -138,7 +138,7 @@ def test_derivatives_are_arrays_where_they_are_constant():
     assert results == [2.0, 0.0, 0.0, 0.0, 2.0]
 
 
-def test_numbers_that_pass_through_know_their_dtype():
+def test_python_numbers_passed_through_have_a_dtype():
     value, pullback = vjp(lambda x, n: (x, n), 1.5, 2)
     assert value == (1.5, 2)
     assert [leaf.dtype for leaf in value] == ["float32", "int32"]

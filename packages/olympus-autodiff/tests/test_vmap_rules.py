@@ -83,7 +83,7 @@ def test_reverse_mode_differentiates_the_function():
     )
 
 
-def test_tangents_alone_are_no_batch():
+def test_rule_is_applied_once_if_only_tangents_are_batched():
     """The rule gets one example where only the tangents, or only the primals, are batched."""
     f, calls = sine_with_wrong_rule()
     one = np.float32(2)
@@ -96,7 +96,7 @@ def test_tangents_alone_are_no_batch():
     np.testing.assert_allclose(t, 20 * np.cos(X), rtol=1e-6)
 
 
-def test_tangents_of_linear_rules_are_the_same_for_all():
+def test_tangents_of_linear_rules_can_be_unbatched():
     @custom_vmap
     def f(x):
         return lax.mul(x, 7.0)

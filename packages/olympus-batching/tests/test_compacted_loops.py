@@ -67,7 +67,7 @@ def test_constants_and_carries_with_and_without_batch_dimensions(batch, in_axes)
     np.testing.assert_allclose(batched, np.stack(each), rtol=1e-6)
 
 
-def test_examples_of_examples():
+def test_nested_vmap():
     numbers = np.arange(1, 61, dtype=np.int32).reshape(4, 15)
     counts = vmap(vmap(lambda n: collatz(n, (4,))))(numbers)
     assert np.asarray(counts).tolist() == [
@@ -75,7 +75,7 @@ def test_examples_of_examples():
     ]
 
 
-def test_one_finished_and_no_example():
+def test_finished_examples_and_empty_batch():
     assert np.asarray(vmap(lambda n: collatz(n, "compact"))(np.ones(40, np.int32))).max() == 0
     assert vmap(lambda n: collatz(n, "compact"))(np.ones(0, np.int32)).shape == (0,)
 
@@ -111,6 +111,6 @@ def test_sizes(batch, size, sizes):
 
 
 @pytest.mark.parametrize("batch", ["shrink", (), (0,), (2.5,), 3])
-def test_other_values_are_refused(batch):
+def test_invalid_batch_options_raise(batch):
     with pytest.raises(ValueError, match="'select', 'compact' or a sequence of positive"):
         collatz(np.int32(3), batch)

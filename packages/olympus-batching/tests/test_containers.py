@@ -70,14 +70,14 @@ def test_results_are_joined():
     assert made.shape == (2, 3)
 
 
-def test_containers_that_examples_share():
+def test_unbatched_containers():
     out = vmap(lambda table, row: lax.add(table.rows[0], row), in_axes=(None, 0))(TABLE, ROWS)
     np.testing.assert_array_equal(out, ROWS + ROWS[0])
     out = vmap(lambda table, row: table, in_axes=(None, 0), out_axes=None)(TABLE, ROWS)
     assert out.shape == (2, 3)
 
 
-def test_axes_are_those_of_containers():
+def test_invalid_container_axes_raise():
     with pytest.raises(ValueError, match="cannot be mapped over axis 1"):
         vmap(lambda table: table, in_axes=1)(TABLE)
     with pytest.raises(ValueError, match="cannot be in axis 1"):

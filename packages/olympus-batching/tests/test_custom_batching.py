@@ -28,7 +28,7 @@ def product():
     return fun, calls
 
 
-def test_the_rule_is_called_where_examples_differ(product):
+def test_rule_is_called_for_batched_arguments(product):
     fun, calls = product
     assert fun(np.float32(2), np.float32(3)) == 5
     assert calls == []
@@ -37,7 +37,7 @@ def test_the_rule_is_called_where_examples_differ(product):
     assert calls == [(3, [True, True], (3,), (3,)), (3, [True, False], (3,), ())]
 
 
-def test_examples_lie_along_axis_0(product):
+def test_rule_gets_batch_dimension_0(product):
     fun, calls = product
     vmap(fun, in_axes=(1, None))(np.ones((2, 3), np.float32), np.float32(1))
     assert calls == [(3, [True, False], (3, 2), ())]
@@ -74,7 +74,7 @@ def test_trees():
     assert out["b"] == 2
 
 
-def test_results_of_a_wrong_structure():
+def test_rule_results_of_wrong_structure_raise():
     @custom_vmap
     def fun(x):
         return {"a": x}
@@ -93,14 +93,14 @@ def test_results_of_a_wrong_structure():
         mapped(lambda size, batched, x: x)
 
 
-def test_without_rule_or_by_keyword_only():
+def test_missing_rule_and_keyword_only_arguments_raise():
     with pytest.raises(AttributeError, match="No batching rule defined for custom_vmap function"):
         custom_vmap(lambda x: x)(X)
     with pytest.raises(TypeError, match="could not be resolved to positions: k"):
         custom_vmap(lambda x, *, k: x)(X, k=1)
 
 
-def test_closing_over_values_of_examples():
+def test_closing_over_batched_values():
     def outer(z):
         fun = custom_vmap(lambda x: lax.add(x, z))
         fun.def_vmap(lambda size, batched, x: (x, batched[0]))

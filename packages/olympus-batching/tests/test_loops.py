@@ -42,7 +42,7 @@ class TestConditionForEachExample:
         expected = FACTORS[None, :] ** COUNTS[:, None]
         np.testing.assert_array_equal(result, expected if outer == (0, None) else expected.T)
 
-    def test_only_factors_differ_outside(self):
+    def test_outer_vmap_batches_only_factors(self):
         inner = vmap(power, in_axes=(0, None))
         _, result = vmap(lambda factor: inner(COUNTS, factor))(FACTORS)
         np.testing.assert_array_equal(result, FACTORS[:, None] ** COUNTS)
@@ -89,5 +89,5 @@ def test_map_without_batches():
     np.testing.assert_allclose(result, np.sin(FACTORS), rtol=1e-6)
 
 
-def test_map_over_nothing_in_batches():
+def test_map_over_an_empty_array_with_batch_size():
     assert lax.map(lax.sin, FACTORS[:0], batch_size=2).shape == (0,)

@@ -143,7 +143,7 @@ class TestControlFlow:
 
         check(use, MATRIX, PLACES)
 
-    def test_loops_of_different_lengths(self):
+    def test_loops_with_batched_trip_count(self):
         def use(ref, i):
             def body(place):
                 ref[place] = lax.add(ref[place], 1.0)
@@ -153,7 +153,7 @@ class TestControlFlow:
 
         check(use, MATRIX, np.abs(PLACES))
 
-    def test_loops_of_one_length(self):
+    def test_loops_with_unbatched_trip_count(self):
         def use(ref, i):
             lax.fori_loop(0, 3, lambda place, _: ref.set(lax.add(ref[place], ref[0]), place), None)
 
@@ -166,7 +166,7 @@ class TestShared:
         np.testing.assert_array_equal(vmap(lambda i: ref[i])(PLACES), [0, 3, 1, 3])
         assert vmap(lambda i: lax.add(ref[0], i))(np.ones(3, np.float32)).shape == (3,)
 
-    def test_writing_the_same(self):
+    def test_unbatched_write_to_an_outer_reference(self):
         ref = new_ref(np.zeros(2, np.float32))
         vmap(lambda x: ref.set(5.0, 0))(np.zeros(3))
         assert ref[0] == 5.0
@@ -179,7 +179,7 @@ class TestShared:
             (lambda ref, x, i: ref.addupdate(x, 0), "an addupdate operation with vmapped value"),
         ],
     )
-    def test_writing_differently(self, write, message):
+    def test_batched_write_to_an_outer_reference_raises(self, write, message):
         ref = new_ref(np.zeros(4, np.float32))
         with pytest.raises(ValueError, match=message):
             vmap(lambda x, i: write(ref, x, i))(np.ones(4, np.float32), PLACES)

@@ -68,7 +68,7 @@ def test_keyword_arguments_are_mapped_over_axis_0():
     np.testing.assert_array_equal(vmap(lambda x, y: lax.add(x, y), in_axes=1)(M.T, y=M), 2 * M)
 
 
-def test_results_that_all_examples_share():
+def test_unbatched_results():
     assert vmap(lambda x: 1.0, out_axes=None)(X3) == 1.0
     assert vmap(lambda x: X4)(X3).shape == (3, 4)
     assert vmap(lambda x: X4, out_axes=-1)(X3).shape == (4, 3)
@@ -125,7 +125,7 @@ def test_attributes_and_text_of_a_batch_tracer():
         (lambda x: [1, 2][lax.convert_element_type(x, np.int32)], TracerIntegerConversionError),
     ],
 )
-def test_values_of_examples_are_not_known(use, error):
+def test_values_of_batch_tracers_are_unknown(use, error):
     def mapped_function(x):
         return use(x)
 
@@ -143,7 +143,7 @@ def test_leaked_tracers():
 # ---- errors ----
 
 
-def test_sizes_that_differ():
+def test_inconsistent_sizes_raise():
     with pytest.raises(ValueError) as info:
         vmap(add)(X3, X4)
     assert str(info.value) == (
@@ -161,7 +161,7 @@ def test_sizes_that_differ():
     )
 
 
-def test_axes_that_do_not_exist():
+def test_out_of_range_axes_raise():
     with pytest.raises(
         ValueError, match=r"axis 0.* at least 1, but is only 0 \(its shape is \(\)\)"
     ) as info:
@@ -175,7 +175,7 @@ def test_axes_that_do_not_exist():
         vmap(lambda x: x, out_axes=1)(X3)
 
 
-def test_nothing_to_map():
+def test_vmap_without_mapped_arguments_raises():
     with pytest.raises(ValueError, match="at least one non-None value in in_axes"):
         vmap(add, in_axes=None)(X3, X3)
     with pytest.raises(ValueError, match="must be passed at least one argument"):
@@ -183,19 +183,19 @@ def test_nothing_to_map():
 
 
 @pytest.mark.parametrize("in_axes", ["a", True, np.int32(0), 0.5])
-def test_in_axes_of_a_wrong_type(in_axes):
+def test_in_axes_of_wrong_type_raise(in_axes):
     with pytest.raises(TypeError, match="vmap in_axes must be an int, None, or a tuple"):
         vmap(add, in_axes=in_axes)
 
 
-def test_leaves_of_axes_of_a_wrong_type():
+def test_leaves_of_axes_of_wrong_type_raise():
     with pytest.raises(TypeError, match=r"in_axes must be an int, None, or \(nested\) container"):
         vmap(add, in_axes=(0, "a"))
     with pytest.raises(TypeError, match=r"out_axes must be an int, None, or \(nested\) container"):
         vmap(add, out_axes="a")
 
 
-def test_axes_of_a_wrong_structure():
+def test_axes_of_wrong_structure_raise():
     with pytest.raises(ValueError, match=r"got len\(in_axes\)=3, len\(args\)=2"):
         vmap(add, in_axes=(0, 0, 0))(X3, X3)
     with pytest.raises(ValueError, match=r"vmap in_axes specification must be a tree prefix"):
@@ -204,12 +204,12 @@ def test_axes_of_a_wrong_structure():
         vmap(lambda x: (x, x), out_axes=(0, 0, 0))(X3)
 
 
-def test_results_that_differ_with_no_axis_to_go_to():
+def test_batched_results_with_out_axes_none_raise():
     with pytest.raises(ValueError, match=r"at vmap out_axes\[1\]\['b'\]\[0\], got axis spec None"):
         vmap(lambda x: (x, {"b": [x, 1.0]}), out_axes=(0, None))(X3)
 
 
-def test_values_that_are_no_arrays():
+def test_non_array_values_raise():
     with pytest.raises(TypeError, match="Argument 'abc' of type <class 'str'>"):
         vmap(lambda x: x)("abc")
     with pytest.raises(TypeError, match="Output from batched function 'abc'"):
@@ -218,7 +218,7 @@ def test_values_that_are_no_arrays():
         vmap(3)
 
 
-def test_arguments_that_are_not_mapped_may_be_anything():
+def test_unmapped_arguments_may_be_any_object():
     rows = np.ones((2, 3), np.float32)
     result = vmap(lambda x, f: f(x), in_axes=(0, None))(rows, lambda x: lax.reduce_sum(x, (0,)))
     np.testing.assert_array_equal(result, [3, 3])
@@ -229,12 +229,12 @@ def test_arguments_that_are_not_mapped_may_be_anything():
 # ---- messages ----
 
 
-def test_keyword_arguments_are_named_as_such():
+def test_errors_name_keyword_arguments():
     with pytest.raises(ValueError, match=r"axis 0 of kwargs\['y'\]\['w'\] of type float32\[4\]"):
         vmap(lambda x, y: x)(X3, y={"w": X4})
 
 
-def test_an_empty_call_shows_what_was_given():
+def test_error_of_an_empty_call_shows_the_arguments():
     with pytest.raises(ValueError, match=r"empty \*args=\(\{\},\) and \*\*kwargs=\{\}"):
         vmap(lambda x: x)({})
 
@@ -244,7 +244,7 @@ def test_a_mapped_output_names_the_axis():
         vmap(lambda x: x, out_axes=None, axis_name="rows")(X3)
 
 
-def test_leaks_are_found_and_what_holds_them():
+def test_leak_errors_name_the_holder():
     kept = {}
 
     def keep(x):

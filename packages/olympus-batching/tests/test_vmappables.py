@@ -72,7 +72,7 @@ def test_one_axis():
     np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
 
 
-def test_beside_plain_axes():
+def test_mixed_with_integer_axes():
     def f(x, y):
         return Named(lax.add(x.data, lax.broadcast(y, x.data.shape)), *x.names), y
 
@@ -89,7 +89,7 @@ def test_nested():
     np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
 
 
-def test_results_that_all_examples_share():
+def test_unbatched_results():
     constant = vmap(
         lambda x: Named(np.ones(2, np.float32), "q"),
         in_axes=Along("j"),
@@ -110,7 +110,7 @@ def test_results_that_all_examples_share():
         shared(Named(X, "i", "j"))
 
 
-def test_the_number_of_the_example():
+def test_get_index_is_the_index_of_the_example():
     def with_index(element_of, get_index, container, spec):
         element = to_element(element_of, get_index, container, spec)
         return Named(lax.add(element.data, lax.convert_element_type(get_index(), "float32")))
@@ -148,7 +148,7 @@ pytrees.register_pytree_node(
 )
 
 
-def test_integers_as_specifications_leave_arrays_alone():
+def test_integer_specs_of_registered_types_keep_array_axes():
     def to_element(element_of, get_index, container, spec):
         return Numbered(element_of(container.data, spec))
 

@@ -93,7 +93,7 @@ def _traced(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_carried_elements_are_bad_in_the_results(name):
+def test_non_finite_inputs_reach_the_results(name):
     fun = CASES[name][0]
     closed, operands = _traced(name)
     equation = next(e for e in closed.eqns if carrying_rules.find(e.primitive))
@@ -221,7 +221,7 @@ HIDING = {
 
 
 @pytest.mark.parametrize("name", HIDING)
-def test_hidden_values_are_found(name):
+def test_nan_hidden_from_the_result_is_detected(name):
     fun, bad = HIDING[name]
     run = checked(fun)
     np.testing.assert_allclose(run(np.float32(1.5)), jit(fun)(np.float32(1.5)), rtol=1e-6)
@@ -230,7 +230,7 @@ def test_hidden_values_are_found(name):
         run(np.float32(bad))
 
 
-def test_false_alarms_are_no_errors():
+def test_false_alarms_raise_no_error():
     runs = []
 
     @checked
@@ -247,7 +247,7 @@ def test_false_alarms_are_no_errors():
         checked(lambda x, y: lax.log(x) + lax.exp(y))(np.float32(-1), np.float32(np.inf))
 
 
-def test_values_that_are_thrown_away_cannot_fail():
+def test_unused_values_are_not_checked():
     def fun(x, i):
         lax.log(x)
         lax.dynamic_index_in_dim(np.zeros(3, np.float32), i)
@@ -277,7 +277,7 @@ def test_callbacks_run_once():
     assert calls == [2, 0]
 
 
-def test_looks_are_few():
+def test_screens_inspect_few_values():
     closed = trace_to_closed(
         lambda x: [lax.sin(lax.mul(lax.add(lax.mul(x, x), x), x))],
         [ShapedArray((3,), np.dtype(np.float32))],
@@ -339,7 +339,7 @@ def _screen_of(fun):
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_screens_check_nothing_but_the_result(name):
+def test_screens_of_covered_programs_check_only_the_result(name):
     screen = _screen_of(COVERED[name])
     assert not any(step.guarded for step in screen.steps)
     assert not any(step.checked for step in screen.steps[:-1])
@@ -357,7 +357,7 @@ NOT_COVERED = {
 
 
 @pytest.mark.parametrize("name", NOT_COVERED)
-def test_screens_check_what_the_result_does_not_show(name):
+def test_screens_check_values_not_covered_by_the_result(name):
     screen = _screen_of(NOT_COVERED[name])
     assert any(step.guarded for step in screen.steps) or any(
         step.checked for step in screen.steps[:-1]
@@ -398,7 +398,7 @@ def _random_function(rng):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_screens_find_what_each_check_finds(seed):
+def test_screens_and_full_checks_agree_on_random_functions(seed):
     rng = np.random.default_rng(seed)
     fun = _random_function(rng)
     kinds = frozenset({NonFiniteError})

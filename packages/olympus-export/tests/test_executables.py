@@ -45,7 +45,7 @@ def test_unused_operands_and_large_constants():
     np.testing.assert_allclose(loaded(F32(2), X), 2 * table.sum(), rtol=1e-5)
 
 
-def test_executables_that_were_found_on_disk(tmp_path):
+def test_executables_from_the_disk_cache(tmp_path):
     flags = config_cache_flags
     changed = {
         flags.compilation_cache_dir: str(tmp_path),
@@ -66,7 +66,7 @@ def test_executables_that_were_found_on_disk(tmp_path):
             flag.update(value)
 
 
-def test_other_devices(devices):
+def test_loading_onto_another_device(devices):
     compiled = jit(lax.sin).lower(X).compile()
     loaded = deserialize_and_load(*serialize(compiled), execution_devices=[devices[1]])
     assert loaded(X).devices() == {devices[1]}
@@ -108,7 +108,7 @@ def test_callbacks_cannot_be_serialized():
 # ---- programs for other systems ----
 
 
-def test_shapes_as_text():
+def test_parse_shape_str():
     assert parse_shape_str("f32[10, 20]") == ShapeDtypeStruct((10, 20), F32)
     assert parse_shape_str("pred[]") == ShapeDtypeStruct((), np.bool_)
     assert parse_shape_str("s8[0]") == ShapeDtypeStruct((0,), np.int8)
@@ -147,7 +147,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert "constant(1.5)" in (tmp_path / "f.txt").read_text()
 
 
-def test_tensorflow_is_wanted():
+def test_missing_tensorflow_raises():
     try:
         import tensorflow  # noqa: F401
     except ImportError:
@@ -155,7 +155,7 @@ def test_tensorflow_is_wanted():
             olympus_to_tf(lax.sin, [("x", parse_shape_str("f32[]"))])
 
 
-def test_damage_is_found_before_anything_is_run(monkeypatch):
+def test_damaged_bytes_raise_before_unpickling(monkeypatch):
     data, *trees = serialize(jit(lax.sin).lower(X).compile())
 
     def refuse(*args, **kwargs):

@@ -97,7 +97,7 @@ def test_calls(either):
     assert twice.lower(X).as_text().count("func.func private @call_exported_model") == 1
 
 
-def test_arguments_that_do_not_fit(either):
+def test_mismatched_arguments_raise(either):
     with pytest.raises(
         ValueError, match=r"same pytree structure as when the function 'model'"
     ) as e:
@@ -158,7 +158,7 @@ def test_integers_have_no_derivative():
     assert pull_back(F32(1)) == (4,)
 
 
-def test_other_transformations_refuse(exported):
+def test_unsupported_transformations_raise(exported):
     with pytest.raises(NotImplementedError, match=r"call_exported` has no batching rule.*lax\.map"):
         vmap(lambda x: exported.call(PARAMS, x, scale=F32(2)))(np.ones((2, 3, 4), F32))
     with pytest.raises(TypeError):
@@ -191,7 +191,7 @@ def test_for_several_platforms():
             caller.lower(X, lowering_platforms=platforms)
 
 
-def test_for_an_absent_platform():
+def test_calling_on_an_absent_platform_raises():
     cuda = export.export(jit(lax.sin), platforms=("cuda",))
     with pytest.raises(ValueError, match=r"exported for platforms '.'cuda',.' but it is used on"):
         cuda(X).call(X)
@@ -231,7 +231,7 @@ def test_static_and_donated_arguments():
     assert not x.is_deleted()
 
 
-def test_names_do_not_collide(devices):
+def test_function_names_do_not_collide(devices):
     @jit
     def main(x):
         return lax.sin(x)
@@ -254,7 +254,7 @@ def test_names_do_not_collide(devices):
     assert np.allclose(caller(X), expected, atol=1e-5)
 
 
-def test_foreign_functions():
+def test_foreign_functions_without_guarantee_raise():
     call = ffi.ffi_call("unstable_function", ShapeDtypeStruct((3, 4), F32), has_side_effect=True)
     with pytest.raises(ValueError, match=r"no compatibility guarantees(.|\n)*@unstable_function"):
         export.export(jit(call))(X)
@@ -284,7 +284,7 @@ def test_callbacks_cannot_be_exported():
         export.export(function)(X)
 
 
-def test_only_jitted_functions():
+def test_non_jitted_functions_raise():
     for function in (lax.sin, 3):
         with pytest.raises(ValueError, match="must be the result of `jit` but is"):
             export.export(function)
@@ -393,7 +393,7 @@ def test_dtypes(dtype):
     assert again.out_avals[0].dtype == exported.in_avals[0].dtype
 
 
-def test_files_that_are_none():
+def test_invalid_bytes_raise():
     blob = bytes(export.export(jit(lax.sin))(X).serialize())
     for bad, complaint in [
         (b"hello", "not an exported function of OLYMPUS"),
@@ -443,7 +443,7 @@ def test_shardings_over_abstract_meshes():
         export.export(jit(lax.sin))(ShapeDtypeStruct((512,), np.float32, sharding=too_many))
 
 
-def test_shapes_that_differ_are_shown_with_their_place():
+def test_shape_mismatch_error_names_the_argument():
     exported = export.export(jit(lambda x, *, y: x))(
         np.ones(3, np.float32), y=np.ones(2, np.float32)
     )
@@ -503,7 +503,7 @@ def test_types_of_files_have_layouts_and_memories(mesh, devices):
     assert str(deserialize(kept.serialize()).in_avals[0]) == "float32<host>[4,4]"
 
 
-def test_registrations_are_checked():
+def test_invalid_registrations_raise():
     class Opaque:
         pass
 
@@ -528,7 +528,7 @@ def test_registrations_are_checked():
         keyed.serialize()
 
 
-def test_damaged_files_are_errors():
+def test_damaged_files_raise():
     blob = bytes(export.export(jit(lambda x: lax.sin(x)))(X).serialize())
     for position in range(len(blob)):
         damaged = bytearray(blob)
@@ -551,7 +551,7 @@ def with_header(blob, change):
     return file_format.MAGIC + lengths + body
 
 
-def test_files_whose_parts_do_not_fit_are_errors():
+def test_inconsistent_files_raise():
     blob = bytes(export.export(jit(lambda x: lax.sin(x)))(X).serialize())
     assert np.allclose(deserialize(with_header(blob, lambda fields: None)).call(X), np.sin(X))
     names = ("in_avals", "out_avals", "in_tree", "platforms", "module", "module_kept_var_idx")
@@ -569,7 +569,7 @@ def test_files_whose_parts_do_not_fit_are_errors():
         wrong.call(np.zeros((5, 5), F32))
 
 
-def test_calls_of_strangers_are_refused_before_they_run():
+def test_untrusted_custom_calls_raise_before_execution():
     allowed = DisabledSafetyCheck.custom_call("stranger")
     function = jit(ffi.ffi_call("stranger", ShapeDtypeStruct((3, 4), F32)))
     blob = bytes(export.export(function, disabled_checks=[allowed])(X).serialize())
@@ -595,7 +595,7 @@ def test_calls_of_strangers_are_refused_before_they_run():
         },
     ],
 )
-def test_structures_with_keys_that_do_not_fit(tree):
+def test_trees_with_mismatched_keys_raise(tree):
     with pytest.raises(ValueError, match="a dictionary of . values has the keys"):
         trees.tree_from_json(tree)
 

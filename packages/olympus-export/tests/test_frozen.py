@@ -107,12 +107,12 @@ def test_static_arguments():
         freeze(jitted, X, 3, weights=0)
 
 
-def test_the_same_program_as_bytes_twice(frozen):
+def test_serialization_is_deterministic(frozen):
     assert frozen.to_bytes() == frozen.to_bytes()
     assert Frozen.from_bytes(frozen.to_bytes()).to_bytes() == frozen.to_bytes()
 
 
-def test_nothing_is_left_of_an_earlier_file(frozen, tmp_path):
+def test_save_replaces_an_existing_file(frozen, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(b"old")
     frozen.save(path)
@@ -183,12 +183,12 @@ def changed_signature(field, value):
         ),
     ],
 )
-def test_files_that_do_not_fit_are_refused(frozen, change, message):
+def test_inconsistent_files_raise(frozen, change, message):
     with pytest.raises(ValueError, match=message):
         Frozen.from_bytes(resealed(frozen.to_bytes(), change))
 
 
-def test_each_changed_byte_is_noticed(frozen):
+def test_each_changed_byte_raises(frozen):
     contents = frozen.to_bytes()
     for place in np.random.default_rng(0).integers(0, len(contents), 200):
         damaged = bytearray(contents)
@@ -197,7 +197,7 @@ def test_each_changed_byte_is_noticed(frozen):
             Frozen.from_bytes(bytes(damaged))
 
 
-def test_a_program_that_calls_foreign_code_is_refused(frozen):
+def test_unknown_custom_calls_raise(frozen):
     def change(arrays, metadata):
         other = freeze(
             lambda x: linalg.cholesky(lax.dot(x, lax.transpose(x, (1, 0)))), X
@@ -211,7 +211,7 @@ def test_a_program_that_calls_foreign_code_is_refused(frozen):
         Frozen.from_bytes(resealed(frozen.to_bytes(), change))(X, scale=F32(1))
 
 
-def test_weights_beside_must_be_the_same(frozen, tmp_path):
+def test_weights_in_a_separate_file_must_match(frozen, tmp_path):
     frozen.save(tmp_path / "model", weights="beside")
     beside = tmp_path / "model.weights.safetensors"
     np.testing.assert_array_equal(safetensors.read(beside.read_bytes()).arrays["params.b"], B)
@@ -270,13 +270,13 @@ print(json.dumps(values["y"].tolist()))
 """
 
 
-def test_a_program_without_olympus_runs_the_file(frozen, tmp_path, run_python):
+def test_file_runs_without_olympus(frozen, tmp_path, run_python):
     frozen.save(tmp_path / "model")
     printed = run_python(RUNNER, FILE=str(tmp_path / "model"))
     np.testing.assert_allclose(json.loads(printed), expected(3), rtol=1e-5)
 
 
-def test_another_process_runs_the_file(frozen, tmp_path, run_python):
+def test_file_runs_in_another_process(frozen, tmp_path, run_python):
     frozen.save(tmp_path / "model", weights="beside")
     printed = run_python(
         "import os\n"
@@ -290,6 +290,6 @@ def test_another_process_runs_the_file(frozen, tmp_path, run_python):
     np.testing.assert_allclose(json.loads(printed), expected(3), rtol=1e-5)
 
 
-def test_a_header_that_lies_about_its_length():
+def test_wrong_header_length_raises():
     with pytest.raises(ValueError, match="the header claims"):
         Frozen.from_bytes(struct.pack("<Q", 2**62) + bytes(100))

@@ -29,7 +29,7 @@ def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
     return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
 
 
-def test_bytes_follow_the_definition():
+def test_bytes_follow_the_safetensors_format():
     contents = safetensors.write(ARRAYS, {"who": "me"})
     (length,) = struct.unpack_from("<Q", contents)
     header = json.loads(contents[8 : 8 + length])
@@ -51,7 +51,7 @@ def test_reading_returns_the_written_arrays():
         np.testing.assert_array_equal(arrays[name], array)
 
 
-def test_files_of_others_are_read():
+def test_handwritten_files_are_read():
     data = np.array([7, 8], np.float32).tobytes() + np.array([9], np.int32).tobytes()
     header = {"late": entry("I32", (), (8, 12)), "early": entry()}
     arrays = safetensors.read(by_hand(header, data)).arrays
@@ -59,7 +59,7 @@ def test_files_of_others_are_read():
     np.testing.assert_array_equal(arrays["early"], [7, 8])
 
 
-def test_the_library_reads_the_same():
+def test_safetensors_library_reads_written_files():
     library = pytest.importorskip("safetensors.numpy")
     plain = {name: ARRAYS[name] for name in ("a", "empty", "scalar")}
     loaded = library.load(safetensors.write(plain, {}))
@@ -98,11 +98,11 @@ def test_the_library_reads_the_same():
         by_hand(b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":1}'),
     ],
 )
-def test_false_claims_are_refused(contents):
+def test_malformed_files_raise(contents):
     with pytest.raises(ValueError, match=r"."):
         safetensors.read(contents)
 
 
-def test_dtypes_without_a_name_are_refused():
+def test_unsupported_dtypes_raise():
     with pytest.raises(ValueError, match="'z' has dtype complex128"):
         safetensors.write({"z": np.zeros(1, np.complex128)}, {})

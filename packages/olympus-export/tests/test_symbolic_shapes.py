@@ -135,7 +135,7 @@ def test_types():
 # ---- what does not fit ----
 
 
-def test_shapes_that_do_not_fit():
+def test_mismatched_shapes_raise():
     made = exported(lambda x, y: lax.add(x, y), ("2*a, b", "2*a, b"), (2, 2), (2, 2))
     for shapes, message in (
         (((3, 2), (3, 2)), r"Division had remainder 1 when computing the value of 'a'"),
@@ -171,7 +171,7 @@ def test_constraints_are_checked():
             made.call(numbers(*shape))
 
 
-def test_variables_that_cannot_be_found():
+def test_underdetermined_variables_raise():
     with pytest.raises(
         ValueError, match=r"Cannot solve for values of dimension variables \{'a', 'b'"
     ):
@@ -190,7 +190,7 @@ def test_two_scopes():
         export(jit(pair))(ShapeDtypeStruct((a,), F32), ShapeDtypeStruct((b,), F32))
 
 
-def test_not_compiled_before_shapes_are_known():
+def test_compilation_with_symbolic_shapes_raises():
     (a,) = symbolic_shape("a")
     lowered = jit(lax.sin).lower(ShapeDtypeStruct((a,), F32))
     assert "tensor<?xf32>" in lowered.as_text()
@@ -198,7 +198,7 @@ def test_not_compiled_before_shapes_are_known():
         lowered.compile()
 
 
-def test_a_dimension_has_no_value_outside():
+def test_symbolic_dimension_as_operand_raises():
     (a,) = symbolic_shape("a")
     with pytest.raises(Exception, match="used in a context that requires a constant"):
         lax.add(a, 1)
@@ -207,7 +207,7 @@ def test_a_dimension_has_no_value_outside():
 # ---- unused operands, platforms, effects ----
 
 
-def test_an_unused_operand_tells_sizes():
+def test_unused_operands_determine_sizes():
     made = exported(lambda x, y: lax.full((y.shape[0],), F32(1)), ("a", "b"), (2,), (3,))
     assert made.call(numbers(5), numbers(3)).shape == (3,)
 
@@ -268,7 +268,7 @@ def test_files():
     )
 
 
-def test_concrete_programs_are_as_they_were():
+def test_programs_without_symbolic_shapes_are_unchanged():
     made = export(jit(lax.sin))(ShapeDtypeStruct((3,), F32))
     assert not made.is_symbolic
     assert "jax.uses_shape_polymorphism = false" in made.mlir_module()
@@ -278,7 +278,7 @@ def test_concrete_programs_are_as_they_were():
 # ---- exported functions inside of others ----
 
 
-def test_functions_of_known_shapes_that_call_those_of_symbolic_ones():
+def test_concrete_functions_call_symbolic_ones():
     inner = exported(lambda x: lax.reshape(x, (x.shape[0] * x.shape[1],)), ["a, a + b"], (4, 12))
     x = numbers(4, 12)
     outer = export(jit(lambda x: inner.call(lax.sin(x))))(x)
@@ -288,7 +288,7 @@ def test_functions_of_known_shapes_that_call_those_of_symbolic_ones():
     np.testing.assert_allclose(deserialize(again.serialize()).call(x), np.sin(x).ravel(), rtol=1e-6)
 
 
-def test_shapes_that_may_not_match_are_refused_in_calls():
+def test_possibly_mismatched_shapes_raise_in_calls():
     inner = exported(lambda x: x, ["3, a, a + b"], (3, 4, 12))
     with pytest.raises(ValueError, match=r"'b' = c - 4 from specification 'b \+ a'"):
         exported(lambda x: inner.call(x), ["3, 4, c"], (3, 4, 12))

@@ -21,7 +21,7 @@ def exported():
     return export.export(jit(lambda x: lax.sin(lax.sin(x))))(X)
 
 
-def test_good_programs_pass(exported, tmp_path):
+def test_valid_programs_pass(exported, tmp_path):
     loaded = export.deserialize(exported.serialize(vjp_order=1), untrusted=True)
     np.testing.assert_allclose(loaded.call(X), np.sin(np.sin(X)), rtol=1e-6)
     export.freeze(lax.sin, X).save(tmp_path / "sine")
@@ -29,14 +29,14 @@ def test_good_programs_pass(exported, tmp_path):
     np.testing.assert_allclose(found(X), np.sin(X), rtol=1e-6)
 
 
-def test_damaged_programs_do_not(exported):
+def test_damaged_programs_raise(exported):
     module = exported.mlir_module_serialized
     with pytest.raises(ValueError, match="the program is damaged: ValueError"):
         vetting.vet(module[: len(module) // 2])
     vetting.vet(module)
 
 
-def test_a_reader_that_dies_is_replaced(exported, monkeypatch):
+def test_crashed_reader_process_is_restarted(exported, monkeypatch):
     vetting._end()
     monkeypatch.setattr(vetting, "_COMMAND", _READY + "import os; sys.stdin.read(9); os.abort()")
     with pytest.raises(ValueError, match="died with exit status -6"):
@@ -45,7 +45,7 @@ def test_a_reader_that_dies_is_replaced(exported, monkeypatch):
     vetting.vet(exported.mlir_module_serialized)
 
 
-def test_a_reader_that_does_not_answer_is_ended(exported, monkeypatch):
+def test_unresponsive_reader_process_is_killed(exported, monkeypatch):
     vetting._end()
     monkeypatch.setattr(vetting, "_COMMAND", _READY + "import time; time.sleep(600)")
     monkeypatch.setattr(vetting, "PATIENCE", 0.5)

@@ -201,7 +201,7 @@ def test_a_failed_trace_is_not_recorded():
     assert len(report) == 0
 
 
-def test_records_keep_nothing_alive():
+def test_records_hold_no_references():
     class Model:
         scale = 2.0
 
@@ -227,7 +227,7 @@ class Unbound:
 request = Unbound()
 
 
-def test_a_global_that_refuses_looks_does_no_harm():
+def test_globals_that_raise_on_inspection_are_ignored():
     compiled = jit(lambda x: x if request is None else x + 1)
     compiled(X)
     assert len(explain(compiled)) == 1
@@ -248,7 +248,7 @@ def test_html_escapes_and_saves(tmp_path):
     assert "f32[1]" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
-def test_untraced_and_unfit_arguments():
+def test_untraced_functions_and_invalid_arguments():
     assert str(explain(jit(lambda x: x))) == "The function has not been traced."
     with pytest.raises(TypeError, match="takes a function, got 3"):
         explain(3)

@@ -99,7 +99,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_peak_is_near_the_figure_of_xla(name):
+def test_peak_is_close_to_the_estimate_of_xla(name):
     fun, *args = PROGRAMS[name]
     compiled = jit(fun).lower(*args).compile()
     found = compiled.memory_analysis()
@@ -118,7 +118,7 @@ def test_peak_is_near_the_figure_of_xla(name):
     )[:10]
 
 
-def test_residual_has_its_line_and_what_checkpoint_saves():
+def test_residuals_show_line_and_checkpoint_savings():
     def model(w, x):
         hidden = jnp.sin(x @ w)  # kept for the backward pass: 4 MiB
         return jnp.sum(hidden**2)
@@ -132,7 +132,7 @@ def test_residual_has_its_line_and_what_checkpoint_saves():
     assert "residual of the backward pass" in residual.why
 
 
-def test_checkpoint_saves_what_is_promised():
+def test_checkpoint_savings_match_the_report():
     def loss(wrapped, w, x):
         def block(x, _):
             return jnp.sin(jnp.sin(x @ w) @ w.T), None
@@ -147,7 +147,7 @@ def test_checkpoint_saves_what_is_promised():
     assert saved.peak <= plain.peak - 0.9 * promised
 
 
-def test_arguments_say_whether_they_are_donated():
+def test_arguments_show_donation():
     def update(params, x):
         return {"w": params["w"] + x}
 
@@ -168,7 +168,7 @@ def test_sizes_are_those_on_one_device(devices):
     assert memory(lambda x: x * 2, x).peak == 2 * x.nbytes // 4
 
 
-def test_report_shows_itself(tmp_path):
+def test_report_as_text_and_html(tmp_path):
     report = memory(training, W, array(512, 128))
     assert "at its peak" in str(report) and "test_memory.py" in str(report)
     page = report._repr_html_()
@@ -177,18 +177,18 @@ def test_report_shows_itself(tmp_path):
     assert "http" not in (tmp_path / "memory.html").read_text().replace("http://www.w3.org", "")
 
 
-def test_stages_are_accepted_and_other_values_refused():
+def test_stages_are_accepted_and_other_values_raise():
     compiled = jit(lambda x: x + 1).lower(array(4)).compile()
     assert memory(compiled).peak == memory(lambda x: x + 1, array(4)).peak == 32
     with pytest.raises(TypeError, match="expected a function"):
         memory(3)
 
 
-def test_nothing_is_loaded_before_use():
+def test_names_are_loaded_lazily():
     assert {"memory", "explain"} <= set(dir(olympus_insight))
 
 
-def test_error_for_lack_of_memory_shows_the_report():
+def test_out_of_memory_error_shows_the_report():
     @jit
     def outer(x):
         return jnp.sort(jnp.ones(2**22)[:, None] * jnp.ones(2**20) + x, 0)  # needs 16 TiB

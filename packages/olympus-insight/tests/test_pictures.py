@@ -78,7 +78,7 @@ def test_expensive_boxes_are_red():
     assert int(red[0], 16) < int(red[1], 16)
 
 
-def test_costs_are_those_of_textbooks():
+def test_costs_equal_textbook_formulas():
     def cost(fun, *args):
         return Costs().of_program(make_olympuspr(fun)(*args).jaxpr)
 
@@ -169,6 +169,6 @@ def test_explanation_in_the_browser(opened):
     )
 
 
-def test_other_values_are_refused():
+def test_other_values_raise():
     with pytest.raises(TypeError, match="expected a function"):
         show("text")

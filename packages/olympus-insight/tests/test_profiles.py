@@ -62,7 +62,7 @@ def test_operations_agree_with_the_compiler(report):
     assert report.flops == pytest.approx(compiled.cost_analysis()["flops"], rel=0.1)
 
 
-def test_lines_and_stacks_are_the_users(report):
+def test_lines_and_stacks_of_user_code(report):
     assert {each.function for each in report.operations[0].stack} >= {"loss"}
     assert any("jnp.tanh" in line.text for line in report.lines if line)
     known = sum(seconds for line, seconds in report.lines.items() if line)
@@ -83,7 +83,7 @@ def test_donated_and_static_arguments():
     assert not x.is_deleted()
 
 
-def test_own_times_leave_out_what_is_inside():
+def test_self_times_exclude_nested_events():
     class Event:
         def __init__(self, name, start, duration):
             self.start_ns, self.duration_ns, self.stats = start, duration, [("hlo_op", name)]
@@ -117,7 +117,7 @@ def test_report_in_the_browser(opened, report):
     assert len(rows) >= 2
 
 
-def test_click_widens_a_flame(opened):
+def test_click_zooms_into_a_frame(opened):
     class Report(Profile):
         def __init__(self):
             pass
@@ -143,7 +143,7 @@ def test_click_widens_a_flame(opened):
     assert flames() == {"program": 1100, "f": 825, "g": 275, "h": 550, "k": 275}
 
 
-def test_a_recorded_trace_is_in_the_way(tmp_path):
+def test_active_trace_raises(tmp_path):
     profiler.start_trace(tmp_path)
     try:
         with pytest.raises(RuntimeError, match="already been started"):

@@ -34,14 +34,14 @@ def over_lines(array, x):
         (over_lines, "`array = array.at[index].set(value)`"),
     ],
 )
-def test_assigned_arrays_are_told_to_be_updated(assign, mended):
+def test_error_for_item_assignment_suggests_at_set(assign, mended):
     with pytest.raises(TracerArrayConversionError) as caught:
         jit(lambda x: assign(np.zeros((2, 2)), x))(np.zeros(2))
     assert "make the array with `olympus.numpy`" in str(caught.value)
     assert mended in str(caught.value)
 
 
-def test_assigned_numbers_are_told_to_be_updated():
+def test_error_for_scalar_item_assignment_suggests_at_set():
     def total(x):
         sums = np.zeros(3)
         sums[0] = x
@@ -53,7 +53,7 @@ def test_assigned_numbers_are_told_to_be_updated():
     assert "`sums = sums.at[0].set(x)`" in str(caught.value.__cause__)
 
 
-def test_other_conversions_have_other_advice():
+def test_other_conversion_errors_do_not_suggest_at():
     with pytest.raises(TracerArrayConversionError, match="Use the function of `olympus.numpy`"):
         jit(lambda x: np.sin(x))(1.0)
     with pytest.raises(ConcretizationTypeError) as caught:

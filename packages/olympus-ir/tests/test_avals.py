@@ -140,7 +140,7 @@ class TestGetAval:
             get_aval(2**40)
 
     @pytest.mark.parametrize("value", ["a", None, object(), [1, 2], np.array(["a"])])
-    def test_other_values_are_refused(self, value):
+    def test_other_values_raise(self, value):
         with pytest.raises(TypeError):
             get_aval(value)
         assert not is_valid_value(value)

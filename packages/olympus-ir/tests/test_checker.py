@@ -39,7 +39,7 @@ def replace_equation(program, place, **changes):
 
 
 class TestPrograms:
-    def test_sound_ones_pass(self):
+    def test_valid_programs_pass(self):
         check_olympuspr(sample())
         check_olympuspr(make_olympuspr(lambda x: lax.mul(x, np.ones(3, np.float32)))(np.ones(3)))
 
@@ -98,7 +98,7 @@ class TestPrograms:
         )
         check_olympuspr(sample().replace(effects=frozenset({debug_effect})))
 
-    def test_operands_that_do_not_fit(self):
+    def test_operands_of_wrong_type(self):
         program = sample()
         refused(
             replace_equation(program, 1, invars=[Literal(2), program.eqns[1].invars[0]]),

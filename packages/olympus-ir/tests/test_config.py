@@ -58,7 +58,7 @@ def restored():
 
 
 @pytest.mark.parametrize("name", RECORD)
-def test_flags_are_those_recorded(name):
+def test_flags_match_the_record_of_jax(name):
     flag, facts = config.flag(ours(name)), RECORD[name]
     default = flag.default
     if facts["default"] is not None and hasattr(default, "name"):
@@ -117,7 +117,7 @@ def test_unknown_names_suggest_known_ones():
     assert not hasattr(config, "olympus_nothing")
 
 
-def test_flags_are_not_assigned():
+def test_assignment_to_flags_raises():
     with pytest.raises(AttributeError, match=r"config.update\('olympus_enable_x64', True\)"):
         config.olympus_enable_x64 = True
     with pytest.raises(AttributeError, match="Unrecognized config option"):
@@ -426,7 +426,7 @@ def test_environment_variables_are_checked(variable, text, message):
     assert message in result.stderr
 
 
-def test_kinds():
+def test_value_parsers():
     assert one_of(("a", "b"), optional=True).parse(None) is None
     assert member_of(config_flags.ExplicitX64Mode).parse("allow").name == "ALLOW"
     with pytest.raises(ValueError, match="must be"):
@@ -435,7 +435,7 @@ def test_kinds():
         member_of(config_flags.ExplicitX64Mode).parse(1)
 
 
-def test_the_origin_of_a_value_is_known(restored):
+def test_origin_of_a_value(restored):
     code = """
 from olympus_ir.settings.config import config
 config.answer_to("jax_")

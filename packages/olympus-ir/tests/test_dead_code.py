@@ -39,7 +39,7 @@ def check_same(olympuspr, consts, used_outputs, args):
     return smaller, used_inputs
 
 
-def test_unused_equations_and_inputs_go():
+def test_unused_equations_and_inputs_are_removed():
     olympuspr, consts = trace_to_olympuspr(
         lambda x, y: [lax.sin(x), lax.cos(lax.mul(x, y))], [F32, F32]
     )
@@ -50,14 +50,14 @@ def test_unused_equations_and_inputs_go():
     assert used == [True, True]
 
 
-def test_unused_constants_go():
+def test_unused_constants_are_removed():
     large = np.arange(3, dtype=np.float32)
     olympuspr, consts = trace_to_olympuspr(lambda x: [lax.add(x, large), lax.neg(x)], [VECTOR])
     smaller, _ = check_same(olympuspr, consts, [False, True], (large,))
     assert smaller.constvars == []
 
 
-def test_effects_stay():
+def test_effects_are_kept():
     def fun(x):
         lax.debug_callback(lambda value: None, x)
         return [lax.sin(x)]
@@ -85,7 +85,7 @@ def test_calls_become_smaller():
     assert equation.params["donated_invars"] == (False,)
 
 
-def test_scan_keeps_what_used_carries_need():
+def test_scan_keeps_dependencies_of_used_carries():
     def fun(a, b, c, xs):
         # `b` feeds `a`; `c` feeds nothing but itself.
         def body(carry, x):
@@ -104,7 +104,7 @@ def test_scan_keeps_what_used_carries_need():
     assert len(scans[0].outvars) == 3
 
 
-def test_while_keeps_what_the_condition_needs():
+def test_while_keeps_dependencies_of_the_condition():
     def fun(n, x, unused):
         def body(carry):
             n, x, unused = carry

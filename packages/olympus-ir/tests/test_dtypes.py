@@ -43,7 +43,7 @@ def test_all_recorded_dtypes_exist():
 
 
 @pytest.mark.parametrize("name", DTYPES)
-def test_facts_of_a_dtype_are_those_recorded(name):
+def test_dtype_properties_match_the_record(name):
     dtype, facts = DTYPES[name], RECORD[name]
     assert dtypes.canonicalize_dtype(dtype).name == facts["canonical_x32"]
     assert dtypes.short_name(dtype) == facts["short"]
@@ -67,7 +67,7 @@ def test_the_smallest_integers_are_computed_in_float32(name):
 
 
 @pytest.mark.parametrize("dtype", dtypes.numeric_dtypes, ids=str)
-def test_limits_are_those_of_ml_dtypes(dtype):
+def test_limits_equal_ml_dtypes(dtype):
     if dtypes.issubdtype(dtype, np.integer):
         assert dtypes.iinfo(dtype).max == ml_dtypes.iinfo(dtype).max
         dtypes.check_integer_fits(int(ml_dtypes.iinfo(dtype).max), dtype)
@@ -106,7 +106,7 @@ def test_unknown_dtypes_are_refused():
     assert dtypes.canonicalize_dtype(key_dtype, allow_extended_dtype=True) is key_dtype
 
 
-def test_a_users_request_for_64_bits_warns():
+def test_explicit_64_bit_dtype_warns():
     message = "Explicitly requested dtype float64 requested in zeros is not available, and will be"
     with pytest.warns(UserWarning, match=message) as caught:
         result = dtypes.check_and_canonicalize_user_dtype("float64", "zeros")
@@ -120,7 +120,7 @@ def test_a_users_request_for_64_bits_warns():
             assert dtypes.check_and_canonicalize_user_dtype("float64", "zeros") == np.float64
 
 
-def test_a_users_request_for_64_bits_follows_the_flag():
+def test_explicit_64_bit_dtype_follows_the_flag():
     try:
         config.update("olympus_explicit_x64_dtypes", "allow")
         assert dtypes.check_and_canonicalize_user_dtype("float64") == np.float64
@@ -132,7 +132,7 @@ def test_a_users_request_for_64_bits_follows_the_flag():
 
 
 @pytest.mark.parametrize("dtype", [object, "S3", "datetime64[s]", np.longdouble, ">f4"])
-def test_dtypes_that_arrays_cannot_have(dtype):
+def test_invalid_array_dtypes_raise(dtype):
     assert not dtypes.is_valid_dtype(np.dtype(dtype))
     with pytest.raises(TypeError, match="zeros"):
         dtypes.check_and_canonicalize_user_dtype(dtype, "zeros")
@@ -140,12 +140,12 @@ def test_dtypes_that_arrays_cannot_have(dtype):
         dtypes.check_valid_dtype(np.dtype(dtype))
 
 
-def test_the_error_for_foreign_byte_order_says_what_to_do():
+def test_byte_order_error_suggests_astype():
     with pytest.raises(TypeError, match=r"x\.astype\('float32'\)"):
         dtypes.check_valid_dtype(np.dtype(">f4"))
 
 
-def test_dtypes_that_arrays_can_have():
+def test_valid_array_dtypes():
     for dtype in (*dtypes.numeric_dtypes, float0, key_dtype):
         dtypes.check_valid_dtype(dtype)
         assert dtypes.is_valid_dtype(dtype)
@@ -174,7 +174,7 @@ def test_values_without_dtype(value):
         dtypes.dtype(value)
 
 
-def test_none_is_no_dtype():
+def test_none_as_dtype_raises():
     with pytest.raises(ValueError, match="None"):
         dtypes.dtype(None)
     with pytest.raises(ValueError, match="needs a dtype"):

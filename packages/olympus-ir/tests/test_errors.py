@@ -46,7 +46,7 @@ class FakeTracer:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_errors_are_the_builtin_ones_too(name):
+def test_errors_subclass_builtin_errors(name):
     assert issubclass(getattr(errors, name), BUILTIN[name])
 
 
@@ -140,7 +140,7 @@ def test_errors_pickle(error):
     assert copy.__notes__ == ["a note"]
 
 
-def test_the_address_of_the_page_is_that_of_the_documentation():
+def test_error_url_is_in_the_documentation_site():
     urls = metadata.metadata("olympus-ir").get_all("Project-URL")
     (site,) = (url.split(", ")[1] for url in urls if url.startswith("Documentation"))
     assert f"{site}/errors.html" == errors.DOCUMENTATION

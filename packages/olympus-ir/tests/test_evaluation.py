@@ -16,7 +16,7 @@ from olympus_ir.programs.tracing import current
 F32 = ShapedArray((), np.float32)
 
 
-def test_programs_compute_what_the_function_does():
+def test_programs_compute_the_function():
     constant = np.arange(3, dtype=np.float32)
 
     def fun(x):
@@ -107,7 +107,7 @@ def test_bind_equation():
     assert bind_equation(olympuspr.eqns[0], [2.0]) == [-2.0]
 
 
-def test_third_parties_say_how_an_equation_is_applied_again():
+def test_user_defined_bind_equation():
     calls = []
     special_p = Primitive("special", multiple_results=True)
     special_p.def_abstract_eval(lambda x, *, n: [x])
@@ -124,7 +124,7 @@ def test_the_evaluator_is_chosen_once():
     assert evaluator() is chosen
 
 
-def test_closed_programs_say_what_they_take_and_give():
+def test_attributes_of_closed_programs():
     closed = ClosedOlympuspr(*trace_to_olympuspr(lambda x: [lax.sin(x), x], [F32]))
     assert closed.olympuspr is closed.jaxpr
     assert closed.in_avals == [F32]

@@ -53,7 +53,7 @@ def test_types():
         logical_aval(ShapedArray((3,), np.float32), PAIR)
 
 
-def test_an_array_and_the_array_behind(pairs):
+def test_extended_array_and_its_base_array(pairs):
     assert isinstance(pairs, ExtendedArray)
     assert get_aval(pairs) is ShapedArray((3, 2), PAIR)
     assert (pairs.shape, pairs.ndim, pairs.size, pairs.nbytes, len(pairs)) == ((3, 2), 2, 6, 48, 3)
@@ -82,7 +82,7 @@ def test_structural_operations(pairs):
     np.testing.assert_array_equal(lax.eq(pairs, lax.rev(pairs, (0,)))[1], [True, True])
 
 
-def test_elements_are_no_numbers(pairs):
+def test_conversion_to_numbers_raises(pairs):
     for convert in (np.asarray, bool, int, float, complex):
         with pytest.raises(TypeError, match="array with pair dtype cannot be converted to"):
             convert(pairs)

@@ -11,7 +11,7 @@ from olympus_ir import _jaxlib
 SOURCE = pathlib.Path(olympus_ir.__file__).parent
 
 
-def test_everything_listed_is_there():
+def test_all_exported_names_exist():
     for name in _jaxlib.__all__:
         assert getattr(_jaxlib, name) is not None
 

@@ -51,7 +51,7 @@ class TestTracingCache:
             ((1.0, 2.0), {}),
         ],
     )
-    def test_other_types_or_structures_are_traced_anew(self, args, kwargs):
+    def test_other_types_or_structures_are_traced_again(self, args, kwargs):
         fun = Counted()
         compiled = jit(fun)
         compiled(1.0)
@@ -144,7 +144,7 @@ class TestStaticArguments:
         compiled(1)
         assert [type(value) for value in seen] == [int, float, bool]
 
-    def test_must_be_hashable(self):
+    def test_unhashable_static_arguments_raise(self):
         def fun(x, y):
             return x
 
@@ -182,7 +182,7 @@ class TestStaticArguments:
         with pytest.raises(TypeError, match="staticmethod arguments are not supported"):
             jit_options(staticmethod(fun))
 
-    def test_names_are_those_of_parameters_that_can_be_given_by_name(self):
+    def test_argnames_must_name_keyword_parameters(self):
         def fun(a, /, b, *args, **kwargs):
             return b
 
@@ -265,7 +265,7 @@ class TestEquations:
         closed = make_olympuspr(lambda x: fun(np.arange(3), x))(x)
         assert closed.eqns[-1].primitive is lax.mul_p
 
-    def test_inlined_functions_see_numbers_where_they_say_so(self):
+    def test_plain_arguments_of_inlined_functions_are_python_numbers(self):
         seen = []
 
         def halved(x):
@@ -302,7 +302,7 @@ def test_options_are_values():
         functools.partial(lambda x, y: x, 1),
     ],
 )
-def test_parameters_are_those_of_the_signature(fun):
+def test_argnums_and_argnames_follow_the_signature(fun):
     parameters = inspect.signature(fun).parameters
     by_name = [
         name

@@ -8,7 +8,7 @@ import pytest
 from olympus_ir.loading import deferred, deferred_modules
 
 
-def test_attributes_are_those_of_the_module():
+def test_deferred_module_forwards_attributes():
     import colorsys
 
     stand_in = deferred("colorsys", milliseconds=0.1)
@@ -25,7 +25,7 @@ def test_declarations_are_recorded():
     assert deferred_modules[-1].milliseconds == 0.25
 
 
-def test_relative_names_are_those_of_the_calling_module():
+def test_relative_names_resolve_in_the_calling_module():
     namespace = {"__name__": "olympus_ir.types.avals", "__package__": "olympus_ir.types"}
     exec(
         "from olympus_ir.loading import deferred\n"

@@ -32,7 +32,7 @@ class TestMakeOlympuspr:
         program = make_olympuspr(lambda f, x: f(x), static_argnums=0)(lax.sin, 1.0)
         assert str(program) == "{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }"
 
-    def test_programs_of_loops_and_branches_know_their_results(self):
+    def test_branch_programs_have_result_paths(self):
         program = make_olympuspr(lambda x: lax.cond(x > 0, lambda x: (x, x), lambda x: (x, x), x))
         info = program(1.0).eqns[-1].params["branches"][0].jaxpr.debug_info
         assert info.result_paths == ("result[0]", "result[1]")
@@ -51,7 +51,7 @@ class TestMakeOlympuspr:
         closed = make_olympuspr(lambda x: lax.psum(x, "i"), axis_env=[("i", 3)])(1.0)
         assert [str(effect) for effect in closed.effects] == ["NamedAxis(i)"]
 
-    def test_unused_results_are_hidden_in_the_text_of_the_whole(self):
+    def test_unused_results_print_as_underscore(self):
         closed = make_olympuspr(lambda x: (lax.sin(x), x)[1])(1.0)
         assert str(closed) == "{ lambda ; a:f32[]. let _:f32[] = sin a in (a,) }"
         assert str(closed.eqns[0]) == "a:f32[] = sin b"
@@ -64,7 +64,7 @@ class TestMakeOlympuspr:
         with pytest.raises(TypeError, match="Expected a callable value, got 3"):
             make_olympuspr(3)
 
-    def test_tracing_again_sees_changes(self):
+    def test_later_calls_are_traced_again(self):
         values = [1.0]
         maker = make_olympuspr(lambda: values[0])
         assert "1.0" in str(maker())
@@ -73,7 +73,7 @@ class TestMakeOlympuspr:
 
 
 class TestEvalShape:
-    def test_nothing_is_computed(self):
+    def test_eval_shape_returns_types(self):
         def fun(x, y):
             return {"product": lax.mul(x, x), "pair": (y, 2.0)}
 
@@ -88,7 +88,7 @@ class TestEvalShape:
     def test_of_compiled_functions(self):
         assert eval_shape(jit(lax.sin), STRUCT) == STRUCT
 
-    def test_errors_are_those_of_the_call(self):
+    def test_eval_shape_raises_the_errors_of_the_call(self):
         with pytest.raises(TypeError, match="incompatible shapes"):
             eval_shape(lax.add, STRUCT, ShapeDtypeStruct((3, 2), np.float32))
         with pytest.raises(TypeError, match="Expected a callable value"):
@@ -111,7 +111,7 @@ class TestScopes:
         assert stacks == [("outer",), ("outer", "inner"), ()]
         assert current.name_stack == ()
 
-    def test_programs_in_parameters_have_names_of_their_own(self):
+    def test_nested_programs_have_separate_name_stacks(self):
         def fun(x):
             with named_scope("outer"):
                 return jit(named_call(lax.sin, name="wave"))(x)
@@ -133,7 +133,7 @@ class TestScopes:
         (equation,) = make_olympuspr(fun)(1.0).eqns
         assert equation.source_info.name_stack == ("outer", "inner")
 
-    def test_one_scope_may_be_entered_several_times(self):
+    def test_scope_can_be_entered_twice(self):
         scope = named_scope("a")
         with scope, scope:
             assert current.name_stack == ("a", "a")

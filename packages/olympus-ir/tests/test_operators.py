@@ -75,7 +75,7 @@ def test_dtypes_are_not_promoted(other):
 
 
 @pytest.mark.parametrize("other", ["a", [1, 2, 3, 4], None])
-def test_other_objects_are_refused(other):
+def test_unsupported_operands_raise(other):
     with pytest.raises(TypeError, match="unsupported operand"):
         X + other
     assert (other == X) is False

@@ -76,7 +76,7 @@ def test_names():
         pickle.dumps(scaled(lambda x: x))
 
 
-def test_a_transformed_function_looks_like_a_function():
+def test_transformed_functions_have_function_attributes():
     function = scaled(plus_one)
     assert function.__name__ == "plus_one"
     assert function.__doc__ == "Adds."
@@ -92,7 +92,7 @@ def test_a_transformed_function_looks_like_a_function():
     assert Holder().method(4) == 8
 
 
-def test_digests_tell_recipes_apart():
+def test_digests_distinguish_recipes():
     def of(function):
         return digest(function, lambda array: None)
 
@@ -101,7 +101,7 @@ def test_digests_tell_recipes_apart():
     assert of(scaled(plus_one)) != of(plus_one)
 
 
-def test_programs_pickle_without_what_was_derived_from_them():
+def test_pickled_programs_have_no_memo():
     def function(x):
         return lax.while_loop(lambda c: lax.lt(c, np.float32(9)), lambda c: lax.mul(c, c), x)
 

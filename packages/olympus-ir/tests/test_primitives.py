@@ -61,7 +61,7 @@ def test_parameters_of_other_primitives_need_not_be_hashable():
     assert len(calls) == 2
 
 
-def test_a_primitive_without_shape_rule_says_so():
+def test_missing_shape_rule_raises():
     with pytest.raises(NotImplementedError, match="Abstract evaluation for 'bare' not implemented"):
         Primitive("bare").infer((F32,), {})
 
@@ -87,7 +87,7 @@ def test_evaluation_without_rule_or_implementation():
         primitive.bind(1.0)
 
 
-def test_own_implementation():
+def test_user_defined_implementation():
     primitive, _ = counted()
     primitive.def_impl(lambda x: np.asarray(x) + 1)
     assert primitive.bind(np.float32(1)) == 2
@@ -134,7 +134,7 @@ def run_python(code):
     return done.stdout.split()
 
 
-def test_rare_primitives_are_declared_when_they_are_asked_for():
+def test_rare_primitives_are_declared_lazily():
     code = """
 import pickle, sys
 from olympus_ir import lax
@@ -157,7 +157,7 @@ def test_the_star_imports_rare_names_and_no_modules():
 
 
 @pytest.mark.parametrize("multiple_results", [False, True])
-def test_shape_rules_return_several_types_where_there_are_several_results(multiple_results):
+def test_shape_rule_result_must_match_multiple_results(multiple_results):
     primitive = Primitive("odd", multiple_results=multiple_results)
     primitive.def_abstract_eval(lambda x: x if multiple_results else [x])
     with pytest.raises(ValueError, match=r"odd.abstract_eval\(\) method should return a tuple or"):

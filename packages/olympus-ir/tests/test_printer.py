@@ -52,7 +52,7 @@ def test_the_record_is_complete():
 
 
 @pytest.mark.parametrize("name", RECORD)
-def test_text_is_that_of_jax(name):
+def test_text_equals_jax(name):
     fun, args, *keywords = programs.PROGRAMS[name](namespace)
     make_keywords, print_keywords = [*keywords, {}, {}][:2]
     closed = make_olympuspr(fun, **make_keywords)(*args)
@@ -108,10 +108,10 @@ class TestDocuments:
     def items(self, count):
         return [Text("item"), *(part for _ in range(count) for part in (Break(), Text("item")))]
 
-    def test_a_group_that_fits_is_flat(self):
+    def test_short_group_is_flat(self):
         assert layout(Group(Concatenation(self.items(2))), width=14) == "item item item"
 
-    def test_a_group_that_does_not_fit_is_broken(self):
+    def test_group_wider_than_the_line_is_broken(self):
         group = Group(Nest(2, Concatenation(self.items(2))))
         assert layout(group, width=13) == "item\n  item\n  item"
 
@@ -120,7 +120,7 @@ class TestDocuments:
         document = Group(Concatenation([inner, Break(), inner]))
         assert layout(document, width=10) == "item item\nitem item"
 
-    def test_annotations_stand_in_one_column(self):
+    def test_annotations_are_aligned(self):
         lines = Concatenation(
             [Text("a", annotations=["first"]), Break(), Text("bbb", annotations=["x", "y"])]
         )

@@ -161,7 +161,7 @@ def test_promote_types_of_python_types():
         assert promote_types(int, "float32") == np.float32
 
 
-def test_refusals_say_what_to_do():
+def test_promotion_errors_suggest_astype():
     with pytest.raises(TypePromotionError, match=r"float8_e4m3fn and float32.*astype") as caught:
         result_type(ml_dtypes.float8_e4m3fn, np.float32)
     assert isinstance(caught.value, ValueError)
@@ -187,7 +187,7 @@ def test_values_of_few_bits_are_named():
         promote_types("int4", "int8")
 
 
-def test_strict_promotion_is_local_to_the_thread_and_left_again():
+def test_strict_promotion_context_is_thread_local():
     with numpy_dtype_promotion("strict"), pytest.raises(TypePromotionError):
         result_type(np.int8, np.int16)
     assert result_type(np.int8, np.int16) == np.int16

@@ -208,7 +208,7 @@ def test_reduce():
         tree_reduce(lambda a, b: a + b, [])
 
 
-def test_associative_reduce_goes_by_halves():
+def test_associative_reduce_pairs_halves():
     join = "({}{})".format
     # As jax 0.10.2 pairs them.
     assert tree_reduce_associative(join, list("abcde")) == "((ab)(c(de)))"
@@ -351,7 +351,7 @@ def test_register_with_keys():
     assert tree_leaves_with_path(Node()) == [((GetAttrKey("q"),), 1)]
 
 
-def test_none_is_a_leaf_of_the_other_registry():
+def test_none_leaf_registry_treats_none_as_a_leaf():
     flat, _ = pytrees.none_leaf_registry.flatten(Pair(None, 1))
     assert flat == [None, 1]
 
@@ -426,7 +426,7 @@ def test_partial_is_a_pytree_of_its_arguments():
     assert tree_leaves_with_path(Partial(max, 1))[0][0] == (FlattenedIndexKey(0), SequenceKey(0))
 
 
-def test_partial_of_a_partial_function_keeps_it_whole():
+def test_nested_partials_are_not_flattened():
     for inner in (Partial(pow, 2), functools.partial(pow, 2)):
         outer = Partial(inner, 5)
         assert outer() == 32
@@ -436,7 +436,7 @@ def test_partial_of_a_partial_function_keeps_it_whole():
         assert "pow" in repr(outer)
 
 
-def test_flattening_keeps_nothing_alive():
+def test_tree_structures_hold_no_leaves():
     class Leaf:
         pass
 

@@ -26,7 +26,7 @@ def ended_by_a_value(n):
 
 
 @pytest.mark.parametrize("function", [endless, ended_by_a_value])
-def test_recursion_without_an_end_is_refused_at_once(function):
+def test_infinite_recursion_raises_at_once(function):
     for _ in range(2):  # nothing is left of the first call
         with pytest.raises(RecursionError) as caught:
             function(3.0)
@@ -37,7 +37,7 @@ def test_recursion_without_an_end_is_refused_at_once(function):
         assert len(text.splitlines()) < 40
 
 
-def test_recursion_that_ends_is_traced():
+def test_finite_recursion_is_traced():
     @partial(jit, static_argnums=0)
     def factorial(n, x):
         return x if n == 0 else lax.mul(float(n), factorial(n - 1, x))

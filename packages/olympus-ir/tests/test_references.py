@@ -68,7 +68,7 @@ class TestType:
         assert str(VECTOR) == "Ref{float32[4]}"
         assert AbstractRef(VECTOR.inner_aval, "smem").str_short(True) == "Ref<smem>{f32[4]}"
 
-    def test_knows_its_array(self):
+    def test_attributes_of_the_inner_array(self):
         assert (MATRIX.shape, MATRIX.dtype, MATRIX.ndim, MATRIX.size) == ((3, 4), np.float32, 2, 12)
         assert len(MATRIX) == 3
         with pytest.raises(AttributeError, match="immutable"):
@@ -129,7 +129,7 @@ SHAPES = [(4,), (3, 4), (3, 1, 4), (2, 3, 4)]
 @given(st.data())
 @settings(max_examples=200)
 @pytest.mark.parametrize("compiled", [False, True])
-def test_reading_and_writing_are_numpys(compiled, data):
+def test_reading_and_writing_equal_numpy(compiled, data):
     shape = data.draw(st.sampled_from(SHAPES))
     numpy_index, ref_index = data.draw(indices(shape))
     array = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
@@ -237,7 +237,7 @@ class TestViews:
 
 
 class TestValues:
-    def test_holds_a_copy(self):
+    def test_new_ref_copies_its_value(self):
         array = np.zeros(2, np.float32)
         ref = new_ref(array)
         before = ref[...]
@@ -252,7 +252,7 @@ class TestValues:
         assert freeze(ref)[1] == 7
         assert freeze(1.0) == 1.0
 
-    def test_weak_types_stay(self):
+    def test_weak_types_are_kept(self):
         assert new_ref(1.0)[...].weak_type
         ref = new_ref(1.0)
         ref[...] = np.float32(2.0)
@@ -264,7 +264,7 @@ class TestValues:
         assert ref.shape == (2, 3) and ref.dtype == np.int32
         assert free_ref(ref) is None
 
-    def test_is_no_array(self):
+    def test_array_operations_raise(self):
         ref = new_ref(np.zeros(2))
         assert isinstance(ref, Ref) and bool(ref) and ref == ref and len({ref, ref}) == 1
         for use in (np.asarray, list, float, lambda ref: ref + 1, lambda ref: -ref):
@@ -444,14 +444,14 @@ class TestDischarge:
             np.testing.assert_allclose(result, wanted, rtol=1e-6)
         np.testing.assert_allclose(last, ref[...], rtol=1e-6)
 
-    def test_only_what_is_written_is_a_result_of_calls(self):
+    def test_only_written_references_are_call_results(self):
         inner = jit(lambda r, q: q.set(r[0], 0))
         program = make_olympuspr(lambda r, q: inner(r, q))(new_ref(np.ones(2)), new_ref(np.ones(2)))
         discharged = discharge_closed(program)
         (call,) = discharged.closed.eqns
         assert len(call.outvars) == 1 and discharged.written == (1,)
 
-    def test_some(self):
+    def test_partial_discharge(self):
         program = program_of(lambda r, q: q.set(r[0], 0), VECTOR, VECTOR)
         partly, _ = discharge(program, should_discharge=[True, False])
         assert [var.aval for var in partly.invars] == [VECTOR.inner_aval, VECTOR]

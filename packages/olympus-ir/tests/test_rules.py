@@ -25,7 +25,7 @@ a_p = Primitive("a", family="elementwise")
 b_p = Primitive("b")
 
 
-def test_define_and_look_up(table):
+def test_define_and_get(table):
     table.define(a_p, len)
 
     @table.define(b_p)
@@ -48,7 +48,7 @@ def test_a_second_rule_is_refused(table):
     assert table[a_p] is max
 
 
-def test_a_missing_rule_says_which_file_to_edit(table):
+def test_missing_rule_error_names_the_file(table):
     with pytest.raises(MissingRuleError, match=r"`a` has no cost rule.*my_package/rules/elementwi"):
         table[a_p]
     with pytest.raises(MissingRuleError, match=r"my_package's `cost_rules.define`"):
@@ -107,7 +107,7 @@ def package(tmp_path, monkeypatch):
         del sys.modules[name]
 
 
-def test_the_first_look_up_loads_the_family(package):
+def test_first_lookup_loads_the_family(package):
     assert package.rules == {}
     assert "own_costs.rules.elementwise" not in sys.modules
     assert package[lax.sin_p] is len
@@ -115,7 +115,7 @@ def test_the_first_look_up_loads_the_family(package):
     assert package.find(Primitive("d", family="no_such_family")) is None
 
 
-def test_failures_inside_of_a_rule_file_are_shown(package):
+def test_errors_in_a_rule_file_are_raised(package):
     for _ in range(2):
         with pytest.raises(ModuleNotFoundError, match="module_that_nobody_has"):
             package.find(lax.reshape_p)

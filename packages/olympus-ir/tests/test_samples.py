@@ -20,7 +20,7 @@ def test_shape_rule(case):
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_programs_compute_what_evaluation_does(case):
+def test_traced_programs_equal_direct_evaluation(case):
     with case.context():
         results = _listed(
             reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))

@@ -125,7 +125,7 @@ class TestClosures:
             "    d:f32[3] = mul c a\n    e:f32[3] = mul d b\n  in (e,) }"
         )
 
-    def test_without_outer_tracers_nothing_is_separated(self):
+    def test_programs_without_outer_tracers_are_unchanged(self):
         closed = trace_to_closed(lambda x: [lax.mul(x, np.ones(3, np.float32))], [VECTOR])
         assert separate_constants(closed) == ([], closed)
 

@@ -40,7 +40,7 @@ TREES = [
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_paths_are_those_of_the_tree(tree):
+def test_paths_equal_those_of_the_tree(tree):
     expected = [path for path, _ in pytrees.tree_leaves_with_path(tree)]
     assert Structure(pytrees.tree_structure(tree)).paths() == expected
 
@@ -52,14 +52,14 @@ def test_paths_of_containers_that_refuse_placeholders():
 
 
 @pytest.mark.parametrize("prefix", [0, (0, [1, 2]), (0, 1), ({"a": 0, "b": 1}, 2)])
-def test_prefixes_are_spread_as_over_the_tree(prefix):
+def test_prefixes_broadcast_as_over_the_tree(prefix):
     full = ({"a": 1, "b": (2, 3)}, [4, 5])
     structure = Structure(pytrees.tree_structure(full))
     assert pytrees.spread_prefix(prefix, structure) == pytrees.spread_prefix(prefix, full)
 
 
 @pytest.mark.parametrize("prefix", [(0,), [0, 1], ({"a": 0}, 2), (Point(0, 1), 2), (0, [1])])
-def test_mismatches_are_explained_as_for_the_tree(prefix):
+def test_mismatch_errors_equal_those_of_the_tree(prefix):
     full = ({"a": 1, "b": (2, 3)}, [4, 5])
     structure = Structure(pytrees.tree_structure(full))
     with pytest.raises(ValueError) as expected:

@@ -56,7 +56,7 @@ def test_types_of_examples():
         mapped_types.mapped_aval(4, 0, aval)
 
 
-def test_known_values_are_evaluated_beside_unknown_ones():
+def test_ensure_compile_time_eval_evaluates_known_values():
     def fun(x):
         with ensure_compile_time_eval():
             known = lax.add(np.float32(1), np.float32(2))
@@ -66,13 +66,13 @@ def test_known_values_are_evaluated_beside_unknown_ones():
     assert str(make_olympuspr(fun)(1.0)).startswith("{ lambda ; a:f32[]. let b:f32[] = add a 3.0")
 
 
-def test_types_stand_for_values_where_only_types_matter():
+def test_structs_are_operands_in_eval_shape():
     struct = ShapeDtypeStruct((3,), np.float32)
     assert eval_shape(lambda: struct) == struct
     assert eval_shape(lambda: lax.sin(struct)) == struct
 
 
-def test_listeners_hear_what_they_registered_for():
+def test_listeners_get_their_events():
     heard = []
     listeners = {
         "event": lambda event, **kwargs: heard.append((event, kwargs)),
@@ -101,7 +101,7 @@ def test_listeners_hear_what_they_registered_for():
         monitoring.unregister_event_listener(print)
 
 
-def test_functions_are_traced_anew_in_other_contexts():
+def test_user_context_is_part_of_the_trace_key():
     context = make_user_context("train")
     factor = lambda: 1.0 if context.value == "train" else 2.0  # noqa: E731
     double = jit(lambda x: lax.mul(x, np.float32(factor())))
@@ -113,7 +113,7 @@ def test_functions_are_traced_anew_in_other_contexts():
     assert context.value == context.get_global() == "evaluate"
 
 
-def test_flags_answer_to_another_prefix(monkeypatch):
+def test_flags_with_another_prefix(monkeypatch):
     monkeypatch.setattr(config, "_other_prefixes", ())
     monkeypatch.setenv("OTHER_DEBUG_NANS", "true")
     monkeypatch.setattr(config, "_environment", {})
@@ -128,7 +128,7 @@ def test_flags_answer_to_another_prefix(monkeypatch):
         config.read("other_nothing")
 
 
-def test_tracers_of_libraries_say_their_types_at_once():
+def test_user_defined_tracers_have_avals():
     class Own(Tracer):
         pass
 

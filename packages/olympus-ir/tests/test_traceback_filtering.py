@@ -140,7 +140,7 @@ def test_excluded_folders(tmp_path):
     assert "library.py" not in files(error_of(main))
 
 
-def test_context_managers_between_leave_no_frames():
+def test_context_manager_frames_are_hidden():
     @contextlib.contextmanager
     def manager():
         yield
@@ -158,7 +158,7 @@ def test_signature_and_result_are_kept():
     assert transform(lambda x, y: x + y, [1], [2]) == [3]
 
 
-def test_exceptions_that_are_no_errors_pass_unchanged():
+def test_base_exceptions_are_not_filtered():
     def interrupt(_):
         raise KeyboardInterrupt
 
@@ -167,7 +167,7 @@ def test_exceptions_that_are_no_errors_pass_unchanged():
     assert "pytrees.py" in files(caught.value)
 
 
-def test_filter_traceback_of_nothing():
+def test_filter_traceback_of_none():
     assert filter_traceback(None) is None
 
 

@@ -171,7 +171,7 @@ class TestCurrentState:
             assert current.trace is trace
         assert current.trace is evaluation_trace
 
-    def test_threads_have_their_own(self):
+    def test_current_trace_is_thread_local(self):
         seen = []
         with set_current_trace(StagingTrace()), extend_axes({"i": 2}):
             thread = threading.Thread(
@@ -186,7 +186,7 @@ class TestCurrentState:
             assert current.name_stack == ("a", "b")
         assert current.name_stack == ()
 
-    def test_traces_must_say_what_they_do(self):
+    def test_incomplete_traces_raise(self):
         trace = Trace()
         with pytest.raises(NotImplementedError, match="must define process_primitive"):
             trace.process_primitive(lax.sin_p, (1.0,), {})
@@ -216,7 +216,7 @@ class TestAxisEnvironment:
             AxisEnvironment().size([])
 
 
-def test_custom_calls_are_plain_calls_when_nothing_is_traced():
+def test_custom_jvp_calls_outside_of_traces_are_plain_calls():
     result = evaluation_trace.process_custom_jvp_call(
         lax.custom_jvp_call_p, lambda x: [x], None, (1,), symbolic_zeros=False
     )

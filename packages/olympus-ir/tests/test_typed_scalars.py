@@ -19,7 +19,7 @@ from olympus_ir.types.typed_scalars import TypedComplex, TypedFloat, TypedInt, t
     ("number", "kind", "dtype"),
     [(3, TypedInt, "int32"), (1.5, TypedFloat, "float32"), (2j, TypedComplex, "complex64")],
 )
-def test_typed_numbers_stay_numbers(number, kind, dtype):
+def test_typed_numbers_are_python_numbers(number, kind, dtype):
     value = typed(number)
     assert type(value) is kind and isinstance(value, type(number))
     assert value == number and hash(value) == hash(number) and str(value) == str(number)

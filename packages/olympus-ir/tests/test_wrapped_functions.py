@@ -67,7 +67,7 @@ def test_flat_functions_remember_their_structures():
     assert flat.call_wrapped(3, 4) == [4] and out_tree() == pytrees.tree_structure(0)
 
 
-def test_one_of_two_stores_is_found():
+def test_merge_linear_aux_returns_the_filled_store():
     full, vacant = w.Store(), w.Store()
     full.store(5)
     assert w.merge_linear_aux(lambda: full.val, lambda: vacant.val) == (True, 5)
@@ -121,7 +121,7 @@ def test_calls_of_programs():
     assert "call[" in str(make_olympuspr(fun)(1.0))
 
 
-def test_arguments_are_fixed_donated_and_spread():
+def test_argnums_partial_donation_and_flattening():
     fun, left = c.argnums_partial(wrapped(lambda x, y, z: (x, y, z), 1, 2, 3), (1,), (1, 2, 3))
     assert left == (2,) and fun.call_wrapped(9) == (1, 9, 3)
     with pytest.raises(ValueError, match="not hashable"):

@@ -16,7 +16,7 @@ class Callable:
         return x
 
 
-def test_names_that_are_no_text_are_left_out():
+def test_non_string_names_are_ignored():
     wrapped = Callable()
     wrapped.more = 1
 

@@ -53,7 +53,7 @@ def softmax_attention(mask, q, k, v, sinks=None, cap=None):
 
 
 class TestMasks:
-    def test_by_position(self):
+    def test_masks_by_indexing(self):
         q, k = np.indices((4, 6))
         expected = {
             CausalMask((4, 6), 1): q + 1 >= k,
@@ -97,7 +97,7 @@ class TestMasks:
         with pytest.raises(ValueError, match=message):
             make()
 
-    def test_a_mask_is_no_truth_value(self):
+    def test_bool_of_a_mask_raises(self):
         with pytest.raises(NotImplementedError, match="& and"):
             bool(CausalMask((2, 2)))
 
@@ -212,7 +212,7 @@ def test_splash_attention_lowers_for_tpus():
         ({"sinks": np.zeros(3)}, "one score a head"),
     ],
 )
-def test_operands_that_do_not_fit(change, message):
+def test_mismatched_operands_raise(change, message):
     mask = MultiHeadMask([CausalMask(SHAPE)] * 2)
     make = splash.make_splash_mha_single_device
     attention = make(mask, block_sizes=blocks(16, 24), interpret=True)
@@ -221,7 +221,7 @@ def test_operands_that_do_not_fit(change, message):
         attention(**arguments)
 
 
-def test_kernels_that_cannot_be():
+def test_invalid_kernels_raise():
     mask = MultiHeadMask([CausalMask(SHAPE)] * 2)
     make = splash.make_splash_mha
     with pytest.raises(ValueError, match="do not fall into blocks of 20"):
@@ -273,7 +273,7 @@ def test_flash_attention(has_bias, has_segments):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-def test_flash_attention_of_arrays_that_do_not_fit():
+def test_mismatched_flash_attention_operands_raise():
     x = np.ones((1, 1, 128, 8), np.float32)
     with pytest.raises(ValueError, match="equal numbers"):
         flash.flash_attention(x, x[..., :4], x[..., :4])

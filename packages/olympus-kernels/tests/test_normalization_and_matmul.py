@@ -135,7 +135,7 @@ def test_attention(rng, causal, has_segments):
             np.testing.assert_allclose(np.sum(gradient * direction), slope, rtol=1e-3, atol=1e-3)
 
 
-def test_attention_between_lengths(rng):
+def test_attention_with_different_query_and_key_lengths(rng):
     q, k, v = (rng.normal(size=(1, size, 1, 16)).astype(F32) for size in (20, 50, 50))
     result, sums = attention.mha(
         q, k, v, None, block_sizes=SIZES, interpret=True, return_residuals=True
@@ -145,7 +145,7 @@ def test_attention_between_lengths(rng):
     np.testing.assert_allclose(sums, np.log(np.exp(scores).sum(-1)), rtol=1e-5)
 
 
-def test_attention_says_what_it_needs():
+def test_invalid_attention_options_raise():
     x = np.ones((1, 16, 1, 16), F32)
 
     def slope(**options):

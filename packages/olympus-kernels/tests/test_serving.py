@@ -48,7 +48,7 @@ class TestGroups:
         out = gmm(x, swapped, sizes, tiling=TILES, transpose_rhs=True, interpret=True)
         np.testing.assert_allclose(out, products(x, matrices, sizes), atol=1e-5)
 
-    def test_some_groups(self, sizes):
+    def test_subset_of_groups(self, sizes):
         sizes, x, matrices, before = np.int32(sizes), normal(25, 10), normal(2, 10, 13), 7.0
         existing = np.full((25, 13), before, np.float32)
         offset = np.int32([1])
@@ -77,14 +77,14 @@ class TestGroups:
         np.testing.assert_allclose(of_matrices, expected, atol=1e-5)
 
 
-def test_other_groups_do_not_spoil_a_group():
+def test_non_finite_rows_of_other_groups_have_no_effect():
     x, y = normal(4, 8), normal(8, 4)
     x[:, 3:] = np.inf
     out = tgmm(x, y, np.int32([3, 5]), tiling=TILES, interpret=True)
     np.testing.assert_allclose(out[0], x[:, :3] @ y[:3], atol=1e-5)
 
 
-def test_groups_refuse_other_dtypes():
+def test_group_sizes_of_other_dtypes_raise():
     with pytest.raises(ValueError, match="int32"):
         gmm(normal(4, 4), normal(1, 4, 4), np.int16([4]), interpret=True)
 
@@ -123,7 +123,7 @@ class TestPages:
         return out
 
     @pytest.mark.parametrize("cap", [None, 2.0])
-    def test_one_query_a_sequence(self, cap):
+    def test_one_query_per_sequence(self, cap):
         options = {"attn_logits_soft_cap": cap}
         with tpu.force_tpu_interpret_mode():
             out = tpu_paged_attention(
@@ -146,14 +146,14 @@ class TestPages:
         )
         np.testing.assert_allclose(other, out, atol=1e-4)
 
-    def test_refusals(self):
+    def test_invalid_operands_raise(self):
         with pytest.raises(ValueError, match="pages_per_compute_block"):
             tpu_paged_attention(self.q, self.k, self.v, LENGTHS, TABLE, pages_per_compute_block=3)
 
 
 @pytest.mark.parametrize("options", [{}, {"sliding_window": 6}, {"soft_cap": 2.0, "sm_scale": 0.3}])
 @pytest.mark.parametrize("number", [4, 2])
-def test_queries_of_any_number(options, number):
+def test_ragged_queries(options, number):
     q, pages = normal(24, HEADS, SIZE), normal(9, PAGE, 2 * KV_HEADS, SIZE)
     starts = np.int32([0, 5, 20, 21, 22])
     expected = np.zeros_like(q)

@@ -42,7 +42,7 @@ def test_bias_and_mask_of_fewer_axes():
     np.testing.assert_allclose(found, attention(bias, mask), rtol=2e-4, atol=1e-5)
 
 
-def test_lists_in_place_of_arrays_and_pairs():
+def test_attention_accepts_lists():
     found = olympus_nn.dot_product_attention(
         QUERY, KEY, VALUE, query_seq_lengths=[2, 5], local_window_size=[1, 2]
     )
@@ -59,7 +59,7 @@ def test_attention_in_half_precision():
     np.testing.assert_allclose(found, attention(), rtol=1e-2, atol=5e-3)
 
 
-def test_one_hot_of_other_dtypes():
+def test_one_hot_of_lists_and_floats():
     np.testing.assert_array_equal(olympus_nn.one_hot([2, 0], 3), np.eye(3)[[2, 0]])
     with pytest.warns(DeprecationWarning, match="one_hot was given"):
         found = olympus_nn.one_hot(np.array([1.0, 0.0], np.float32), 2)
@@ -82,7 +82,7 @@ def test_weights_of_wide_dtypes_are_narrowed_with_a_warning():
             assert make(key(0), (2, 2), np.float64).dtype == np.float32
 
 
-def test_the_centre_of_delta_orthogonal_weights_is_what_orthogonal_gives():
+def test_delta_orthogonal_centre_equals_orthogonal():
     weights = initializers.delta_orthogonal(scale=2.0)(key(1), (3, 2, 5))
     np.testing.assert_array_equal(weights[1], initializers.orthogonal(2.0)(key(1), (2, 5)))
 
@@ -98,6 +98,6 @@ def test_derivatives_of_softplus_are_as_weakly_typed_as_its_argument():
     assert not grad(olympus_nn.softplus)(np.float32(1)).weak_type
 
 
-def test_numbers_of_classes_are_known():
+def test_traced_num_classes_raises():
     with pytest.raises(ConcretizationTypeError, match="one_hot argument `num_classes`"):
         jit(olympus_nn.one_hot)(3, 5)

@@ -36,7 +36,7 @@ def test_attention(options, message):
         olympus_nn.dot_product_attention(**operands)
 
 
-def test_a_row_that_attends_to_nothing_is_finite():
+def test_fully_masked_attention_row_is_finite():
     mask = np.zeros((1, 1, 5, 5), np.bool_)
     assert np.isfinite(np.asarray(olympus_nn.dot_product_attention(X, X, X, mask=mask))).all()
 

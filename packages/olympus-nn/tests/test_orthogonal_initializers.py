@@ -12,7 +12,7 @@ from olympus_nn.initializers import delta_orthogonal, orthogonal
 KEY = random.key(0)
 
 
-def test_numbers_are_those_of_jax():
+def test_numbers_equal_jax():
     np.testing.assert_allclose(
         orthogonal()(KEY, (3, 2)),
         [[0.96083665, 0.18604839], [-0.25675002, 0.3188112], [0.10427104, -0.92937905]],
@@ -33,7 +33,7 @@ def test_matrices_are_orthogonal(shape, axis):
     np.testing.assert_allclose(square, np.eye(len(square)), atol=1e-5)
 
 
-def test_delta_orthogonal_weights_are_at_the_centre():
+def test_delta_orthogonal_is_zero_off_the_centre():
     weights = np.array(delta_orthogonal()(KEY, (3, 3, 2, 2)))
     center = weights[1, 1].copy()
     np.testing.assert_allclose(center @ center.T, np.eye(2), atol=1e-5)
@@ -41,7 +41,7 @@ def test_delta_orthogonal_weights_are_at_the_centre():
     assert not weights.any()
 
 
-def test_shapes_that_do_not_fit_are_refused():
+def test_invalid_shapes_raise():
     with pytest.raises(ValueError, match="at least a 2D shape"):
         orthogonal()(KEY, (3,))
     with pytest.raises(ValueError, match="3D, 4D or 5D"):

@@ -110,7 +110,7 @@ def test_weights():
     assert np.all(np.abs(weights) <= 0.5)
 
 
-def test_gates_are_exchanged():
+def test_gate_order_of_cudnn_weights():
     """Compares with the order of JAX 0.10.2."""
     count = get_num_params_in_lstm(2, 1, 1, False)
     swapped = swap_lstm_gates(np.arange(count), 2, 1, 1, False)

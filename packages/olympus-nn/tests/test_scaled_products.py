@@ -54,7 +54,7 @@ def normal(*shape, seed=0, scale=1.0):
 @pytest.mark.parametrize(
     ("mode", "scale"), [("mxfp8", 1.0), ("mxfp8", 1e-15), ("mxfp8", 1e15), ("nvfp4", 1.0)]
 )
-def test_product_is_that_of_rounded_operands(mode, scale):
+def test_product_equals_that_of_rounded_operands(mode, scale):
     x, y = normal(3, 64, scale=scale), normal(5, 64, seed=1)
     y[2, :32] = 0
     configs = [get_scaled_dot_general_config(mode)] * 3
@@ -74,7 +74,7 @@ def test_global_scale():
 
 
 @pytest.mark.parametrize("mode", FORMATS)
-def test_dimensions_and_whole_blocks(mode):
+def test_batch_and_contracting_dimensions_with_padding_to_blocks(mode):
     """Sums over any dimensions, and any number of elements."""
     x, y = normal(2, 5, 3, 4, 7), normal(7, 3, 2, 6, seed=1)
     numbers = (((1 + 3, 2), (0, 1)), ((0,), (2,)))
@@ -161,7 +161,7 @@ def array(*shape):
         (((2, 3, 8), (2, 4, 8), (2, 3, 3), (2, 4, 3)), "divide the contract dimension"),
     ],
 )
-def test_shapes_that_do_not_fit(shapes, message):
+def test_mismatched_shapes_raise(shapes, message):
     with pytest.raises(ValueError, match=message):
         scaled_matmul(*(array(*shape) for shape in shapes))
 

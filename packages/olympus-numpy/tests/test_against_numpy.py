@@ -530,7 +530,7 @@ def test_further_cases(name):
 
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1), -1])
 @pytest.mark.parametrize("trim", ["fb", "f", "b"])
-def test_zeros_at_the_ends_of_dimensions(trim, axis):
+def test_trim_zeros_along_axes(trim, axis):
     """Uses a grid whose nonzero elements are in rows 1 to 2 and columns 1 to 2."""
     axes = {None: (0, 1), -1: (1,)}.get(axis, axis if isinstance(axis, tuple) else (axis,))
     window = [slice(None), slice(None)]
@@ -540,7 +540,7 @@ def test_zeros_at_the_ends_of_dimensions(trim, axis):
     assert jnp.trim_zeros(0 * GRID, trim, axis).size == 0
 
 
-def test_gradient_of_one_dimension_is_an_array_and_of_none_a_list():
+def test_gradient_along_one_axis_and_along_none():
     assert jnp.gradient(GRID, axis=(0,)).shape == GRID.shape
     assert jnp.gradient(2.0) == []
 
@@ -562,7 +562,7 @@ def test_logaddexp2_of_complex_numbers():
     check(jnp.logaddexp2(x, y), np.log2(2**x + 2**y))
 
 
-def test_sizes_of_some_dimensions():
+def test_size_along_axes():
     assert jnp.size(np.ones((2, 3, 4)), (0, -1)) == 8
     with pytest.raises(ValueError, match="axis"):
         jnp.size(GRID, 2)

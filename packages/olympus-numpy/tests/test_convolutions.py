@@ -59,7 +59,7 @@ def test_dtypes_of_results():
     assert jnp.convolve(integers, integers, preferred_element_type=np.int32).dtype == np.int32
 
 
-def test_the_shorter_vector_is_moved():
+def test_correlate_slides_the_shorter_vector():
     text = str(make_olympuspr(jnp.correlate)(np.ones(3, np.float32), np.ones(5, np.float32)))
     assert "broadcast_dimensions=(2,)" in text
     assert text.index("rev[dimensions=(2,)]") > text.index("conv_general_dilated")
@@ -121,7 +121,7 @@ def test_polydiv(dtype):
         np.testing.assert_allclose(quotient, expected, rtol=2e-3, atol=2e-4)
 
 
-def test_remainders_are_trimmed_when_asked_for():
+def test_polydiv_trim_leading_zeros():
     u, v = np.array([1.0, 4.0, 4.0]), np.array([1.0, 2.0])
     assert jnp.polydiv(u, v)[1].tolist() == [0, 0, 0]
     assert jnp.polydiv(u, v, trim_leading_zeros=True)[1].shape == (0,)
@@ -157,7 +157,7 @@ def test_bad_polynomials():
 
 
 @pytest.mark.parametrize("subscripts", ["ij->i", "ij->", "ii->i", "ii", "ij->ji", "ij,jk->ik"])
-def test_einsum_of_booleans_is_the_disjunction_of_conjunctions(subscripts):
+def test_einsum_of_booleans_is_any_of_logical_and(subscripts):
     x = np.array([[True, False], [True, True]])
     operands = [x] * (subscripts.count(",") + 1)
     expected = np.einsum(subscripts, *(each.astype(int) for each in operands)) > 0

@@ -143,7 +143,7 @@ WIDE = [
 
 
 @pytest.mark.parametrize("make", WIDE)
-def test_64_bits_asked_for(make):
+def test_explicit_64_bit_dtypes(make):
     with pytest.warns(UserWarning, match="Explicitly requested dtype"):
         narrow = make()
     assert narrow.dtype.itemsize <= 8
@@ -242,7 +242,7 @@ def test_sizes_and_axes_may_be_concrete_arrays():
         x.reshape((2.0, 3))
 
 
-def test_kinds_of_numbers_are_weak_as_numbers_are():
+def test_subclasses_of_numbers_are_weakly_typed():
     class Color(enum.IntEnum):
         RED = 3
 
@@ -251,11 +251,11 @@ def test_kinds_of_numbers_are_weak_as_numbers_are():
         assert array == value and array.weak_type
 
 
-def test_arrays_of_foreign_objects():
+def test_lists_of_objects_with_array_protocol():
     np.testing.assert_array_equal(jnp.array([Convertible(), Convertible()]), [[0, 1, 2]] * 2)
 
 
-def test_tangents_of_integers_are_left_as_they_are():
+def test_float0_arrays_are_returned_unchanged():
     zeros = np.zeros(2, dtypes.float0)
     assert jnp.asarray(zeros) is zeros
     for function in (jnp.sin, jnp.negative, lambda x: jnp.add(1.0, x), lambda x: jnp.equal(x, x)):
@@ -264,7 +264,7 @@ def test_tangents_of_integers_are_left_as_they_are():
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit, vmap])
-def test_lost_imaginary_parts_are_warned_of(transform):
+def test_casts_from_complex_to_real_warn(transform):
     x = jnp.array([1 + 2j])
     with pytest.warns(DeprecationWarning, match="Casting from complex to real dtypes"):
         assert transform(lambda x: x.astype("float32"))(x).tolist() == [1.0]
@@ -284,7 +284,7 @@ def test_lost_imaginary_parts_are_warned_of(transform):
         (lambda: jnp.array(np.array([np.nan]), dtype="int32"), "invalid value"),
     ],
 )
-def test_values_that_do_not_fit_are_warned_of_as_by_numpy(convert, problem):
+def test_overflowing_casts_warn_as_in_numpy(convert, problem):
     with pytest.warns(RuntimeWarning, match=f"{problem} encountered in cast") as caught:
         result = convert()
     if problem == "overflow":
@@ -326,12 +326,12 @@ def test_float0_is_made_under_a_trace():
     assert zeros.dtype == dtypes.float0 and zeros.shape == (2,)
 
 
-def test_steps_of_booleans_are_unwrapped_as_integers():
+def test_unwrap_of_booleans_computes_integers():
     assert jnp.unwrap(jnp.array([True, False]), period=4).dtype == np.int32
     assert jnp.unwrap(jnp.array([True, False])).dtype == np.float32
 
 
-def test_limit_of_a_complex_fit_is_real():
+def test_polyfit_of_complex_values_has_real_rcond():
     x = jnp.arange(4.0)
     limits = [jnp.polyfit(each, each * each, 2, full=True)[4] for each in (x, x + 1j)]
     assert [str(limit.dtype) for limit in limits] == ["float32", "float32"]

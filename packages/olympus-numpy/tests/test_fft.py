@@ -42,7 +42,7 @@ def assert_as_numpy(function, x, **keywords):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("n", [None, 1, 2, 5, 6, 9])
 @pytest.mark.parametrize("function", ONE)
-def test_along_one(function, n, norm):
+def test_along_one_axis(function, n, norm):
     x = array(function, (3, 6, 4))
     for axis in (-1, 0, 1):
         assert_as_numpy(function, x, n=n, axis=axis, norm=norm)
@@ -51,7 +51,7 @@ def test_along_one(function, n, norm):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("s", [None, (2, 7), (5, 4)])
 @pytest.mark.parametrize("function", TWO)
-def test_along_two(function, s, norm):
+def test_along_two_axes(function, s, norm):
     x = array(function, (3, 6, 4))
     for axes in ((-2, -1), (0, 1), (2, 0)):
         assert_as_numpy(function, x, s=s, axes=axes, norm=norm)
@@ -59,7 +59,7 @@ def test_along_two(function, s, norm):
 
 @pytest.mark.parametrize("norm", ["backward", "ortho"])
 @pytest.mark.parametrize("function", SEVERAL)
-def test_along_several(function, norm):
+def test_along_several_axes(function, norm):
     x = array(function, (3, 2, 4, 3, 2))
     for axes in (None, (0,), (3, 1, 0), (0, 2, 1, 4), (4, 3, 2, 1, 0)):
         assert_as_numpy(function, x, axes=axes, norm=norm)
@@ -67,7 +67,7 @@ def test_along_several(function, norm):
 
 
 @pytest.mark.parametrize("function", ONE + TWO + SEVERAL)
-def test_single_precision_stays_single(function):
+def test_single_precision_is_kept(function):
     x = array(function, (3, 6), np.float32)
     found = getattr(jnp.fft, function)(x)
     assert found.dtype in (np.float32, np.complex64)
@@ -83,7 +83,7 @@ def test_integers_become_floats(function):
     )
 
 
-def test_no_axis_stands_for_all():
+def test_axis_none_transforms_all_axes():
     x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
     np.testing.assert_allclose(jnp.fft.fft(x, axis=None), np.fft.fftn(x), atol=1e-5)
     np.testing.assert_allclose(jnp.fft.rfft(x, n=4, axis=None), np.fft.rfft(x, n=4), atol=1e-5)

@@ -27,7 +27,7 @@ DTYPES = {"complex": np.complex64}
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_there_and_back(name):
+def test_ravel_and_unravel_round_trip(name):
     tree = TREES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -43,7 +43,7 @@ def test_there_and_back(name):
         np.testing.assert_array_equal(one, other)
 
 
-def test_scalars_of_one_type_stay_weak():
+def test_equal_weak_types_stay_weak():
     vector, _ = ravel_pytree([1, 2])
     assert vector.weak_type and vector.dtype == np.int32
     mixed, unravel = ravel_pytree([1, 2.0])
@@ -72,7 +72,7 @@ def test_programs():
     )
 
 
-def test_vectors_of_other_dtypes():
+def test_unravel_with_another_dtype():
     _, unravel = ravel_pytree(TREES["one_dtype"])
     assert unravel(jnp.arange(4))[1].dtype == np.int32
     vector, unravel = ravel_pytree(TREES["several_dtypes"])
@@ -87,13 +87,13 @@ def test_python_numbers_count_with_the_default_dtype(narrow):
     assert [leaf.dtype.name for leaf in unravel(vector)] == [narrow, "int32", "float32"]
 
 
-def test_vectors_of_other_lengths():
+def test_unravel_with_another_length_raises():
     vector, unravel = ravel_pytree(TREES["one_dtype"])
     with pytest.raises(ValueError, match="4"):
         unravel(vector[:3])
 
 
-def test_ways_back_are_equal_for_trees_alike():
+def test_unravel_functions_of_equal_structures_are_equal():
     (_, one), (_, same) = ravel_pytree([1.0, 2]), ravel_pytree([3.0, 4])
     _, other = ravel_pytree([1.0, 2.0])
     assert one == same and hash(one) == hash(same)

@@ -46,7 +46,7 @@ def test_counts_of_many_numbers(bins, limits):
     np.testing.assert_array_equal(counts, counted(x, np.asarray(edges)))
 
 
-def test_edges_that_are_too_near_each_other_are_searched():
+def test_narrow_bins_use_searchsorted():
     # Rounded edges are equal or decrease.
     limits = (1e6, 1e6 + 3)
     x = numbers(1000, limits)
@@ -78,7 +78,7 @@ def test_sample_and_weights_have_one_dtype():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_densities_have_the_dtype_of_the_points(dtype):
+def test_densities_have_the_dtype_of_the_sample(dtype):
     points = np.linspace(0, 1, 8, dtype=dtype)
     density, *_ = jnp.histogram2d(points, points, bins=2, density=True)
     assert density.dtype == dtype

@@ -90,7 +90,7 @@ def legal_cases(count: int, arrays: bool):
 
 
 @pytest.mark.parametrize("arrays", [False, True])
-def test_getitem_is_numpys(arrays):
+def test_getitem_equals_numpy(arrays):
     for x, index, expected in legal_cases(150, arrays):
         result = jnp.asarray(x)[index]
         assert result.shape == expected.shape, (x.shape, index)
@@ -104,7 +104,7 @@ def test_getitem_under_a_trace_has_the_same_shape(arrays):
         assert closed.out_avals[0].shape == expected.shape, (x.shape, index)
 
 
-def test_at_set_is_numpys_assignment():
+def test_at_set_equals_numpy_assignment():
     for arrays in (False, True):
         for x, index, expected in legal_cases(80, arrays):
             values = -np.arange(1, expected.size + 1, dtype=np.float32).reshape(expected.shape)
@@ -147,26 +147,26 @@ def test_at_divide_power_and_apply():
 class TestOutOfRange:
     x = np.array([1.0, 2.0, 3.0], np.float32)
 
-    def test_getitem_takes_the_nearest(self):
+    def test_getitem_clips_out_of_bounds_indices(self):
         x = jnp.asarray(self.x)
         assert float(x[7]) == 3.0
         assert float(x[-9]) == 1.0
         np.testing.assert_array_equal(np.asarray(x[jnp.array([5, -7])]), [3.0, 1.0])
 
-    def test_get_fills(self):
+    def test_at_get_fills_out_of_bounds_indices(self):
         x = jnp.asarray(self.x)
         filled = x.at[jnp.array([0, 7])].get(mode="fill", fill_value=-1.0)
         np.testing.assert_array_equal(np.asarray(filled), [1.0, -1.0])
         assert np.isnan(float(x.at[7].get(mode="fill")))
         assert int(jnp.array([1, 2]).at[7].get(mode="fill")) == np.iinfo(np.int32).min
 
-    def test_updates_are_dropped_or_clipped(self):
+    def test_out_of_bounds_updates_are_dropped_or_clipped(self):
         x = jnp.asarray(self.x)
         np.testing.assert_array_equal(np.asarray(x.at[7].set(0.0)), self.x)
         np.testing.assert_array_equal(np.asarray(x.at[-9].set(0.0)), self.x)
         np.testing.assert_array_equal(np.asarray(x.at[7].set(0.0, mode="clip")), [1.0, 2.0, 0.0])
 
-    def test_negative_indices_need_not_wrap(self):
+    def test_wrap_negative_indices_option(self):
         x = jnp.asarray(self.x)
         result = x.at[jnp.array([-1])].set(0.0, wrap_negative_indices=False)
         np.testing.assert_array_equal(np.asarray(result), self.x)
@@ -236,7 +236,7 @@ def test_errors_of_traced_indices():
         trace_to_closed(lambda i: [jnp.zeros(3)[i:]], [ShapedArray((), np.int32)])
 
 
-def test_updates_of_other_shapes_or_dtypes():
+def test_updates_of_mismatched_shape_or_dtype():
     x = jnp.zeros(3)
     with pytest.raises(ValueError, match="do not fit"):
         x.at[:2].set(jnp.ones(3))
@@ -261,7 +261,7 @@ def test_weak_types_are_kept():
     assert x.at[0].set(2.0).weak_type
 
 
-def test_take_and_its_kin():
+def test_take_and_take_along_axis():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     index = np.array([[2, 0], [1, 1]])
     for axis in (None, 0, 1, -1):
@@ -289,7 +289,7 @@ def test_take_and_its_kin():
         jnp.put(x, index, 0.0)
 
 
-def test_unravel_index_of_numbers_that_are_no_integers():
+def test_unravel_index_of_floats_and_booleans():
     rows, columns = jnp.unravel_index(jnp.array([1.0, 4.0, -1.0]), (2, 3))
     np.testing.assert_array_equal(rows, [0, 1, 1])
     np.testing.assert_array_equal(columns, [1, 1, 2])
@@ -319,7 +319,7 @@ def test_updates_take_lists():
         ("int8", [1, 1], True),
     ],
 )
-def test_updates_warn_at_every_call_of_what_they_lose(dtype, value, warned):
+def test_lossy_updates_warn_at_every_call(dtype, value, warned):
     x = jnp.zeros(2, dtype)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -352,7 +352,7 @@ def test_fill_values_are_scalars():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0), (0, 0)])
-def test_masks_with_sizes_of_zero_select_nothing(shape):
+def test_empty_masks_select_nothing(shape):
     x = jnp.arange(12.0).reshape(3, 4)
     mask = np.zeros(shape, bool)
     assert x[mask].shape == (0, *x.shape[len(shape) :])
@@ -363,7 +363,7 @@ def test_masks_with_sizes_of_zero_select_nothing(shape):
 
 @pytest.mark.parametrize("index", [-1, (-1, slice(1, 3)), (-2, np.array([0, 2]))])
 @pytest.mark.parametrize("traced", [False, True])
-def test_negative_integers_that_do_not_wrap_are_out_of_range(index, traced):
+def test_unwrapped_negative_indices_are_out_of_range(index, traced):
     x = jnp.arange(12.0).reshape(3, 4)
 
     def evaluate(x):

@@ -152,7 +152,7 @@ def cofactors(a):
 
 @pytest.mark.parametrize("size", [4, 5])
 @pytest.mark.parametrize("place", range(4))
-def test_derivatives_of_determinants_with_a_zero_at_each_place(size, place, wide):
+def test_derivatives_of_determinants_with_one_zero_singular_value(size, place, wide):
     rng = np.random.default_rng(place)
     numbers = rng.uniform(1, 2, size)
     numbers[place] = 0

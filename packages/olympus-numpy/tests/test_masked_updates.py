@@ -38,7 +38,7 @@ INDICES = {
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("operation", IN_PLACE)
 @pytest.mark.parametrize("case", INDICES)
-def test_updates_are_numpys(case, operation, dtype):
+def test_updates_equal_numpy(case, operation, dtype):
     mask, index = INDICES[case]
     x = X.astype(dtype)
     quotient = operation == "divide" and dtype == "int32"
@@ -56,7 +56,7 @@ def test_updates_are_numpys(case, operation, dtype):
     "case, shape",
     [("rows", (4,)), ("rows", (1, 4)), ("columns", (3, 1)), ("columns", (1,)), ("whole", (1,))],
 )
-def test_values_broadcast_as_numpys(case, shape):
+def test_values_broadcast_as_in_numpy(case, shape):
     mask, index = INDICES[case]
     values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     expected = X.astype(np.float32)
@@ -77,7 +77,7 @@ def test_functions_are_applied():
     assert result.tolist() == [1, -2, -3]
 
 
-def test_gradient_is_that_of_a_selection():
+def test_gradient_is_zero_at_replaced_elements():
     def f(x):
         return np_.sum(x.at[x > 1].set(0.0) ** 2)
 
@@ -91,16 +91,16 @@ def test_batches():
     np.testing.assert_array_equal(result, expected)
 
 
-def test_values_for_each_selected_element_are_refused():
+def test_values_per_selected_element_raise():
     with pytest.raises(NonConcreteBooleanIndexError):
         jit(lambda x, v: x.at[x > 1].set(v))(np_.arange(4.0), np_.arange(2.0))
 
 
-def test_masks_of_other_shapes_are_refused():
+def test_masks_of_mismatched_shape_raise():
     with pytest.raises(IndexError, match=r"got \(3,\), expected \[4\]"):
         jit(lambda x, mask: x.at[mask].set(0))(np_.arange(4.0), np_.ones(3, bool))
 
 
-def test_values_that_do_not_fit_are_refused():
+def test_values_of_mismatched_shape_raise():
     with pytest.raises(ValueError, match="Incompatible shapes"):
         jit(lambda x, mask, v: x.at[mask].set(v))(np_.ones((3, 4)), np_.ones(3, bool), np_.ones(3))

@@ -110,7 +110,7 @@ def test_operations_without_rank_promotion(function):
         function(x, y)
 
 
-def test_shapes_that_do_not_fit():
+def test_incompatible_shapes_raise():
     with pytest.raises(TypeError, match=r"incompatible shapes for broadcasting: \(3,\), \(2,\)"):
         jnp.ones(3) + jnp.ones(2)
     with pytest.raises(ValueError, match="Incompatible shapes"):

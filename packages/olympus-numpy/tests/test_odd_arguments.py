@@ -38,7 +38,7 @@ def test_lists_have_shapes_with_a_warning(function):
 
 
 @pytest.mark.parametrize("z", [0.5, np.float32(-2.0), np.array(1.5, dtypes.bfloat16), -3, 1j])
-def test_angles_of_scalars_are_of_the_default_dtype(z):
+def test_angle_of_a_scalar_has_the_default_dtype(z):
     result = jnp.angle(z)
     assert result.dtype == np.float32
     assert getattr(result, "weak_type", False) == (z == 1j)
@@ -59,7 +59,7 @@ def test_covariance_of_complex_numbers(bias):
     np.testing.assert_allclose(jnp.corrcoef(x), np.corrcoef(x), rtol=1e-5)
 
 
-def test_weighted_covariance_has_the_dtype_that_is_asked_for():
+def test_weighted_covariance_has_the_requested_dtype():
     m = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 2.0]], np.float32)
     weights = np.array([0.5, 1.0, 0.25], np.float32)
     result = jnp.cov(m, ddof=0, aweights=weights, dtype="float16")
@@ -68,7 +68,7 @@ def test_weighted_covariance_has_the_dtype_that_is_asked_for():
 
 
 @pytest.mark.parametrize("fill", [2.5, np.float16(0.5), -1])
-def test_indices_are_filled_up_with_numbers_of_any_kind(fill):
+def test_nonzero_fill_value_sets_the_dtype(fill):
     x = np.array([[0.0, 1.0]], np.float32)
     dtype = {2.5: np.float32, 0.5: np.float16, -1: np.int32}[fill]
     for result in (
@@ -79,7 +79,7 @@ def test_indices_are_filled_up_with_numbers_of_any_kind(fill):
         assert result[1] == fill
 
 
-def test_nothing_to_delete_or_to_fill():
+def test_delete_out_of_bounds_and_fill_diagonal_of_empty_arrays():
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         jit(lambda x: jnp.delete(x, 7))(np.ones(3, np.float32))
     nothing = np.ones((0, 3), np.float32)
@@ -88,7 +88,7 @@ def test_nothing_to_delete_or_to_fill():
         jnp.histogramdd(nothing.T[:, :0], bins=2)
 
 
-def test_counts_of_repetitions_have_any_shape():
+def test_repeat_counts_of_any_shape():
     x = np.arange(4.0, dtype=np.float32)
     counts = np.array([[1, 2], [0, 1]])
     np.testing.assert_array_equal(jnp.repeat(x, counts), [0, 1, 1, 3])
@@ -127,17 +127,17 @@ def test_cumulative_products_keep_the_dtype():
     assert jnp.cumulative_sum(x).dtype == np.uint32
 
 
-def test_histogram_of_nothing():
+def test_histogram_of_an_empty_array():
     for ours, theirs in zip(jnp.histogram(np.zeros(0)), np.histogram(np.zeros(0)), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-def test_open_grids_of_nothing_are_indices():
+def test_ix_of_an_empty_array_is_integer():
     (index,) = jnp.ix_(np.zeros(0))
     assert dtypes.issubdtype(index.dtype, np.integer)
 
 
-def test_diagflat_of_a_scalar_is_no_scalar():
+def test_diagflat_of_a_scalar_is_strongly_typed():
     assert not jnp.diagflat(2.5).weak_type
 
 
@@ -151,7 +151,7 @@ def test_logarithm_of_complex_zero():
 
 
 @pytest.mark.parametrize("name", ["stack", "concatenate", "hstack", "vstack", "dstack"])
-def test_joining_nothing(name):
+def test_joining_empty_sequences_raises(name):
     for empty in ([], np.zeros((0, 3))):
         with pytest.raises(ValueError, match="Need at least one array"):
             getattr(jnp, name)(empty)
@@ -170,7 +170,7 @@ def test_sequences_are_refused():
         jnp.from_dlpack([1, 2])
 
 
-def test_trim_zeros_returns_arrays():
+def test_trim_zeros_returns_an_array():
     assert isinstance(jnp.trim_zeros(np.array([0, 1, 0])), type(jnp.zeros(1)))
 
 
@@ -183,7 +183,7 @@ def test_einsum_broadcasts_contracted_dimensions_of_size_one():
 # ---- conversions, and properties of the namespace ----
 
 
-def test_conversions_that_change_nothing_return_the_array():
+def test_no_op_conversions_return_the_same_array():
     x = jnp.arange(3.0)
     assert jnp.astype(x, "float32") is x
     assert jnp.astype(x, "float32", copy=True) is not x
@@ -210,14 +210,14 @@ def test_variances_in_integers(function):
     ("function", "initial", "expected"),
     [(jnp.sum, 0, True), (jnp.sum, 2.5, True), (jnp.prod, 0, False), (jnp.prod, 1, True)],
 )
-def test_sums_and_products_as_truth_values_begin_with_initial(function, initial, expected):
+def test_boolean_sum_and_prod_start_from_initial(function, initial, expected):
     result = function(np.array([1.0, 5.0], np.float32), dtype=bool, initial=initial)
     assert result.dtype == np.bool_
     assert bool(result) == expected
 
 
 @pytest.mark.parametrize("function", [jnp.var, jnp.nanstd])
-def test_variances_are_no_truth_values(function):
+def test_boolean_variance_raises(function):
     with pytest.raises(TypeError, match="does not accept dtype bool"):
         function(np.arange(3.0), dtype=bool)
 
@@ -247,7 +247,7 @@ def test_the_namespace_describes_itself():
         assert jnp.zeros(1, dtype).dtype == getattr(namespace, name)
 
 
-def test_kinds_of_dtypes():
+def test_invalid_kinds_of_isdtype_raise():
     with pytest.raises(ValueError, match="Unrecognized kind='foo'"):
         jnp.isdtype(np.float32, "foo")
     for kind in (["bool"], 5, (("bool",),)):
@@ -274,7 +274,7 @@ def test_sets_of_scalars_are_weakly_typed(name):
 
 
 @pytest.mark.parametrize("name", ["intersect1d", "setxor1d"])
-def test_places_of_sets_without_elements_are_filled(name):
+def test_empty_set_results_are_filled(name):
     function = getattr(jnp, name)
     x, y = (jnp.ones(2), jnp.ones(2)) if name == "setxor1d" else (jnp.ones(2), jnp.zeros(2))
     np.testing.assert_array_equal(function(x, y, size=2), [0, 0])
@@ -283,7 +283,7 @@ def test_places_of_sets_without_elements_are_filled(name):
     assert function(x, y, fill_value=np.ones(3)).shape == (0,)
 
 
-def test_counts_of_as_many_distinct_elements_as_asked_for():
+def test_unique_counts_with_size():
     x = np.array([3, 1, 1, 2, 3, 3])
     values, counts = jnp.unique(x, return_counts=True, size=2)
     np.testing.assert_array_equal(values, [1, 2])
@@ -341,7 +341,7 @@ def test_shifts():
         jnp.roll(x, np.ones((2, 2), int), 0)
 
 
-def test_products_of_matrices_and_vectors_that_do_not_fit():
+def test_mismatched_matvec_and_vecmat_raise():
     for call in (
         lambda: jnp.matvec(np.ones((2, 3)), np.ones(2)),
         lambda: jnp.vecmat(np.ones(3), np.ones((2, 3))),
@@ -416,7 +416,7 @@ def test_files_with_pickled_objects():
 
 
 @pytest.mark.parametrize(("order", "axis"), [(np.inf, 0), (np.inf, (0, 1)), (1, (0, 1))])
-def test_norms_of_nothing_are_zero(order, axis):
+def test_norms_of_empty_arrays_are_zero(order, axis):
     result = jnp.linalg.norm(np.zeros((0, 2), np.float32), order, axis=axis)
     np.testing.assert_array_equal(result, np.zeros(2 if axis == 0 else ()))
 
@@ -424,7 +424,7 @@ def test_norms_of_nothing_are_zero(order, axis):
 # ---- dtypes of results ----
 
 
-def test_places_are_counted_in_32_bits():
+def test_index_results_are_int32():
     with config.enable_x64(True):
         assert jnp.searchsorted(np.arange(3.0), 1.5).dtype == np.int32
         assert jnp.digitize(np.arange(3.0), np.arange(2.0)).dtype == np.int32
@@ -483,7 +483,7 @@ def test_python_integers_beyond_a_narrow_dtype_wrap_around_in_programs(function,
         assert np.array_equal(np.asarray(result), expected)
 
 
-def test_headers_that_claim_too_much(tmp_path):
+def test_npy_headers_with_too_large_shapes_raise(tmp_path):
     file = io.BytesIO()
     np.save(file, np.arange(4, dtype=np.float32))
     whole = file.getvalue()
@@ -588,7 +588,7 @@ def test_errors_name_the_wrong_argument(call, error, message):
         call()
 
 
-def test_traced_places_to_split_at_are_named():
+def test_traced_split_indices_raise():
     with pytest.raises(TypeError, match="Abstract tracer value encountered where concrete"):
         jit(lambda place: jnp.split(np.zeros((12, 2)), [2, place]))(2)
 
@@ -604,12 +604,12 @@ def test_matrices_of_joined_vectors(name, directive):
 
 
 @pytest.mark.parametrize("k", [2**100, -(2**100)])
-def test_diagonals_far_away(k):
+def test_eye_and_tri_with_diagonals_outside(k):
     np.testing.assert_array_equal(jnp.eye(2, 3, k), np.zeros((2, 3)))
     np.testing.assert_array_equal(jnp.tri(2, 3, k), np.full((2, 3), k > 0))
 
 
-def test_powers_of_several_bases():
+def test_logspace_with_array_base():
     start, stop, base = 0.0, np.ones(2, np.float32), np.array([2.0, 3.0], np.float32)
     expected = np.logspace(start, stop, 3, base=base)
     np.testing.assert_allclose(jnp.logspace(start, stop, 3, base=base), expected, rtol=1e-6)
@@ -623,7 +623,7 @@ def test_the_distance_of_fewer_than_two_numbers_is_a_scalar(num):
 
 
 @pytest.mark.parametrize("mode", ["linear_ramp", "maximum", "mean", "median", "minimum", "empty"])
-def test_weakly_typed_arrays_stay_so_when_padded(mode):
+def test_pad_keeps_weak_types(mode):
     assert jnp.pad(jnp.array(1.0)[None], 2, mode).weak_type
     assert not jnp.pad(jnp.ones(1), 2, mode).weak_type
 
@@ -634,7 +634,7 @@ def test_compressed_numpy_arrays_are_filled():
     np.testing.assert_array_equal(result, [[3, 4, 5], [7, 7, 7]])
 
 
-def test_empty_arrays_of_floats_are_no_indices_to_delete():
+def test_delete_with_an_empty_float_array_raises():
     x = jnp.arange(3)
     assert jnp.delete(x, np.ones(0, np.int32)).tolist() == [0, 1, 2]
     with pytest.raises(IndexError, match="Indices must be integers"):
@@ -664,7 +664,7 @@ def test_signs_of_complex_numbers_are_refused():
         (jnp.unique, r"the first argument of jnp.unique\(\)"),
     ],
 )
-def test_sizes_that_depend_on_values_are_refused_by_the_name_of_the_function(function, message):
+def test_value_dependent_size_error_names_the_function(function, message):
     with pytest.raises(ConcretizationTypeError, match=message):
         make_olympuspr(function)(np.arange(3.0, dtype=np.float32))
 
@@ -708,7 +708,7 @@ def test_integers_filled_with_floats_have_the_nearest_limit(wrap, value, expecte
     assert filled[1] == expected
 
 
-def test_empty_angles_have_the_dtype_of_others():
+def test_unwrap_of_an_empty_array_has_the_usual_dtype():
     assert jnp.unwrap(np.zeros(0, np.int8)).dtype == jnp.unwrap(np.zeros(2, np.int8)).dtype
     assert jnp.unwrap(np.zeros(0, np.int8), period=4).dtype == np.int8
 

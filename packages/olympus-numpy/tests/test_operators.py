@@ -86,7 +86,7 @@ def jvp_of(fun):
 
 
 @pytest.mark.parametrize("transform", [lambda fun: fun, jit, vmap, jvp_of])
-def test_operands_that_become_arrays_do_so_under_transformations(transform):
+def test_operands_with_array_protocol_under_transformations(transform):
     x, y = np.array([1.5, -2.0], np.float32), np.array([2.0, 4.0], np.float32)
 
     def apply(op):
@@ -147,7 +147,7 @@ def test_operators_under_a_trace():
     assert names[:4] == ["sub", "integer_pow", "dot_general", "gt"]
 
 
-def test_left_to_the_other_operand():
+def test_unknown_operands_get_reflected_operators():
     x = jnp.arange(3)
     assert x + Other() == "radd"
     assert x @ Other() == "rmatmul"
@@ -157,7 +157,7 @@ def test_left_to_the_other_operand():
     assert (x != "text") is True
 
 
-def test_other_operand_that_becomes_an_array():
+def test_operands_with_array_protocol():
     close(jnp.ones(3) + Holder(), np.array([1.0, 2.0, 3.0]))
     close(jnp.add(Holder(), 1), np.array([1.0, 2.0, 3.0]))
 
@@ -200,7 +200,7 @@ def test_unsupported_operands_raise_type_errors(other):
         ("where", (True, None, 1), "all of the condition, `x` and `y`"),
     ],
 )
-def test_functions_name_the_argument_that_is_no_array(function, arguments, message):
+def test_errors_name_the_non_array_argument(function, arguments, message):
     with pytest.raises((TypeError, ValueError), match=message):
         getattr(jnp, function)(*arguments)
 
@@ -313,7 +313,7 @@ def test_values_on_the_host():
     assert np.add(np.ones((2, 2)), x).tolist() == [[2, 3], [4, 5]]
 
 
-def test_methods_refuse_what_needs_memory_of_its_own():
+def test_out_and_memory_order_raise():
     x = jnp.ones(3)
     for name in ("sum", "mean", "max", "cumsum"):
         with pytest.raises(NotImplementedError, match="out"):

@@ -61,7 +61,7 @@ def test_weights(q, axis):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_positions_in_long_lines_of_16_bits_are_exact(dtype):
+def test_quantiles_of_long_half_precision_arrays_are_exact(dtype):
     # 4999 and 2.5 * 1000 have no exact representation in 16 bits.
     line = jnp.asarray(np.random.default_rng(0).normal(size=5000), dtype)
     exact = np.asarray(line).astype(np.float64)
@@ -75,7 +75,7 @@ def test_positions_in_long_lines_of_16_bits_are_exact(dtype):
 
 @pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_the_dtype_is_that_of_the_numbers(name, dtype):
+def test_quantiles_keep_the_dtype(name, dtype):
     x = jnp.arange(8, dtype=dtype)
     q = np.float32([0.25, 0.5])
     out = getattr(jnp, name)(x, 100 * q if name == "percentile" else q)
@@ -84,7 +84,7 @@ def test_the_dtype_is_that_of_the_numbers(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
-def test_known_means_of_narrow_floats(name):
+def test_variance_with_given_mean_of_narrow_floats(name):
     x = jnp.asarray([[1, 2, 3, 6], [0, 4, 4, 8]], "bfloat16")
     out = getattr(jnp, name)(x, axis=1, mean=x.mean(1, keepdims=True))
     expected = getattr(np, name)(np.asarray(x, np.float64), axis=1)

@@ -45,12 +45,12 @@ def test_rows_of_each_segment(function, count, bucket_size):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_ids_out_of_range_count_nowhere(function):
+def test_out_of_range_ids_are_dropped(function):
     ids = np.array([-1, 0, 9, 1, 1, -5])
     np.testing.assert_allclose(function(ROWS, ids, 3), expected(function, ROWS, ids, 3), rtol=1e-6)
 
 
-def test_extreme_integers_where_there_are_no_rows():
+def test_empty_segments_have_extreme_integers():
     integers = np.array([5, 6], np.int8)
     assert segment_max(integers, np.array([0, 0]), 2).tolist() == [6, -128]
     assert segment_min(integers, np.array([0, 0]), 2).tolist() == [5, 127]
@@ -71,7 +71,7 @@ def test_under_transformations():
     np.testing.assert_allclose(batched[1], segment_sum(2 * ROWS, IDS[::-1], 5), rtol=1e-6)
 
 
-def test_promises_are_passed_on():
+def test_scatter_options_are_passed_on():
     text = str(
         make_olympuspr(
             lambda x, ids: segment_sum(
@@ -91,7 +91,7 @@ def test_the_number_of_segments_must_be_known():
         segment_sum(ROWS, IDS, -1)
 
 
-def test_arguments_that_are_no_arrays():
+def test_non_array_arguments_raise():
     with pytest.raises(TypeError, match="segment_sum requires ndarray or scalar arguments"):
         segment_sum([1, 2], [0, 1])
     with pytest.raises(TypeError, match="integer or boolean type"):

@@ -49,7 +49,7 @@ def test_reduce_all(name):
     )
 
 
-def test_reduce_of_nothing():
+def test_reduce_of_an_empty_array():
     close(jnp.add.reduce(jnp.zeros((0, 2))), np.zeros(2))
     close(jnp.multiply.reduce(jnp.zeros((0, 2))), np.ones(2))
     with pytest.raises(ValueError, match="zero-size"):
@@ -120,7 +120,7 @@ def test_unsupported_arguments_of_ufuncs():
         jnp.add(1)
 
 
-def test_made_of_a_function():
+def test_frompyfunc():
     horner = jnp.frompyfunc(lambda x, y: 10 * x + y, 2, 1)
     digits = jnp.array([1, 2, 3])
     close(horner(digits, 5), np.array([15, 25, 35]))
@@ -137,7 +137,7 @@ def test_made_of_a_function():
         successor.reduce(digits)
 
 
-def test_an_identity_is_where_a_reduction_begins():
+def test_reduction_starts_from_the_identity():
     poly = jnp.frompyfunc(lambda x, y: x * y + 1, 2, 1, identity=0)
     close(poly.reduce(jnp.array([0, 1, 2, 3])), np.array(16))
     close(poly.reduce(jnp.zeros((0,), int)), np.array(0))
@@ -183,7 +183,7 @@ def test_logarithms_of_sums_of_integers_are_floats(name):
 
 
 @pytest.mark.parametrize("name", ["logical_and", "logical_or"])
-def test_logical_reductions_begin_with_initial(name):
+def test_logical_reductions_start_from_initial(name):
     where = np.array([True, False, True])
     for initial in (True, False):
         expected = getattr(np, name).reduce(INTEGERS > 2, where=where, initial=initial)
@@ -251,7 +251,7 @@ def test_vectorize_takes_lists_and_none():
         jnp.vectorize(jnp.dot, signature="(n),(n)->()")(np.arange(3), None)
 
 
-def test_vectorize_says_what_does_not_fit():
+def test_vectorize_dimension_mismatch_raises():
     dot = jnp.vectorize(jnp.dot, signature="(n,m),(m)->(n)")
     where = r"on vectorized function with excluded=frozenset\(\) and signature='\(n,m\),\(m\)->"
     with pytest.raises(ValueError, match=rf"inconsistent size for core dimension 'm': .* {where}"):
@@ -264,7 +264,7 @@ def test_vectorize_says_what_does_not_fit():
         jnp.vectorize(lambda x: x, excluded={1})(1.0)
 
 
-def test_functions_made_of_the_same_function_are_equal():
+def test_ufuncs_of_equal_functions_are_equal():
     def join(x, y):
         return x + 2 * y
 
@@ -273,7 +273,7 @@ def test_functions_made_of_the_same_function_are_equal():
     assert first != jnp.frompyfunc(join, 2, 1, identity=0)
 
 
-def test_reduceat_of_nothing():
+def test_reduceat_of_empty_arrays():
     assert jnp.add.reduceat(jnp.arange(6), jnp.array([], int)).tolist() == []
     with pytest.raises(IndexError, match="from an empty axis"):
         jnp.add.reduceat(jnp.arange(0), jnp.array([0]))
@@ -286,12 +286,12 @@ def test_missing_arguments_are_named():
         jnp.add(1, 2, 3)
 
 
-def test_updates_in_place_are_refused_with_what_to_write():
+def test_inplace_at_error_suggests_inplace_false():
     with pytest.raises(NotImplementedError, match=r"arr = jnp.multiply.at\(arr, ind, val, inplace"):
         jnp.multiply.at(jnp.arange(3), 0, 1)
 
 
-def test_messages_of_reductions_and_vectorize_name_what_is_wrong():
+def test_errors_of_reductions_and_vectorize_name_the_argument():
     x = jnp.ones(3)
     with pytest.raises(ValueError, match="where must be None or a boolean array; got where.dtype"):
         jnp.mean(x, where=1)

@@ -78,7 +78,7 @@ def test_specifications(options, match):
         call(**{"grid": (2,), **options})
 
 
-def test_aliases_of_other_types():
+def test_aliases_of_mismatched_type_raise():
     with pytest.raises(
         ValueError, match=r"input\[0\] with abstract value int32\[8,128\] and to out"
     ):
@@ -88,7 +88,7 @@ def test_aliases_of_other_types():
         call(lambda *refs: None, two, (X, X), input_output_aliases={0: 0, 1: 0})
 
 
-def test_index_map_of_other_arity():
+def test_index_map_of_wrong_arity_raises():
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'j'"):
         call(grid=(2,), in_specs=[BlockSpec((4, 128), lambda i, j: (i, j))])
 
@@ -112,24 +112,24 @@ def test_kernels_that_return_or_capture():
         call(captures)
 
 
-def test_kernels_of_other_arity():
+def test_kernels_of_wrong_arity_raise():
     with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
         call(lambda x_ref: None)
 
 
-def test_values_that_do_not_fit_the_reference():
+def test_stores_of_mismatched_values_raise():
     with pytest.raises(ValueError, match=r"Invalid shape for `swap`. Ref shape: \(8, 128\)"):
         call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[0]))
     with pytest.raises(ValueError, match="Invalid dtype for `swap`. Ref dtype: float32"):
         call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...].astype(np.int32)))
 
 
-def test_outputs_that_are_no_types():
+def test_invalid_out_shape_raises():
     with pytest.raises(ValueError, match="Invalid out_shape type: <class 'int'>"):
         call(out=(3,))
 
 
-def test_places_outside_of_kernels_and_grids():
+def test_program_id_outside_of_kernels_and_grids_raises():
     with pytest.raises(RuntimeError, match="program_id was called outside of a kernel"):
         program_id(0)
     with pytest.raises(ValueError, match=r"Axis 1 is out of bounds for grid \(2,\)"):
@@ -142,7 +142,7 @@ def test_scratch_buffers():
     assert VMEM((8, 128), F32).shape == (8, 128)
 
 
-def test_prefetched_scalars_that_are_not_there():
+def test_missing_prefetched_scalars_raise():
     spec = PrefetchScalarGridSpec(num_scalar_prefetch=2, grid=(1,))
     with pytest.raises(ValueError, match="num_scalar_prefetch=2.*called with 1 inputs"):
         pallas_call(copy, OUT, grid_spec=spec, interpret=True)(X)
@@ -182,7 +182,7 @@ def test_reverse_derivatives():
         grad(lambda x: call(args=(x,)).sum())(X)
 
 
-def test_specifications_that_do_not_match_say_where():
+def test_mismatched_specifications_name_the_path():
     specs = [BlockSpec((4, 128), half)] * 2
     with pytest.raises(ValueError, match=r"There are 1 mismatches, including:\n +\* at \[1\], "):
         call(args=(X, {"a": X}), grid=(2,), in_specs=specs)
@@ -200,7 +200,7 @@ def test_slices_out_of_bounds():
         call(beyond)
 
 
-def test_loops_without_a_carry_return_nothing():
+def test_loop_without_carry_must_return_none():
     def kernel(x_ref, o_ref):
         loop(0, 4)(lambda i: i)
 

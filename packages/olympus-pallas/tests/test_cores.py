@@ -46,7 +46,7 @@ WANTED = X + np.arange(16)[:, None] // 8 + 1
 
 
 @pytest.mark.parametrize("interpret", [True, tpu.InterpretParams(detect_races=True)])
-def test_each_core_has_its_part(interpret):
+def test_each_core_runs_its_block(interpret):
     scratch = [BUFFER, tpu.SemaphoreType.DMA]
     call = pl.kernel(add_number, OUT, mesh=CORES, scratch_types=scratch, interpret=interpret)
     np.testing.assert_array_equal(call(X), WANTED)
@@ -80,7 +80,7 @@ def test_cores_lower_for_tpus(capsys):
         pl.kernel(add_number, OUT, mesh=CORES, scratch_types=scratch)(X)
 
 
-def test_references_around_a_kernel():
+def test_kernels_write_closed_over_references():
     ref = new_ref(X)
 
     @pl.kernel(mesh=CORES, scratch_types=[BUFFER], interpret=True)
@@ -120,7 +120,7 @@ def test_core_map_in_a_compiled_function():
     np.testing.assert_array_equal(halves_swapped(X), np.concatenate([X[8:], X[:8]]))
 
 
-def test_cores_meet():
+def test_core_barrier():
     def kernel(x_ref, o_ref, meeting):
         tpu.core_barrier(meeting, core_axis_name="core")
 
@@ -145,7 +145,7 @@ def test_global_semaphores():
     np.testing.assert_array_equal(pl.kernel(kernel, OUT, mesh=CORES, interpret=True)(X), X)
 
 
-def test_races_of_cores_are_found():
+def test_races_between_cores_are_detected():
     def kernel(x_ref, o_ref):
         tpu.sync_copy(x_ref, o_ref)
 
@@ -263,7 +263,7 @@ def test_reads_outside():
     assert np.isnan(beyond[4:]).all()
 
 
-def test_memory_at_first():
+def test_uninitialized_memory():
     def kernel(o_ref, scratch):
         o_ref[...] = scratch[...]
 
@@ -285,7 +285,7 @@ def test_memory_at_first():
         tpu.InterpretParams(num_cores_or_threads=0)
 
 
-def test_the_machine_agrees_with_array_programs():
+def test_simulated_cores_agree_with_numpy():
     def kernel(x_ref, y_ref, o_ref, total):
         @pl.when(pl.program_id(1) == 0)
         def _():

@@ -60,13 +60,13 @@ def four(devices):
 
 
 @pytest.mark.parametrize("mode", ["on_wait", "eager"])
-def test_blocks_move_to_the_right(four, mode):
+def test_remote_copy_shifts_blocks(four, mode):
     params = tpu.InterpretParams(dma_execution_mode=mode, detect_races=True)
     call = on_mesh(send_right, four, [DMA, DMA], interpret=params)
     np.testing.assert_array_equal(call(blocks()), np.roll(blocks(), 8, axis=0))
 
 
-def test_interpretation_of_other_devices_needs_no_parameters(four):
+def test_remote_copy_with_interpret_true(four):
     call = on_mesh(send_right, four, [DMA, DMA], interpret=True)
     np.testing.assert_array_equal(call(blocks()), np.roll(blocks(), 8, axis=0))
 
@@ -107,7 +107,7 @@ def add(o_ref, part, more):
 RING = [tpu.VMEM((4, 8, 128), F32), DMA((3,)), DMA((3,)), tpu.SemaphoreType.REGULAR]
 
 
-def test_a_ring_adds_up(four):
+def test_ring_reduction(four):
     call = on_mesh(
         ring_sum,
         four,
@@ -121,7 +121,7 @@ def test_a_ring_adds_up(four):
     np.testing.assert_array_equal(jit(call)(2 * blocks()), np.tile(2 * total, (4, 1)))
 
 
-def test_places_in_a_mesh_of_two_axes(four):
+def test_device_ids_in_a_mesh_of_two_axes(four):
     def kernel(x_ref, o_ref, sent, received):
         other = 1 - lax.axis_index("b")
         tpu.async_remote_copy(x_ref, o_ref, sent, received, device_id={"b": other}).wait()
@@ -138,7 +138,7 @@ def test_places_in_a_mesh_of_two_axes(four):
     np.testing.assert_array_equal(call(blocks()), parts[::-1].reshape(32, 128))
 
 
-def test_races_are_found(four):
+def test_races_between_devices_are_detected(four):
     def kernel(x_ref, o_ref, sent, received):
         right = lax.rem(lax.axis_index("x") + 1, 4)
         copy = tpu.async_remote_copy(x_ref, o_ref, sent, received, device_id=(right,))
@@ -152,7 +152,7 @@ def test_races_are_found(four):
     on_mesh(kernel, four, [DMA, DMA])(blocks())  # races are not detected by default
 
 
-def test_cores_that_wait_for_one_another_are_stopped(four):
+def test_deadlocks_raise(four):
     def kernel(x_ref, o_ref, semaphore):
         right = lax.rem(lax.axis_index("x") + 1, 4)
         pl.semaphore_signal(semaphore, device_id=(right,))
@@ -164,7 +164,7 @@ def test_cores_that_wait_for_one_another_are_stopped(four):
         call(blocks()).block_until_ready()
 
 
-def test_devices_that_are_not_there(four):
+def test_unknown_device_ids_raise(four):
     def kernel(x_ref, o_ref, sent, received):
         kind = pl.DeviceIdType.LOGICAL
         tpu.async_remote_copy(x_ref, o_ref, sent, received, 7, kind).wait()

@@ -90,7 +90,7 @@ def check(function, wanted, *args):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
 
 
-def test_nothing_around(arrays):
+def test_fusion_without_surrounding_operations(arrays):
     x, y, _ = arrays
     check(lambda x, y: product(x, y), x @ y, x, y)
 
@@ -129,7 +129,7 @@ def test_inputs_that_are_joined(arrays):
         fuser.pull_block_spec(lambda *pieces: jnp.concatenate(pieces), spec)(x[:4], x[4:10])
 
 
-def test_outputs_of_which_something_is_made(arrays):
+def test_fused_output_operations(arrays):
     x, y, bias = arrays
 
     def function(x, y, bias):

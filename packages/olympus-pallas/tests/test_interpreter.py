@@ -108,7 +108,7 @@ def test_masked_access_to_arrays_of_ragged_size(rng):
     np.testing.assert_array_equal(run(double, struct((100,)), x, grid=(4,)), 2 * x)
 
 
-def test_masked_out_elements_take_the_other_value():
+def test_masked_load_returns_the_other_value():
     def kernel(x_ref, o_ref):
         mask = lax.iota(np.int32, 4) < 2
         o_ref[...] = load(x_ref.at[ds(program_id(0) + 8, 4)], mask=mask, other=-1.0)
@@ -117,7 +117,7 @@ def test_masked_out_elements_take_the_other_value():
     np.testing.assert_array_equal(run(kernel, struct((4,)), x, grid=(1,)), [8, 9, -1, -1])
 
 
-def test_blocks_that_hang_over_the_edge():
+def test_blocks_beyond_the_edge():
     x = np.arange(10)
 
     def sums(x_ref, o_ref):
@@ -129,7 +129,7 @@ def test_blocks_that_hang_over_the_edge():
     np.testing.assert_array_equal(got, [6] * 4 + [22] * 4 + [17] * 2)
 
 
-def test_nothing_written_is_not_a_number():
+def test_unwritten_outputs_are_nan():
     assert np.isnan(run(lambda o_ref: None, struct((3,)))).all()
     lowest = np.iinfo(np.int32).min
     assert (run(lambda o_ref: None, struct((3,), np.int32)) == lowest).all()
@@ -196,7 +196,7 @@ def test_atomic_updates():
     np.testing.assert_array_equal(old, [1, 22, 4, 8])
 
 
-def test_loops_and_choices_ask_for_their_place():
+def test_program_id_inside_loops_and_branches():
     def kernel(o_ref):
         def body(i, total):
             return total + lax.cond(i > program_id(0), lambda: program_id(0), lambda: 100)
@@ -277,7 +277,7 @@ def test_loops_do_not_exchange_references():
         run(kernel, struct((5,)), np.arange(5, dtype=F32))
 
 
-def test_kernels_hold_what_they_need():
+def test_kernel_programs_have_no_dead_code():
     def kernel(x_ref, o_ref):
         x_ref[...] + program_id(0)
 

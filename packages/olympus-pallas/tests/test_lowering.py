@@ -159,7 +159,7 @@ def test_parameters_of_mosaic():
     assert "func.func @transform_0(%arg0: i32) -> (i32, i32)" in module
 
 
-def test_blocks_that_hang_over_the_edge_are_masked_on_gpus():
+def test_blocks_beyond_the_edge_are_masked_on_gpus():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] * 2
 
@@ -234,7 +234,7 @@ def test_functions_of_floats_for_tpus(name):
     assert "tpu.concatenate" in kernel_text("tpu", kernel, X)
 
 
-def test_neighbors_of_floats():
+def test_nextafter():
     # Functions as Mosaic computes them, here by array programs.
     x = np.float32([0, -0.0, 1, -1, 1e-45, -1e-45, np.inf, 3.4e38, np.nan, 2, 2])
     for y in (*np.float32([-np.inf, -1, 0, 1, 2, np.inf, np.nan]), x[3]):
@@ -270,7 +270,7 @@ def test_functions_of_floats(platform, name):
     )
 
 
-def test_narrow_numbers_are_divided_as_wide_ones():
+def test_narrow_floats_are_divided_in_float32():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] / (x_ref[...] + 2)
 
@@ -353,7 +353,7 @@ def refuses(platform, error, match, kernel=copy, x=X, out=None, **options):
         lowered(platform, pl.pallas_call(kernel, out, **options), x)
 
 
-def test_cpus_only_interpret():
+def test_lowering_for_cpu_raises():
     with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
         pl.pallas_call(copy, ShapeDtypeStruct((8, 128), F32))(X)
     refuses("cpu", ValueError, "Only interpret mode is supported on CPU backend")
@@ -390,7 +390,7 @@ def test_kernels_that_mosaic_does_not_support():
             in_specs=[pl.BlockSpec(memory_space=pl.ANY)])  # fmt: skip
 
 
-def test_references_seen_otherwise():
+def test_bitcast_and_reshaped_references():
     def kernel(x_ref, o_ref):
         bits = x_ref.bitcast(np.int16)[2:10]
         halves = x_ref.at[0:4].reshape(2, 2, 128)[1].repeat(4, 0)

@@ -61,7 +61,7 @@ def test_copies_and_barriers(mode):
         assert part in text
 
 
-def test_a_wait_that_is_missing():
+def test_missing_wait_is_detected():
     def kernel(x_ref, o_ref, block, arrived):
         plgpu.copy_gmem_to_smem(x_ref, block, arrived)
         o_ref[...] = block[...]
@@ -158,7 +158,7 @@ def test_products_of_warpgroups():
     np.testing.assert_allclose(call(a, b), wide_a @ wide_b + wide_a @ wide_b.T, rtol=1e-3)
 
 
-def test_accumulators_that_hold_something():
+def test_accumulators_with_initial_values():
     def kernel(x_ref, o_ref):
         start = plgpu.ACC.init(x_ref[...] * 2)
         o_ref[...] = pl.run_scoped(lambda acc: acc[...], start)
@@ -166,7 +166,7 @@ def test_accumulators_that_hold_something():
     np.testing.assert_array_equal(plgpu.kernel(kernel, OUT, interpret=True)(X), 2 * X)
 
 
-def test_products_that_do_not_fit():
+def test_mismatched_wgmma_operands_raise():
     def kernel(x_ref, o_ref, block):
         pl.run_scoped(lambda acc: plgpu.wgmma(acc, block, block), plgpu.ACC((64, 64)))
 
@@ -370,7 +370,7 @@ def test_inlined_functions_with_other_types():
         run(lambda thread, x: None, lambda ref: ref)
 
 
-def test_texts_about_layouts(capsys):
+def test_print_layout(capsys):
     def kernel(x_ref, o_ref, total):
         plgpu.print_layout("x: {}", x_ref[...])
         plgpu.print_layout("total has the layout {}", total)
@@ -431,7 +431,7 @@ def test_threads_of_a_block():
         plgpu.set_max_registers(41, action="decrease")
 
 
-def test_buffers_of_threads_and_those_they_share():
+def test_private_and_shared_buffers():
     def kernel(o_ref):
         def body(shared, own, meeting):
             number = lax.axis_index("wg")
@@ -474,7 +474,7 @@ def test_warps():
     np.testing.assert_array_equal(call(), [2, 4, 6, 8])
 
 
-def test_barriers_that_are_tested():
+def test_barrier_tests():
     def kernel(o_ref, barrier):
         o_ref[0] = plgpu.barrier_test(barrier).astype(np.int32)
         plgpu.barrier_arrive(barrier)
@@ -547,7 +547,7 @@ def test_stores_to_blocks_of_a_cluster():
 # ---- several devices ----
 
 
-def test_other_devices(devices):
+def test_remote_references(devices):
     if len(devices) < 4:
         pytest.skip("needs four devices")
     mesh = Mesh(np.array(devices[:4]), ("x",))

@@ -204,7 +204,7 @@ def test_snakes_and_swizzles():
         plgpu.find_swizzle(100, "x")
 
 
-def test_work_that_is_taken_over():
+def test_dynamic_work_scheduling():
     def kernel(o_ref):
         @plgpu.dynamic_scheduling_loop(("i",), thread_axis="wg", init_carry=np.int32(5))
         def total(info, carry):

@@ -63,7 +63,7 @@ def test_blocks_in_and_out(rng, no_pipelining):
     np.testing.assert_allclose(got, x * 2 + np.arange(32)[:, None] // 8, rtol=1e-6)
 
 
-def test_outputs_that_are_added_to(rng):
+def test_accumulated_outputs(rng):
     def body(x_ref, y_ref, o_ref):
         @pl.when(pl.program_id(1) == 0)
         def _():
@@ -99,7 +99,7 @@ def test_few_steps_and_squeezed_dimensions(rng, steps):
     np.testing.assert_array_equal(got, -x)
 
 
-def test_blocks_that_do_not_fit():
+def test_invalid_pipelines_raise():
     def body(x_ref, o_ref):
         o_ref[...] = x_ref[...]
 

@@ -196,7 +196,7 @@ def test_bits():
 # ---- subcores ----
 
 
-def test_subcores_have_their_parts():
+def test_each_subcore_runs_its_block():
     x = np.arange(64, dtype=np.int32).reshape(4, 16)
 
     def kernel(x_ref, o_ref, buffer):
@@ -218,7 +218,7 @@ def test_subcores_have_their_parts():
     np.testing.assert_array_equal(got, wanted)
 
 
-def test_subcores_meet_and_share():
+def test_subcore_barrier_and_shared_memory():
     def kernel(o_ref, shared, buffer):
         core, subcore = lax.axis_index("c"), lax.axis_index("s")
         buffer[0] = core * 10 + subcore
@@ -232,7 +232,7 @@ def test_subcores_meet_and_share():
     np.testing.assert_array_equal(got, [[1, 0], [11, 10]])
 
 
-def test_numbers_of_other_subcores():
+def test_fetch_and_add_on_other_subcores():
     def kernel(o_ref, count):
         core, subcore = lax.axis_index("c"), lax.axis_index("s")
         count[0] = 0

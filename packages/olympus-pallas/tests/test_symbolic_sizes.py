@@ -45,7 +45,7 @@ def exported(function, shape, **options):
 
 
 @pytest.mark.parametrize(("shape", "size"), [("8*a, 128", 24), ("a, 128", 20), ("a, 128", 3)])
-def test_as_many_programs_as_blocks(shape, size):
+def test_grid_size_follows_symbolic_sizes(shape, size):
     program = exported(lambda x: by_rows(x, True), shape)
     x = np.arange(size * 128, dtype=F32).reshape(size, 128)
     expected = x * -(-size // 8) + np.arange(size)[:, None] // 8

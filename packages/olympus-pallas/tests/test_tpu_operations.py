@@ -38,7 +38,7 @@ def test_roll_by_more_in_each_row():
     np.testing.assert_array_equal(run(kernel, X), wanted)
 
 
-def test_roll_refuses():
+def test_invalid_rolls_raise():
     with pytest.raises(ValueError, match="shift must be non-negative, got -1"):
         tpu.roll(X, -1, 0)
     with pytest.raises(ValueError, match="axis 2 is out of range"):
@@ -73,7 +73,7 @@ def test_semaphores_count():
     np.testing.assert_array_equal(got, [3, 0])
 
 
-def test_scoped_buffers_that_return_and_know_their_place():
+def test_run_scoped_returns_values_and_sees_program_id():
     def kernel(x_ref, o_ref):
         def body(buffer, count):
             buffer[...] = x_ref[...] * 2
@@ -99,7 +99,7 @@ def test_scoped_buffers_as_arguments_of_a_decorator():
     np.testing.assert_array_equal(run(kernel, X), 3 * X)
 
 
-def test_references_do_not_leave_their_scope():
+def test_returning_a_scoped_reference_raises():
     def kernel(o_ref):
         pl.run_scoped(lambda buffer: buffer, tpu.VMEM((8, 128), F32))
 
@@ -193,7 +193,7 @@ def test_checks_are_made_where_they_are_enabled(capsys):
     ("shape", "given", "wanted"),
     [((4, 2), np.int32, np.int16), ((2, 8, 3), np.uint8, np.int32), ((2, 2), np.float32, np.int32)],
 )
-def test_bits_as_others(shape, given, wanted):
+def test_bitcast_between_widths(shape, given, wanted):
     x = (np.arange(np.prod(shape)) * 37 % 251).reshape(shape).astype(given)
     # Words lie along the second last dimension, the lower bits first.
     columns = np.ascontiguousarray(np.swapaxes(x, -1, -2)).view(wanted)
@@ -206,7 +206,7 @@ def test_bits_as_others(shape, given, wanted):
     np.testing.assert_array_equal(call(x), expected)
 
 
-def test_bits_as_others_say_what_fits():
+def test_invalid_bitcasts_raise():
     with pytest.raises(ValueError, match="can not be perfectly packed or unpacked"):
         tpu.bitcast(np.zeros((3, 2), np.int16), np.int32)
     with pytest.raises(ValueError, match="Not implemented: bitcast of int32"):

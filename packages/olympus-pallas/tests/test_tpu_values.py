@@ -29,7 +29,7 @@ def run(kernel, out, *args, interpret=True, **options):
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_halves_are_packed(interpret):
+def test_pack_bfloat16(interpret):
     def kernel(x_ref, y_ref, o_ref):
         o_ref[...] = tpu.pack_elementwise([x_ref[...], y_ref[...]], packed_dtype=BF16)
 
@@ -49,7 +49,7 @@ def test_halves_are_packed(interpret):
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_bytes_are_packed(interpret):
+def test_pack_int8(interpret):
     parts = np.random.default_rng(0).integers(-200, 200, (4, 8, 128), dtype=np.int32)
 
     def kernel(x_ref, o_ref):
@@ -69,7 +69,7 @@ def test_bytes_are_packed(interpret):
         np.testing.assert_array_equal(back, parts[2].astype(dtype))
 
 
-def test_packing_refuses():
+def test_invalid_packing_raises():
     x = np.ones((8, 128), F32)
     with pytest.raises(ValueError, match="must match the packing factor \\(2\\), got 1"):
         tpu.pack_elementwise([x], packed_dtype=BF16)
@@ -82,7 +82,7 @@ def test_packing_refuses():
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_rounding_by_chance(interpret):
+def test_stochastic_rounding(interpret):
     def kernel(x_ref, bits_ref, o_ref):
         o_ref[...] = tpu.stochastic_round(x_ref[...], bits_ref[...], target_dtype=BF16)
 
@@ -119,7 +119,7 @@ def test_einshape(equation, shape, sizes, wanted):
     np.testing.assert_array_equal(got, wanted(x))
 
 
-def test_einshape_refuses():
+def test_invalid_einshapes_raise():
     x = np.zeros((2, 12), F32)
     for equation, sizes, message in (
         ("ab", {}, "exactly one '->'"),
@@ -248,7 +248,7 @@ def test_pipelines_that_share_buffers(interpret):
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_buffers_moved_by_hand(interpret):
+def test_buffered_refs_with_explicit_copies(interpret):
     rows = pl.BlockSpec((8, 128), lambda i: (i, 0))
     buffers = (
         tpu.BufferedRef.input(rows, F32),
@@ -287,7 +287,7 @@ def test_buffers_moved_by_hand(interpret):
 # ---- facts ----
 
 
-def test_facts_of_chips():
+def test_tpu_info_of_chips():
     v5e = tpu.get_tpu_info_for_chip(tpu.ChipVersion.TPU_V5E, 1)
     assert (v5e.generation, v5e.is_lite, v5e.is_split_chip, v5e.num_mxus) == (5, True, False, 4)
     assert v5e.is_matmul_supported(np.int8, np.int8)
@@ -318,7 +318,7 @@ def test_costs():
 
 @pytest.mark.parametrize("interpret", MODES)
 @pytest.mark.parametrize("which", [0, 1, 9])
-def test_one_of_several_references(interpret, which):
+def test_select_ref(interpret, which):
     def kernel(which_ref, x_ref, y_ref, o_ref, arrived):
         chosen = pl.select_ref(which_ref[0], x_ref.at[pl.ds(0, 8)], y_ref.at[pl.ds(8, 8)])
         assert chosen.shape == (8, 128)
@@ -356,7 +356,7 @@ def test_poisoned_buffers(capsys):
     assert "0x7FC00000" in capsys.readouterr().out
 
 
-def test_kernels_as_text():
+def test_lower_as_mlir():
     call = pl.pallas_call(lambda x_ref, o_ref: None, ShapeDtypeStruct((8, 128), F32))
     assert "@tpu_custom_call" in pl.lower_as_mlir(call, np.ones((8, 128), F32))
 
@@ -383,7 +383,7 @@ def test_elements_along_one_dimension(interpret, axis, mode):
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_other_gathers_have_no_mosaic_form():
+def test_unsupported_gathers_raise_on_tpu():
     def kernel(i_ref, x_ref, o_ref):
         o_ref[...] = jnp.take(x_ref[...], i_ref[...], axis=0)
 

@@ -125,7 +125,7 @@ def test_jvp_of_vmap(rng):
     np.testing.assert_allclose(z_dot, t * (np.arange(10) // 4), rtol=1e-6)
 
 
-def test_jvp_refuses_shared_memory():
+def test_jvp_with_aliased_inputs_raises():
     def kernel(x_ref, o_ref):
         o_ref[...] *= 2.0
 

@@ -12,7 +12,7 @@ from olympus_testing import assert_complete
 PRIMITIVES = [primitive for primitive in primitives() if primitive.family == "random"]
 
 
-def test_there_are_primitives():
+def test_samples_include_known_primitives():
     assert {primitive.name for primitive in PRIMITIVES} >= {"random_bits", "threefry2x32"}
 
 

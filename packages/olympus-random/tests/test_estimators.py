@@ -178,7 +178,7 @@ def test_gumbel_softmax_is_the_softmax_of_noisy_logits():
         )
 
 
-def test_derivatives_of_hard_samples_are_those_of_soft_ones():
+def test_hard_samples_have_the_derivatives_of_soft_samples():
     logits = np.array([0.2, -0.5, 1.0], np.float32)
     hard = jacrev(lambda x: gumbel_softmax(KEY, x, 0.5, hard=True))(logits)
     soft = np.asarray(gumbel_softmax(KEY, logits, 0.5))
@@ -236,7 +236,7 @@ def test_smoothed_trees_and_vectors():
     assert_unbiased(slopes, np.array([2, 4, 0.5, 3]))
 
 
-def test_first_derivatives_of_linear_functions_use_opposite_points():
+def test_smoothed_gradient_uses_antithetic_samples():
     # The baseline and the even part cancel: the estimate is the mean of u**2 times the slope.
     out = grad(smoothed(lambda x: lax.mul(x, np.float32(3)), KEY, scale=0.5, samples=50))
     u = np.asarray(random.normal(random.split(KEY, 1)[0], (50,)))

@@ -42,7 +42,7 @@ def test_distributions(draw, distribution):
     close_to_distribution(draw(), distribution)
 
 
-def test_points_of_a_ball_are_within_and_fill_it():
+def test_ball_samples_are_uniform():
     points = np.asarray(random.ball(KEY, 3, 2, (300,)))
     radii = np.linalg.norm(points, axis=-1)
     assert radii.max() <= 1
@@ -139,7 +139,7 @@ def test_bad_arguments(call, message):
         call()
 
 
-def test_generators_are_told_apart():
+def test_generators_have_distinct_key_types():
     rbg, unsafe = random.key(1, impl="rbg"), random.key(1, impl="unsafe_rbg")
     assert repr(rbg.dtype) == "key<rbg>"
     assert random.key_impl(unsafe) == "unsafe_rbg"

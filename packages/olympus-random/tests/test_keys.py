@@ -48,7 +48,7 @@ def test_raw_keys():
         assert random.PRNGKey(43).dtype == random.key_dtype()
 
 
-def test_keys_have_no_numbers():
+def test_key_arrays_do_not_convert_to_numbers():
     key = random.key(0)
     for convert in (np.asarray, int, float, complex, bool, list, len, hash):
         with pytest.raises(TypeError):
@@ -61,7 +61,7 @@ def test_keys_have_no_numbers():
         random.split(key)[0] = key
 
 
-def test_taking_keys_apart_and_putting_them_together():
+def test_key_arrays_unpack_and_wrap():
     keys = random.split(random.key(1), 4)
     first, *others = keys
     assert len(keys) == 4
@@ -160,7 +160,7 @@ def test_control_flow_on_keys():
 # ---- batching ----
 
 
-def test_batched_keys_are_keys_one_by_one():
+def test_batched_keys_equal_single_keys():
     keys = random.split(random.key(2), 5)
     rows = list(keys)
 
@@ -243,7 +243,7 @@ def test_seed_offset():
         (2**63, OverflowError, "too large"),
     ],
 )
-def test_seeds_that_are_none(seed, error, text):
+def test_invalid_seeds_raise(seed, error, text):
     with pytest.raises(error, match=text):
         random.key(seed)
 
@@ -276,13 +276,13 @@ def test_unknown_generators():
         (np.ones((3, 2), np.uint32), ValueError, r"given a key array of shape \(3, 2\) != \(\)"),
     ],
 )
-def test_keys_that_are_none(key, error, text):
+def test_invalid_keys_raise(key, error, text):
     for fun in (random.normal, random.split, random.bits, lambda key: random.fold_in(key, 1)):
         with pytest.raises(error, match=text):
             fun(key)
 
 
-def test_several_keys_where_one_is_wanted():
+def test_key_arrays_in_samplers_raise():
     keys = random.split(random.key(0))
     for name in ("normal", "uniform", "bits", "split", "permutation", "choice", "bernoulli"):
         args = [5] if name in ("permutation", "choice") else []

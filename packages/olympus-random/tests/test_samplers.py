@@ -76,7 +76,7 @@ def test_permutations_are_permutations():
 # ---- layouts ----
 
 
-def test_the_numbers_of_an_older_layout():
+def test_non_partitionable_threefry_numbers():
     # Numbers from a talk of 2021, when the bits of all elements were drawn in sequence.
     printed = [
         [[-1.458, -2.047, -1.424], [1.168, -0.976, -1.272]],
@@ -93,7 +93,7 @@ def test_the_numbers_of_an_older_layout():
             key = new_key if keep else key
 
 
-def test_each_element_depends_on_its_position_alone():
+def test_bits_depend_only_on_the_flat_index():
     whole = np.asarray(random.bits(KEY, (6, 5)))
     np.testing.assert_array_equal(random.bits(KEY, (30,)), whole.ravel())
     np.testing.assert_array_equal(random.bits(KEY, (2, 5)), whole[:2])
@@ -278,7 +278,7 @@ def test_derivatives_by_parameters():
         (lambda: random.choice(KEY, np.arange(4), axis=1), ValueError, "axis 1 is out of bounds"),
     ],
 )
-def test_arguments_that_do_not_fit(call, error, text):
+def test_invalid_arguments_raise(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
@@ -286,7 +286,7 @@ def test_arguments_that_do_not_fit(call, error, text):
 # ---- dtypes of parameters and of samples ----
 
 
-def test_parameters_that_would_lose_digits():
+def test_narrowing_parameters_raises():
     doubles = np.array([1.0, 2.0])
     with config.enable_x64(True):
         for draw in (random.t, random.chisquare, random.rayleigh, random.wald, random.pareto):

@@ -15,7 +15,7 @@ from olympus_random import fold_in, key, key_data, split
 from olympus_random.stateful import StatefulPRNG, stateful_rng
 
 
-def test_each_use_gives_another_key():
+def test_each_call_returns_a_new_key():
     generator = stateful_rng(0)
     for count in range(3):
         np.testing.assert_array_equal(key_data(generator.key()), key_data(fold_in(key(0), count)))

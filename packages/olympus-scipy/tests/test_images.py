@@ -13,14 +13,14 @@ X = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
 
 
 @pytest.mark.parametrize("method", ["nearest", *SMOOTH])
-def test_the_same_shape_is_the_same_image(method):
+def test_resize_to_the_same_shape_is_the_identity(method):
     np.testing.assert_array_equal(resize(X, X.shape, method), X)
 
 
 @pytest.mark.parametrize("method", SMOOTH)
 @pytest.mark.parametrize("shape", [(3, 5), (13, 9), (6, 20), (1, 1)])
 @pytest.mark.parametrize("antialias", [True, False])
-def test_a_constant_stays_constant(method, shape, antialias):
+def test_resize_keeps_constants(method, shape, antialias):
     image = np.full((6, 8), 2.5, np.float32)
     np.testing.assert_allclose(resize(image, shape, method, antialias), np.full(shape, 2.5), 1e-5)
 
@@ -53,7 +53,7 @@ def test_nearest_takes_samples(new):
     np.testing.assert_array_equal(result, np.floor((np.arange(new) + 0.5) * 5 / new))
 
 
-def test_shifts_by_whole_samples():
+def test_integer_translations():
     one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
     for method in SMOOTH:
         moved = scale_and_translate(X, X.shape, (1,), one, 2 * one, method)

@@ -64,6 +64,6 @@ def test_ends_of_the_interval():
         ((-1, -1, np.float32([0.5])), ValueError, "degree must not be negative"),
     ],
 )
-def test_arguments_that_do_not_fit(arguments, error, text):
+def test_invalid_arguments_raise(arguments, error, text):
     with pytest.raises(error, match=text):
         lpmn(*arguments)

@@ -58,7 +58,7 @@ def test_trees_of_states():
     np.testing.assert_allclose(states["b"], np.repeat(1 - np.exp(-TIMES)[:, None], 2, 1), atol=1e-7)
 
 
-def test_a_pendulum_is_where_jax_finds_it():
+def test_pendulum_equals_jax():
     states = odeint(pendulum, np.array([np.pi - 0.1, 0.0]), TIMES, 0.12, 9.8, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(states[-1], [-2.25434, -1.3377], rtol=1e-4)
 

@@ -233,7 +233,7 @@ NAMED_WINDOWS = (
 
 
 @pytest.mark.parametrize("window", NAMED_WINDOWS, ids=str)
-def test_windows_are_those_of_scipy(window):
+def test_windows_equal_scipy(window):
     for size in (1, 2, 6, 7, 8, 33):
         try:
             expected = expected_signal.get_window(window, size)
@@ -273,7 +273,7 @@ def test_frequencies_and_times_are_arrays():
         (lambda: signal.csd(WAVE, WAVE, average="mode"), 'must be "median" or "mean", got mode'),
     ],
 )
-def test_words_of_errors(call, message):
+def test_error_messages(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

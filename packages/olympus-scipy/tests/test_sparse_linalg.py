@@ -79,7 +79,7 @@ def test_restarts(method):
     np.testing.assert_allclose(np.asarray(x), np.linalg.solve(a, b), rtol=1e-7)
 
 
-def test_few_steps_are_not_enough():
+def test_maxiter_bounds_the_iterations():
     a, b = system(linalg.cg)
     x, _ = linalg.cg(a, b, maxiter=1)
     assert np.abs(a @ np.asarray(x) - b).max() > 1e-3

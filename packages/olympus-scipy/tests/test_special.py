@@ -211,7 +211,7 @@ def test_derivatives_at_zero():
     assert grad(special.xlogy, argnums=1)(0.0, 2.0) == 0
 
 
-def test_divergence_of_near_numbers():
+def test_kl_div_of_nearly_equal_numbers():
     # The terms of the definition cancel: q e^2 / 2 (1 - e / 3 + ...) for p = (1 + e) q.
     p, q = np.float32(2.3257), np.float32(2.325)
     excess = (float(p) - float(q)) / float(q)

@@ -105,7 +105,7 @@ def test_location_and_scale(name, function):
 
 @pytest.mark.parametrize("dtype", ["uint8", "bool"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_points_that_have_no_sign(name, dtype):
+def test_cdf_at_unsigned_points(name, dtype):
     points = np.array([0, 1]).astype(dtype)
     shapes = SHAPES[name][1]
     for function in ("cdf", "logcdf", "sf", "logsf"):
@@ -364,7 +364,7 @@ def test_functions_of_python_numbers_are_weakly_typed():
         stats.cauchy.isf,
     ],
 )
-def test_weak_types_are_those_of_jax(function):
+def test_weak_types_match_jax(function):
     assert function(0.5).weak_type and function(1).weak_type
     for dtype in ("float32", "float16", "bfloat16"):
         result = function(array(0.5, dtype))

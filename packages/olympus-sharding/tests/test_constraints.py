@@ -38,7 +38,7 @@ def constraint_of(fun, *args):
     return equation
 
 
-def test_equation_and_text(mesh):
+def test_constraint_equation_and_its_text(mesh):
     sharding = NamedSharding(mesh, P("x"))
     program = make_olympuspr(lambda x: with_sharding_constraint(x, sharding))(MATRIX)
     (equation,) = program.jaxpr.eqns
@@ -69,7 +69,7 @@ def test_trees_and_prefixes(mesh):
     assert [e.params["sharding"] for e in program.jaxpr.eqns] == [rows, rows, columns]
 
 
-def test_specs_take_the_mesh_in_force(mesh):
+def test_specs_use_the_context_mesh(mesh):
     with set_mesh(mesh):
         equation = constraint_of(lambda x: with_sharding_constraint(x, P("x")), MATRIX)
     assert equation.params["sharding"] == NamedSharding(mesh.abstract_mesh, P("x"))
@@ -212,7 +212,7 @@ def test_reshard(explicit):
     assert batched.params["dst_sharding"].spec == P(None, "x")
 
 
-def test_reshard_refuses(mesh, explicit, devices):
+def test_invalid_reshards_raise(mesh, explicit, devices):
     x = np.zeros((3, 4), np.float32)
     with pytest.raises(ValueError, match="not under a mesh context"):
         reshard(x, P("x"))

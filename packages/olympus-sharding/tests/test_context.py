@@ -16,7 +16,7 @@ from olympus_sharding import (
 )
 
 
-def test_no_mesh_at_first():
+def test_context_mesh_is_empty_by_default():
     assert get_mesh().empty
     assert get_abstract_mesh().empty
 

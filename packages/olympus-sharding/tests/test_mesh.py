@@ -107,7 +107,7 @@ def test_mesh_errors(devices, make, error, message):
         make(devices)
 
 
-def test_make_mesh_without_devices_says_what_to_do(monkeypatch):
+def test_make_mesh_without_devices_raises(monkeypatch):
     monkeypatch.setattr(mesh_module, "_default_devices", None)
     with pytest.raises(RuntimeError, match="pass `devices=`, or install"):
         make_mesh((1,), ("x",))

@@ -37,7 +37,7 @@ def ids(arranged):
     return [device.id for device in arranged.ravel()]
 
 
-def test_devices_without_a_place_keep_their_order(devices):
+def test_devices_without_coordinates_keep_their_order(devices):
     arranged = create_device_mesh((4, 2), devices)
     assert arranged.shape == (4, 2)
     assert list(arranged.ravel()) == list(devices)
@@ -70,7 +70,7 @@ def test_tori(block, kind, shape, expected):
     assert ids(arranged) == expected
 
 
-def test_cores_of_one_chip_are_neighbors():
+def test_cores_of_one_chip_are_adjacent():
     assert ids(create_device_mesh((8,), chips((2, 2, 1), "TPU v3", 2))) == [0, 1, 2, 3, 6, 7, 4, 5]
     rings = create_device_mesh((4, 8), chips((4, 4, 1), "TPU v3", 2))
     assert ids(rings)[8:16] == [8, 9, 10, 11, 14, 15, 12, 13]
@@ -128,7 +128,7 @@ def test_hybrid_meshes():
     assert [chip.slice_index for chip in unsorted[0]] == [1, 1, 0, 0]
 
 
-def test_hybrid_meshes_refuse(devices):
+def test_invalid_hybrid_meshes_raise(devices):
     block = chips((2, 2, 1), "TPU v4")
     with pytest.raises(ValueError, match="Number of slices 1 must equal"):
         create_hybrid_device_mesh((2, 2), (2, 1), block)

@@ -203,7 +203,7 @@ GRADIENTS = {
 
 
 @pytest.mark.parametrize("name", GRADIENTS)
-def test_gradients_lie_as_arguments_do(name):
+def test_gradients_have_the_shardings_of_arguments(name):
     fun, args, expected = GRADIENTS[name]
     assert types(grad(fun, (0, 1)), *args) == expected
 
@@ -270,14 +270,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name):
+def test_sharding_errors(name):
     fun, args, message = REFUSED[name]
     with pytest.raises(ShardingTypeError, match=message):
         types(fun, *args)
 
 
 @pytest.mark.parametrize("fun", [lax.neg, lambda x: lax.rev(x, (0,)), lax.cumsum, lax.sin])
-def test_instructions_that_take_no_terms_of_sums(fun):
+def test_primitives_without_unreduced_rule_raise(fun):
     with pytest.raises(NotImplementedError, match="unreduced.* rule for"):
         types(fun, U)
 
@@ -285,33 +285,33 @@ def test_instructions_that_take_no_terms_of_sums(fun):
 @pytest.mark.parametrize(
     "fun", [lambda x: lax.rev(x, (0,)), lambda x: lax.integer_pow(x, 3), lax.cumsum]
 )
-def test_instructions_that_take_nothing_reduced(fun):
+def test_primitives_without_reduced_rule_raise(fun):
     with pytest.raises(NotImplementedError, match="unreduced/reduced rule for"):
         types(fun, R)
 
 
-def test_terms_of_sums_are_arranged_anew():
+def test_shaping_keeps_unreduced_axes():
     def arranged(x):
         return lax.transpose(x, (1, 0)), lax.slice(x, (0, 0), (4, 8)), lax.concatenate([x, x], 0)
 
     assert types(arranged, U) == ["f32[8@x,8]{U:y}", "f32[4,8@x]{U:y}", "f32[16,8@x]{U:y}"]
 
 
-def test_reduced_goes_together_with_reduced():
+def test_reduced_operands_need_reduced_operands():
     with pytest.raises(ShardingTypeError, match="cannot be sharded/varying on the same axes"):
         types(lax.add, R, YX)
     with pytest.raises(ShardingTypeError, match="cannot be replicated on the same axes"):
         types(lax.add, R, array(None, "x"))
 
 
-def test_axes_that_shard_a_result_are_no_longer_reduced():
+def test_sharded_axes_are_removed_from_reduced():
     def spread(x):
         return lax.broadcast_in_dim(x, (4, 8), (1,), out_sharding=P("y", None))
 
     assert types(spread, array(None, reduced={"y"})) == ["f32[4@y,8]"]
 
 
-def test_reshapes_do_not_add_up():
+def test_reshapes_keep_unreduced_axes():
     def flat(out_sharding):
         return lambda x: lax.reshape(x, (64,), out_sharding=out_sharding)
 
@@ -323,14 +323,14 @@ def test_reshapes_do_not_add_up():
         types(flat(P(unreduced={"y"})), array(None, None))
 
 
-def test_sum_of_sums_is_added_up_as_asked():
+def test_reduce_sum_follows_out_sharding():
     def total(x):
         return lax.reduce_sum(x, (1,), out_sharding=P(None, unreduced={"x"}))
 
     assert types(total, U) == ["f32[8]{U:x}"]
 
 
-def test_batches_of_products_lie_as_those_of_the_left_operand():
+def test_dot_general_batches_follow_the_left_operand():
     def batched(x, y):
         return lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,))))
 
@@ -339,18 +339,18 @@ def test_batches_of_products_lie_as_those_of_the_left_operand():
     assert types(batched, right, left) == ["f32[4,8,8]"]
 
 
-def test_types_have_parts_of_equal_size():
+def test_sharded_dimensions_must_be_divisible():
     with pytest.raises(ValueError, match="does not evenly divide the dimension size 5"):
         ShapedArray((5,), np.float32, sharding=NamedSharding(MESH, P("x")))
 
 
-def test_mesh_of_what_is_asked_is_the_one_in_force():
+def test_out_sharding_must_be_over_the_context_mesh():
     other = NamedSharding(AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2), P())
     with pytest.raises(ValueError, match="Context mesh .* should match the mesh of sharding"):
         types(lambda x: lax.reshape(x, (64,), out_sharding=other), WHOLE)
 
 
-def test_auto_axes_inside_change_nothing():
+def test_auto_axes_without_explicit_axes_is_a_no_op():
     mesh = AbstractMesh((2,), ("x",), (AxisType.Auto,))
     with use_abstract_mesh(mesh):
         program = make_olympuspr(auto_axes(lambda x: lax.mul(x, x), out_sharding=P("x")))(
@@ -359,12 +359,12 @@ def test_auto_axes_inside_change_nothing():
     assert [equation.primitive.name for equation in program.eqns] == ["mul"]
 
 
-def test_examples_lie_along_an_axis_that_nothing_else_does():
+def test_spmd_axis_of_a_batch_is_not_used_elsewhere():
     with pytest.raises(ValueError, match="Unmapped values passed to vmap cannot be sharded"):
         types(vmap(lax.add, in_axes=(0, None)), array("x", None), array("x"))
 
 
-def test_slices_at_starts_of_their_own():
+def test_batched_dynamic_slices():
     def updated(x, start):
         return lax.dynamic_update_slice(x, lax.full((2,), 1.0), (start,))
 
@@ -375,14 +375,14 @@ def test_slices_at_starts_of_their_own():
     assert types(vmap(rows), BATCH, array("x", shape=(4,), dtype=np.int32)) == ["f32[4@x,1,8]"]
 
 
-def test_loops_scan_over_whole_dimensions():
+def test_scanned_dimensions_must_be_unsharded():
     with pytest.raises(ValueError, match="0th dimension of all xs should be replicated"):
         types(lambda x: lax.scan(lambda c, r: (c, r), np.float32(0), x), A)
     with pytest.raises(TypeError, match=r"type float32\[8,8\] but .* type float32\[8@x,8\]"):
         types(lambda x: lax.fori_loop(0, 2, lambda i, c: lax.add(c, x), lax.full((8, 8), 0.0)), A)
 
 
-def test_examples_are_split_alike():
+def test_batch_shardings_must_agree():
     with pytest.raises(ValueError, match="inconsistent axis specs: x vs y"):
         types(vmap(lax.add), A, array("y", None))
     with pytest.raises(ValueError, match="Only one of spmd_axis_name or arrays sharded on"):
@@ -405,7 +405,7 @@ def test_wrong_requested_shardings():
         lax.broadcast(0.0, (4,), out_sharding=P("x"))
 
 
-def test_values_of_another_mesh_are_refused():
+def test_values_over_another_mesh_raise():
     other = AbstractMesh((4, 2), ("x", "y"), (AxisType.Explicit,) * 2)
     x = ShapeDtypeStruct((8,), np.float32, sharding=NamedSharding(other, P("x")))
     with use_abstract_mesh(MESH), pytest.raises(ValueError, match="should match the aval mesh"):
@@ -436,7 +436,7 @@ def test_the_text_of_programs():
     )
 
 
-def test_axes_change_their_type_inside():
+def test_auto_axes_and_explicit_axes_nest():
     seen = []
 
     def inner(x):
@@ -456,7 +456,7 @@ def test_axes_change_their_type_inside():
         explicit_axes(lax.neg, in_sharding=P("x"))(np.ones(2))
 
 
-def test_directions_and_cotangents_lie_as_values_do():
+def test_tangents_and_cotangents_have_the_shardings_of_values():
     def directional(x, t):
         return jvp(lax.sin, (x,), (t,))[1]
 

@@ -102,7 +102,7 @@ def test_exchanges(fun, sent, hops):
     assert found.ici_bytes == sent and found.ici_latency == hops
 
 
-def test_estimates_are_those_of_one_device():
+def test_estimates_are_per_device():
     spec = PartitionSpec("x", "y")
     found = estimate(lax.sin, X, mesh=MESH, in_specs=spec, out_specs=spec)
     assert found == RooflineResult(unfused_flops=1024, unfused_hbm_bytes=8192, peak_hbm_bytes=4096)
@@ -116,7 +116,7 @@ def test_backward_pass():
     assert backward.flops == 2 * forward.flops and backward.ici_bytes == {"x": 12288}
 
 
-def test_rules_of_ones_own(caplog):
+def test_user_defined_rules(caplog):
     primitive = Primitive("costly")
     primitive.def_abstract_eval(lambda x: x)
     with caplog.at_level(logging.WARNING, logger="olympus.roofline"):

@@ -40,7 +40,7 @@ EVERYTHING = slice(None)
         (P("x"), (0, 2), ["[:0]"] * 4),
     ],
 )
-def test_named_sharding_cuts_arrays(mesh, spec, shape, parts):
+def test_named_sharding_shard_indices(mesh, spec, shape, parts):
     whole = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     sharding = NamedSharding(mesh, spec)
     indices = sharding.devices_indices_map(shape)
@@ -53,7 +53,7 @@ def test_named_sharding_cuts_arrays(mesh, spec, shape, parts):
     assert sharding.addressable_devices_indices_map(shape) == indices
 
 
-def test_uncut_dimensions_have_open_slices(mesh):
+def test_unsharded_dimensions_have_full_slices(mesh):
     first, *_ = NamedSharding(mesh, P("x")).devices_indices_map((4, 4)).values()
     assert first == (slice(0, 2, None), slice(None, None, None))
 
@@ -96,7 +96,7 @@ def test_named_sharding_equality_and_copies(mesh):
     assert pickle.loads(pickle.dumps(abstract)) == abstract
 
 
-def test_equivalence_looks_at_the_placement(mesh, devices):
+def test_equivalence_compares_placements(mesh, devices):
     sharding = NamedSharding(mesh, P("x"))
     assert sharding.is_equivalent_to(NamedSharding(mesh, P("x", None)), 2)
     renamed = mesh.update(axis_names=("a", "b"))

@@ -69,18 +69,18 @@ def test_values_keep_their_dtype(dtype):
 
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
-def test_entries_add_up_and_padding_counts_for_nothing(n_batch, n_dense, shared):
+def test_duplicates_are_summed_and_padding_ignored(n_batch, n_dense, shared):
     mat, expected = scattered(SHAPE, n_batch, n_dense, shared=shared)
     same(mat, expected)
     same(jit(BCOO.todense)(mat), expected)
 
 
-def test_too_few_entries_keep_the_first():
+def test_fromdense_with_small_nse_keeps_the_first_entries():
     mat = BCOO.fromdense(np.array([1, 0, 2, 3]), nse=2)
     same(mat, [1, 0, 2, 0])
 
 
-def test_counts_of_entries_must_be_known():
+def test_traced_nse_raises():
     with pytest.raises(ConcretizationTypeError, match="nse"):
         jit(BCOO.fromdense)(dense((3, 4)))
     with pytest.raises(ValueError, match="nse must be specified"):
@@ -99,7 +99,7 @@ def test_counts_of_entries_must_be_known():
         ((3, 3), (2, 3, 1), (3, 4), ValueError, "indices batch dimensions not compatible"),
     ],
 )
-def test_buffers_must_belong_together(data, indices, shape, error, message):
+def test_inconsistent_buffers_raise(data, indices, shape, error, message):
     with pytest.raises(error, match=message):
         BCOO((np.ones(data), np.ones(indices, int)), shape=shape)
 
@@ -121,7 +121,7 @@ def test_update_layout_keeps_the_array(n_batch, n_dense, shared, target):
     same(out, expected)
 
 
-def test_update_layout_tells_of_inefficiency():
+def test_update_layout_reports_inefficiency():
     mat, _ = scattered((3, 4))
     with pytest.raises(SparseEfficiencyError, match="increasing n_batch from 0 to 1"):
         mat.update_layout(n_batch=1)
@@ -148,7 +148,7 @@ def test_sorting_and_summing_duplicates_keep_the_array(n_batch, n_dense, shared)
     same(mat.sum_duplicates(remove_zeros=False), expected)
 
 
-def test_summing_duplicates_leaves_zeros_out():
+def test_sum_duplicates_removes_zeros():
     mat = BCOO((np.array([1, -1, 0, 2]), np.array([[0], [0], [1], [2]])), shape=(4,))
     assert mat.sum_duplicates().nse == 2  # 1 - 1 is stored as an entry, the 0 is not
     assert mat.sum_duplicates(remove_zeros=False).nse == 3
@@ -192,7 +192,7 @@ def test_broadcasting(n_batch, n_dense, shared, shape, dims):
 
 
 @pytest.mark.parametrize("n_batch, n_dense", [(0, 0), (1, 0), (0, 1), (1, 1)])
-def test_dimensions_of_size_one_are_spread(n_batch, n_dense):
+def test_dimensions_of_size_one_are_broadcast(n_batch, n_dense):
     mat, expected = scattered((1, 1, 1), n_batch, n_dense, nse=3)
     same(
         bcoo_broadcast_in_dim(mat, shape=(2, 3, 4), broadcast_dimensions=(0, 1, 2)),
@@ -246,7 +246,7 @@ def math_equal(shape, new_shape):
     return np.prod(shape, dtype=int) == np.prod(new_shape, dtype=int)
 
 
-def test_reshaping_keeps_kinds_of_dimensions_apart():
+def test_reshape_across_kinds_of_dimensions_raises():
     mat, _ = scattered((2, 3, 4), n_batch=1)
     with pytest.raises(ValueError, match="cannot mix batch and sparse dimensions"):
         bcoo_reshape(mat, new_sizes=(3, 8))
@@ -345,7 +345,7 @@ def test_iteration():
     assert len(mat) == 3
 
 
-def test_slices_have_no_more_entries_than_places():
+def test_nse_of_slices_is_bounded_by_their_size():
     mat, expected = scattered((3, 4), n_batch=1, nse=9)
     numbers = GatherDimensionNumbers((1,), (0,), (0,))
     for out, values in (
@@ -417,7 +417,7 @@ def test_vmap_maps_batch_dimensions(fun):
     del expected
 
 
-def test_vmap_of_sparse_arrays_that_batches_share():
+def test_vmap_of_unbatched_sparse_arrays():
     for shared in ((True, False), (False, True), (True, True)):
         mat, expected = scattered((2, 3, 4), n_batch=1, shared=shared)
         same(vmap(lambda m: m * 2)(mat), 2 * expected)
@@ -428,7 +428,7 @@ def test_vmap_of_sparse_arrays_that_batches_share():
     same(vmap(functools.partial(BCOO.fromdense, nse=12))(factors), factors)
 
 
-def test_vmap_over_other_dimensions_is_refused():
+def test_vmap_over_sparse_dimensions_raises():
     mat, _ = scattered((2, 3, 4), n_batch=1)
     with pytest.raises(ValueError, match="Cannot map in_axis=1"):
         vmap(lambda m: m, in_axes=1)(mat)
@@ -452,7 +452,7 @@ def test_scipy_arrays():
         BCOO.from_scipy_sparse(scipy_sparse.csr_matrix(expected), n_batch=1)
 
 
-def test_results_are_those_of_functions():
+def test_methods_equal_functions():
     expected = dense((3, 4))
     mat = bcoo_fromdense(expected)
     with warnings.catch_warnings():
@@ -466,12 +466,12 @@ def test_results_are_those_of_functions():
         same(mat.sum(dtype=np.int32), expected.sum())
 
 
-def test_entries_out_of_bounds_are_no_first_ones():
+def test_padding_entries_are_not_first_of_equals():
     indices = np.array([[9], [0], [0]], np.int32)
     np.testing.assert_array_equal(first_of_equals(indices, (3,)), [False, True, False])
 
 
-def test_words_of_errors_of_shapes():
+def test_shape_error_messages():
     mat = BCOO.fromdense(np.eye(2, 3, dtype=np.float32))
     with pytest.raises(TypeError, match="isn't a permutation of operand dimensions"):
         bcoo_transpose(mat, permutation=(0, 0))

@@ -95,7 +95,7 @@ def test_operators(n_batch, n_dense, shared):
         (lambda x: x * np.ones((5, 3, 4)), "output shape matches the sparse matrix shape"),
     ],
 )
-def test_operations_with_dense_results_are_refused(fun, message):
+def test_operations_with_dense_results_raise(fun, message):
     with pytest.raises(NotImplementedError, match=message):
         fun(scattered((3, 4))[0])
 
@@ -199,7 +199,7 @@ def test_batch_dimensions_of_size_one_may_be_sparse(lhs_batch, rhs_batch):
     same(out, lax.dot_general(rhs, lhs, numbers))
 
 
-def test_larger_sparse_batch_dimensions_are_refused():
+def test_sparse_batch_dimensions_larger_than_one_raise():
     mat, _ = scattered((2, 3, 3))
     with pytest.raises(NotImplementedError, match=r"got \(0,\) with n_batch=0"):
         mat @ mat

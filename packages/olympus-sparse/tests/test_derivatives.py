@@ -41,7 +41,7 @@ EXPECTED = np.asarray(autodiff.grad(loss)(DENSE))
 
 
 @pytest.mark.parametrize("kind", [BCOO, BCSR, COO, CSR])
-def test_gradients_have_the_places_of_arguments(kind):
+def test_gradients_have_the_indices_of_arguments(kind):
     matrix = kind.fromdense(DENSE)
     gradient = grad(loss)(matrix)
     assert type(gradient) is kind and gradient.nse == matrix.nse
@@ -75,7 +75,7 @@ def test_trees_of_sparse_arrays():
     same(gradient["b"], loss(DENSE))
 
 
-def test_gradients_of_repeated_entries():
+def test_gradients_of_duplicate_entries():
     matrix, expected = scattered((3, 4), nse=9)
     gradient = grad(loss)(matrix)
     full = np.asarray(autodiff.grad(loss)(expected))

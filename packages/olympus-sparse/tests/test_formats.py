@@ -120,7 +120,7 @@ def test_gradients_by_values(kind):
 
 
 @pytest.mark.parametrize("kind", [COO, CSR, CSC])
-def test_simple_formats_refuse_what_they_lack(kind):
+def test_unsupported_operations_of_simple_formats_raise(kind):
     mat = kind.fromdense(dense((3, 4)))
     for fun in (
         lambda: mat + mat,
@@ -196,7 +196,7 @@ def test_compressed_rows_of_scattered_entries():
         same(rows.sum_duplicates(nse=12).todense(), expected)
 
 
-def test_compressed_rows_are_joined_and_spread():
+def test_bcsr_concatenate_and_broadcast():
     expected = dense((3, 4))
     mat = BCSR.fromdense(expected)
     same(bcsr_concatenate([mat, mat], dimension=0).todense(), np.concatenate([expected] * 2))
@@ -229,7 +229,7 @@ def test_iteration_over_compressed_rows():
     (((3,), (3,), (5,)), "indptr shape must match the matrix shape plus 1"),
     (((3, 1), (3,), (4,)), "Invalid data.shape"),
 ])  # fmt: skip
-def test_buffers_of_compressed_rows_must_belong_together(shapes, message):
+def test_inconsistent_bcsr_buffers_raise(shapes, message):
     data, indices, indptr = shapes
     with pytest.raises(ValueError, match=message):
         BCSR((np.ones(data), np.ones(indices, int), np.ones(indptr, int)), shape=(3, 4))
@@ -279,7 +279,7 @@ def test_arrays_without_entries(name):
     np.testing.assert_array_equal(mat.todense(), np.zeros((2, 3)))
 
 
-def test_arrays_of_padding():
+def test_arrays_of_padding_entries_only():
     mat = empty((2, 3, 4), n_batch=1, n_dense=1, nse=2)
     assert (mat.data.shape, mat.indices.shape) == ((2, 2, 4), (2, 2, 1))
     same(mat, np.zeros((2, 3, 4)))
@@ -308,7 +308,7 @@ def test_random_arrays(n_batch, n_dense, nse, count):
         assert (each < np.array(sparse)).all()
 
 
-def test_random_bits_are_those_of_jax():
+def test_random_bcoo_equals_jax():
     mat = random_bcoo(random.key(0), (3, 4), nse=4, dtype=np.float32)
     assert np.asarray(mat.indices).tolist() == RANDOM_PLACES
     np.testing.assert_allclose(mat.data, RANDOM_VALUES, rtol=1e-6)
@@ -338,7 +338,7 @@ RANDOM_VALUES = [0.8423141, 0.18237865, 0.2271781, 0.12072563]
 # ---- maps over several dimensions ----
 
 
-def test_dimensions_of_size_one_go_with_any_size():
+def test_nfold_vmap_broadcasts_dimensions_of_size_one():
     ones = np.ones
     add = nfold_vmap(lambda x, y: x + y, 2)
     assert add(ones((2, 3)), ones((2, 3))).shape == (2, 3)

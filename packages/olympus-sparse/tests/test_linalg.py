@@ -76,7 +76,7 @@ def test_steps_and_tolerance():
         (symmetric(40), np.ones((40, 3), int), "real floating dtypes"),
     ],
 )
-def test_operands_of_eigenvalues_are_checked(A, X, message):
+def test_invalid_lobpcg_operands_raise(A, X, message):
     with pytest.raises(ValueError, match=message):
         lobpcg_standard(A, X)
 
@@ -99,7 +99,7 @@ def solve(data: Any, b: Any) -> Any:
     return spsolve(data, INDICES, INDPTR, b)
 
 
-def test_systems_are_solved():
+def test_spsolve_equals_numpy():
     np.testing.assert_allclose(spsolve(*buffers(), B), np.linalg.solve(MATRIX, B), rtol=1e-5)
     np.testing.assert_allclose(jit(solve)(buffers()[0], B), np.linalg.solve(MATRIX, B), rtol=1e-5)
     complex_matrix = (MATRIX * (1 + 1j)).astype(np.complex64)
@@ -142,6 +142,6 @@ def test_singular_systems_have_no_solution():
         (lambda d, i, p: (d, i, p, B, 1e-6, 7), "reorder=7 not valid"),
     ],
 )
-def test_operands_of_systems_are_checked(change, message):
+def test_invalid_systems_raise(change, message):
     with pytest.raises(ValueError, match=message):
         spsolve(*change(*buffers()))

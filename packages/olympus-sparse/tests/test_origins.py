@@ -186,7 +186,7 @@ def test_views(name):
         np.testing.assert_array_equal(found, np.asarray(source)[places])
 
 
-def test_columns_that_are_a_view_are_computed_together():
+def test_columns_of_a_view_are_computed_at_once():
     function, shape = FUNCTIONS["batched products"]
     x = point(*shape)
     (call,) = make_olympuspr(lambda x: plan(function, x)(x).data)(x).eqns

@@ -219,7 +219,7 @@ def test_samples_are_complete():
 @pytest.mark.parametrize(
     "table", [batching_rules, jvp_rules, expansion_rules], ids=lambda t: t.name
 )
-def test_tables_have_no_holes(table):
+def test_rule_tables_are_complete(table):
     assert_complete(table, sparse_primitives)
 
 
@@ -228,7 +228,7 @@ def test_linear_primitives_are_transposed():
 
 
 @each_sample
-def test_types_are_those_of_results(sample):
+def test_inferred_types_equal_those_of_results(sample):
     operands = sample.operands(0)
     closed = make_olympuspr(run(sample))(*operands)
     (equation,) = closed.jaxpr.eqns

@@ -449,7 +449,7 @@ def test_colorings_of_random_patterns():
             assert colors.max() <= color_columns(symmetric).max()
 
 
-def test_errors_say_what_is_wanted():
+def test_invalid_options_raise():
     with pytest.raises(ValueError, match="`format` must be one of 'bcoo'"):
         sparse_jacobian(neighbors, format="coo")
     with pytest.raises(ValueError, match="`mode` must be one of 'auto'"):

@@ -80,7 +80,7 @@ FUNCTIONS = {
 
 @both_ways
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_are_those_of_dense_arrays(name, use_tracer):
+def test_results_equal_those_of_dense_arrays(name, use_tracer):
     fun = FUNCTIONS[name]
     same(sparsify(fun, use_tracer=use_tracer)(MATRIX), np.asarray(fun(DENSE)))
     repeated, expected = scattered((3, 4), nse=9)
@@ -94,7 +94,7 @@ def test_functions_are_compiled(name):
     same(sparsify(jit(fun))(MATRIX), np.asarray(fun(DENSE)))
 
 
-def test_dense_arguments_stay_dense():
+def test_dense_arguments_are_kept_dense():
     assert not isinstance(sparsify(jnp.cos)(DENSE), BCOO)
     same(sparsify(jnp.cos)(DENSE), np.cos(DENSE))
 
@@ -128,7 +128,7 @@ def test_missing_rules_are_named():
         sparsify(lambda x: jnp.concatenate([x, DENSE]))(MATRIX)
 
 
-def test_arrays_with_the_same_places_share_them():
+def test_equal_indices_are_shared():
     assert sparsify(lambda x: x + x)(MATRIX).nse == MATRIX.nse
     assert sparsify(lambda x: x * jnp.sin(x))(MATRIX).nse == MATRIX.nse
     assert sparsify(lambda x, y: x + y)(MATRIX, MATRIX).nse == 2 * MATRIX.nse
@@ -196,7 +196,7 @@ def test_loops():
     same(out, expected)
 
 
-def test_carries_settle():
+def test_carries_reach_a_fixed_sparsity():
     # Entries are known to be sorted before the loop, but not after a step.
     out = sparsify(lambda x: lax.fori_loop(0, 3, lambda i, c: jnp.flip(c), x))(MATRIX)
     same(out, np.flip(DENSE))

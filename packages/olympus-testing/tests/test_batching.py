@@ -34,11 +34,11 @@ def matrix_and_vector(x, y):
     return x * y
 
 
-def test_right_functions_pass():
+def test_correct_functions_pass():
     check_vmap(matrix_and_vector, EXAMPLES, vmap=vmap)
 
 
-def test_all_ways_to_batch_are_tried():
+def test_all_axes_are_tested():
     tried = []
 
     def recording(fun, /, *, in_axes, out_axes):
@@ -53,7 +53,7 @@ def test_all_ways_to_batch_are_tried():
     assert {in_axes for in_axes, _ in tried} == {(None, 0), (None, -1)}
 
 
-def test_wrong_functions_are_found():
+def test_incorrect_functions_are_detected():
     def wrong(fun, /, *, in_axes, out_axes):
         return lambda *args: vmap(fun, in_axes=in_axes, out_axes=out_axes)(*args) + 1
 
@@ -61,7 +61,7 @@ def test_wrong_functions_are_found():
         check_vmap(matrix_and_vector, EXAMPLES, vmap=wrong)
 
 
-def test_ignored_axes_are_found():
+def test_ignored_axes_are_detected():
     def wrong(fun, /, *, in_axes, out_axes):
         return vmap(fun, in_axes=in_axes, out_axes=0)
 

@@ -9,7 +9,7 @@ from olympus_ir import RuleTable, lax
 from olympus_testing import assert_complete
 
 
-def test_holes_are_named():
+def test_missing_rules_are_named():
     table = RuleTable("test", package="my_package")
     table.define(lax.sin_p, lambda x: x)
     with pytest.raises(

@@ -39,12 +39,12 @@ def vjp(fun, x, y):
     return fun(x, y), pull
 
 
-def test_right_derivatives_pass_at_the_tolerance_of_rounding():
+def test_correct_derivatives_pass_within_rounding_errors():
     check_complex_step(fun, {"a": X}, 2 * X, jvp=jvp, vjp=vjp)
     check_complex_step(fun, {"a": X}, 2 * X, jvp=jvp, vjp=vjp, rtol=1e-14, atol=1e-14)
 
 
-def test_derivatives_that_are_wrong_by_little_are_found():
+def test_small_errors_of_derivatives_are_detected():
     def wrong_jvp(fun, primals, tangents):
         out, slopes = jvp(fun, primals, tangents)
         return out, {"out": slopes["out"] * (1 + 1e-10)}

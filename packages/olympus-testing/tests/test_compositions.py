@@ -34,7 +34,7 @@ def test_same_seed_makes_the_same_program():
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_texts_are_programs_that_read_what_they_assigned(form):
+def test_program_texts_read_only_assigned_names(form):
     given = {"jax", "jnp", "lax", "np", "numeric", "nudged"}
     given |= {"collections", "dataclasses", "functools"}
     builtins = {"abs", "bool", "getattr", "slice", "sum", "tuple", "type", "zip"}
@@ -90,7 +90,7 @@ def test_text_computes_what_the_statements_say():
     np.testing.assert_allclose(first, np.sin([1.0, 2.0]), rtol=1e-6)
 
 
-def test_failures_are_made_small():
+def test_failing_programs_are_minimized():
     def fails(program):
         return "np.cos" in source(program)
 

@@ -10,21 +10,21 @@ from olympus_testing import damage
 CONTENTS = b"HEADER 1234 5678\n" + bytes(range(256)) * 3
 
 
-def test_copies_differ_and_follow_from_the_seed():
+def test_copies_differ_and_are_reproducible():
     for seed in range(300):
         copy = damage.damaged(CONTENTS, random.Random(seed))
         assert copy != CONTENTS
         assert copy == damage.damaged(CONTENTS, random.Random(seed))
 
 
-def test_lengths_grow_shrink_and_stay():
+def test_lengths_grow_shrink_or_are_kept():
     lengths = [len(damage.damaged(CONTENTS, random.Random(seed))) for seed in range(200)]
     assert min(lengths) < len(CONTENTS) < max(lengths)
     assert len(CONTENTS) in lengths
 
 
 @pytest.mark.parametrize("change", damage.CHANGES, ids=lambda change: change.__name__)
-def test_each_change_by_itself(change):
+def test_each_kind_of_damage(change):
     found = set()
     for seed in range(50):
         data = bytearray(CONTENTS)

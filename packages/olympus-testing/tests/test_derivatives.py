@@ -70,7 +70,7 @@ def doubles():
 ARGS = (np.array([0.5, -1.5]), np.array([2.0, 0.3]))
 
 
-def test_right_derivatives_pass():
+def test_correct_derivatives_pass():
     check_grads(cubic, ARGS, order=2, jvp=jvp)
     check_vjp(cubic, ARGS, vjp=vjp)
 
@@ -86,7 +86,7 @@ def test_complex_numbers():
     check_vjp(cubic, rotated, vjp=vjp)
 
 
-def test_wrong_tangents_are_found():
+def test_incorrect_tangents_are_detected():
     def wrong(fun, primals, tangents):
         result, tangent = jvp(fun, primals, tangents)
         return result, tangent * 1.001
@@ -95,12 +95,12 @@ def test_wrong_tangents_are_found():
         check_grads(cubic, ARGS, jvp=wrong)
 
 
-def test_wrong_results_are_found():
+def test_incorrect_results_are_detected():
     with pytest.raises(AssertionError, match="primal results of jvp"):
         check_grads(cubic, ARGS, jvp=lambda *args: (cubic(*ARGS) + 1, jvp(*args)[1]))
 
 
-def test_wrong_cotangents_are_found():
+def test_incorrect_cotangents_are_detected():
     def wrong(fun, *primals):
         result, pullback = vjp(fun, *primals)
         return result, lambda cotangent: tuple(reversed(pullback(cotangent)))
@@ -109,7 +109,7 @@ def test_wrong_cotangents_are_found():
         check_grads(cubic, ARGS, vjp=wrong)
 
 
-def test_cotangents_of_a_wrong_type_are_found():
+def test_cotangents_of_wrong_type_are_detected():
     def wrong(fun, *primals):
         result, pullback = vjp(fun, *primals)
         return result, lambda cotangent: [x.astype(np.float32) for x in pullback(cotangent)]
@@ -118,7 +118,7 @@ def test_cotangents_of_a_wrong_type_are_found():
         check_grads(cubic, ARGS, vjp=wrong)
 
 
-def test_wrong_second_derivatives_are_found():
+def test_incorrect_second_derivatives_are_detected():
     def right_at_first_order_only(fun, primals, tangents):
         result, tangent = jvp(fun, primals, tangents)
         return result, tangent if fun is cubic else tangent * 2
@@ -128,6 +128,6 @@ def test_wrong_second_derivatives_are_found():
         check_grads(cubic, ARGS, order=2, jvp=right_at_first_order_only)
 
 
-def test_a_transformation_is_needed():
+def test_missing_transformation_raises():
     with pytest.raises(TypeError, match="give `jvp` or `vjp`"):
         check_grads(cubic, ARGS)

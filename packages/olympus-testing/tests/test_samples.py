@@ -37,7 +37,7 @@ def test_each_primitive_has_a_sample():
     assert_complete(samples, instructions)
 
 
-def test_cases_have_names_of_their_own():
+def test_case_names_are_unique():
     repeated = [name for name, count in Counter(map(str, cases())).items() if count > 1]
     assert repeated == []
 
@@ -55,14 +55,14 @@ def test_examples_are_reproducible_and_of_one_type(case):
         assert np.asarray(case.args[position]).dtype in (np.float64, np.complex128)
 
 
-def test_examples_differ():
+def test_examples_of_a_case_differ():
     (case, *_) = cases(lax.sin_p)
     one, other = case.examples(2)
     assert not np.array_equal(one[0], other[0])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.uint8, np.complex64, np.bool_])
-def test_operands_lie_in_the_domain(dtype):
+def test_operands_are_in_the_domain(dtype):
     values = Operand((100,), (-300.0, 0.5)).draw(np.random.default_rng(0), dtype)
     assert (values.shape, values.dtype) == ((100,), dtype)
     assert values.real.min() >= (-128 if dtype is np.int8 else -300)
@@ -136,7 +136,7 @@ def test_cases_of_families():
     assert families == {"sorting"}
 
 
-def test_wrong_shape_rules_are_found():
+def test_incorrect_shape_rules_are_detected():
     primitive = Primitive("wrong")
     primitive.def_abstract_eval(lambda x: x.update(shape=(7,)))
     reference_rules.define(primitive, np.negative)
@@ -148,6 +148,6 @@ def test_wrong_shape_rules_are_found():
         reference_rules.pop(primitive)
 
 
-def test_a_second_sample_is_refused():
+def test_second_sample_of_a_primitive_raises():
     with pytest.raises(ValueError, match="sin has a sample rule already"):
         sample(lax.sin_p, Unary())

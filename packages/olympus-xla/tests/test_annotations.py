@@ -61,7 +61,7 @@ def test_blocks_and_values():
     assert f"xla_metadata_kvs={attributes}" in str(make_olympuspr(fun)(X))
 
 
-def test_inner_blocks_win():
+def test_inner_metadata_blocks_take_precedence():
     @set_xla_metadata(a=1)
     def fun(x):
         with set_xla_metadata(a=2, b=3):
@@ -74,7 +74,7 @@ def test_inner_blocks_win():
     }
 
 
-def test_none_takes_away_what_outer_blocks_set():
+def test_none_removes_metadata_of_outer_blocks():
     def fun(x):
         with set_xla_metadata(a=1, b=2):
             with set_xla_metadata(a=None):
@@ -112,7 +112,7 @@ def test_compute_types(kind, attributes):
     assert operations(compute_on(kind)(lax.sin), X)["stablehlo.sine"] == attributes
 
 
-def test_compute_types_that_are_none():
+def test_invalid_compute_types_raise():
     with pytest.raises(ValueError, match="Invalid compute type foo"):
         compute_on("foo")
     with pytest.raises(TypeError, match="must be a string"):
@@ -240,7 +240,7 @@ def test_references_are_written_by_calls_with_attributes():
     np.testing.assert_array_equal(last, 4 * X)
 
 
-def test_marks_go_into_loops():
+def test_metadata_applies_inside_loops():
     def fun(x):
         with set_xla_metadata(a=1):
             return lax.fori_loop(0, 3, lambda i, c: lax.sin(c), x)

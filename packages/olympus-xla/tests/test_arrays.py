@@ -104,7 +104,7 @@ def test_scalars_become_python_numbers(convert, value, expected):
         (lambda x: x.item(), np.zeros(2), ValueError, "array of size 1"),
     ],
 )
-def test_conversions_that_have_no_answer(convert, value, error, message):
+def test_invalid_conversions_raise(convert, value, error, message):
     with pytest.raises(error, match=message):
         convert(device_put(value))
 
@@ -141,7 +141,7 @@ def test_iteration_keeps_device_and_type(devices):
     assert float(row) == 0.0
 
 
-def test_wide_arrays_stay_wide_outside_of_x64():
+def test_64_bit_arrays_keep_their_dtype_without_x64():
     with config.enable_x64(True):
         array = array_of([1.0, 2.0], np.float64)
     assert array.dtype == np.float64
@@ -204,7 +204,7 @@ def test_pickle_of_64_bits():
 
 
 @pytest.mark.parametrize("copy_of", [copy.copy, copy.deepcopy])
-def test_copies_have_memory_of_their_own(matrix, copy_of, mesh):
+def test_copies_have_separate_buffers(matrix, copy_of, mesh):
     other = copy_of(matrix)
     assert other.unsafe_buffer_pointer() != matrix.unsafe_buffer_pointer()
     assert other.aval is matrix.aval
@@ -245,13 +245,13 @@ def test_numpy_defers_to_arrays(matrix):
         lambda x: x.__dlpack_device__(),
     ],
 )
-def test_deleted_arrays_say_so(matrix, use):
+def test_using_a_deleted_array_raises(matrix, use):
     matrix.delete()
     assert matrix.is_deleted()
     with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[2,3\]\."):
         use(matrix)
 
 
-def test_types_of_deleted_arrays_are_known(matrix):
+def test_deleted_arrays_keep_shape_and_dtype(matrix):
     matrix.delete()
     assert (matrix.shape, matrix.dtype, len(matrix)) == ((2, 3), np.float32, 2)

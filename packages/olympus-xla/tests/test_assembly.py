@@ -28,7 +28,7 @@ def test_from_callback(mesh, spec):
     assert array.committed
 
 
-def test_from_callback_of_other_values(mesh):
+def test_from_callback_of_numbers_and_arrays(mesh):
     scalar = make_array_from_callback((), NamedSharding(mesh, P()), lambda index: 3.0)
     assert repr(scalar) == "Array(3., dtype=float32)"
     part = device_put(np.arange(4.0))
@@ -86,12 +86,12 @@ def parts_of(mesh):
         (lambda s, p: ((8, 4), "cpu", p), TypeError, "sharding should be an instance"),
     ],
 )
-def test_parts_that_do_not_fit(mesh, call, error, message):
+def test_mismatched_shards_raise(mesh, call, error, message):
     with pytest.raises(error, match=message):
         make_array_from_single_device_arrays(*call(*parts_of(mesh)))
 
 
-def test_parts_on_other_devices():
+def test_shards_on_other_devices_raise():
     sharding = NamedSharding(Mesh(devices()[:2], ("x",)), P("x"))
     parts = [device_put(WHOLE[:4], devices()[0]), device_put(WHOLE[4:], devices()[3])]
     message = (
@@ -101,7 +101,7 @@ def test_parts_on_other_devices():
         make_array_from_single_device_arrays((8, 4), sharding, parts)
 
 
-def test_types_that_do_not_fit(mesh):
+def test_mismatched_dtype_and_shape_raise(mesh):
     sharding, parts = parts_of(mesh)
     with pytest.raises(ValueError, match="it must match the dtype"):
         make_array_from_single_device_arrays((8, 4), sharding, parts, dtype=np.int32)

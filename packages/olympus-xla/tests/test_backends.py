@@ -78,34 +78,34 @@ def test_number_of_cpu_devices(run_python, environment, count):
         ("abacus,cpu", "Unable to initialize backend 'abacus': it is not in the list of known"),
     ],
 )
-def test_platforms_that_are_asked_for_must_be_there(run_python, platforms, message):
+def test_requested_platforms_must_be_available(run_python, platforms, message):
     result = run_python(LIST_DEVICES, check=False, OLYMPUS_PLATFORMS=platforms)
     assert result.returncode == 1
     assert f"RuntimeError: {message}" in result.stderr
 
 
-def test_a_list_of_platforms_does_without_those_not_installed(run_python):
+def test_uninstalled_platforms_in_a_list_are_skipped(run_python):
     result = run_python(LIST_DEVICES, check=False, OLYMPUS_PLATFORMS="cuda,cpu")
     assert result.stdout.strip() == "[CpuDevice(id=0)]"
     assert "the cuda backend failed: no CUDA plugin is installed" in result.stderr
     assert "Falling back to cpu." in result.stderr
 
 
-def test_flags_are_too_late_once_backends_are_used(devices):
+def test_changing_flags_after_backend_initialization_raises(devices):
     with pytest.raises(RuntimeError, match="should be updated before backends are initialized"):
         config.config.update("olympus_num_cpu_devices", 2)
 
 
-def test_flags_may_be_set_to_what_they_are_once_backends_are_used(devices):
+def test_unchanged_flags_can_be_set_after_backend_initialization(devices):
     config.config.update("olympus_num_cpu_devices", config.config.olympus_num_cpu_devices)
 
 
-def test_platforms_are_too_late_once_backends_are_used(devices):
+def test_registering_platforms_after_initialization_raises(devices):
     with pytest.raises(RuntimeError, match="registered too late"):
         backends.register_platform(backends.Platform("abacus", lambda: None))
 
 
-def test_falling_back_to_cpu_is_said_once(run_python):
+def test_fallback_to_cpu_warns_once(run_python):
     code = """
 import olympus_xla
 from olympus_xla.platforms.backends import Platform, register_platform

@@ -37,7 +37,7 @@ def environment(monkeypatch):
     return set_to
 
 
-def test_own_variables(environment):
+def test_olympus_environment_variables(environment):
     environment({"OLYMPUS_COORDINATOR_ADDRESS": "a:1", "OLYMPUS_NUM_PROCESSES": "2"})
     assert complete(Cluster(process_id=1), None) == Cluster("a:1", 2, 1)
 
@@ -60,7 +60,7 @@ def test_slurm(environment):
         ("rack[2-3]-cpu", "rack2-cpu"),
     ],
 )
-def test_the_first_node_of_a_list(environment, nodes, first):
+def test_first_node_of_a_slurm_list(environment, nodes, first):
     environment({**SLURM, "SLURM_STEP_NODELIST": nodes})
     assert complete(Cluster(), "slurm").coordinator_address == f"{first}:61443"
 
@@ -80,7 +80,7 @@ def test_open_mpi(environment):
     assert found.coordinator_address.startswith("127.0.0.1:")
 
 
-def test_nothing_is_found(environment):
+def test_no_cluster_is_detected(environment):
     assert complete(Cluster(), None) == Cluster()
     environment(SLURM)
     assert complete(Cluster(), "deactivate") == Cluster()

@@ -188,7 +188,7 @@ def test_programs_give_the_bits_of_xla(name, dtype, shape, seed, special):
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
-def test_many_sums_and_products_are_those_of_xla(name):
+def test_random_sums_and_products_equal_xla(name):
     generator = np.random.default_rng(1)
     aval = operand_avals(name, [np.zeros(1 << 15, np.float32)])
     params = {"out_dtype": None} if name == "mul" else {}
@@ -200,7 +200,7 @@ def test_many_sums_and_products_are_those_of_xla(name):
 
 
 @pytest.mark.parametrize("name", ["max", "div", "add"])
-def test_elements_that_xla_treats_otherwise_are_compiled(name):
+def test_operands_with_other_xla_semantics_are_compiled(name):
     zeros = np.zeros(3, np.float32)
     params = {}
     program = eager._program(getattr(lax, f"{name}_p"), operand_avals(name, [zeros, zeros]), params)
@@ -257,7 +257,7 @@ def test_large_arrays_and_inexact_programs_are_compiled(compilations):
     assert len(compilations) == 2
 
 
-def test_close_evaluates_what_is_not_exact(compilations):
+def test_close_mode_evaluates_inexact_operations(compilations):
     with cold_evaluation_set_to("close"):
         result = library_jit(lambda x: lax.sin(x) + 1)(put_leaf(np.ones(3, np.float32)))
         np.testing.assert_allclose(np.asarray(result), np.sin(1) + 1, rtol=1e-6)
@@ -322,7 +322,7 @@ def test_results_are_like_those_of_compiled_programs(devices):
         lax.sub(elsewhere, olympus_xla.device_put(operand, devices[2]))
 
 
-def test_results_have_memory_of_their_own():
+def test_results_have_separate_buffers():
     numbers = np.arange(64, dtype=np.float32)
     operand = put_leaf(numbers)
     result = lax.reshape(operand, (8, 8))
@@ -345,7 +345,7 @@ def test_objects_that_become_arrays_are_operands():
     assert np.asarray(library_jit(lax.neg)(Holder())).tolist() == [0, -1, -2]
 
 
-def test_errors_are_those_of_compiled_programs():
+def test_errors_equal_those_of_compiled_programs():
     operand = put_leaf(np.ones(7, np.float32))
     operand.delete()
     with pytest.raises(RuntimeError, match="deleted"):

@@ -69,7 +69,7 @@ def test_second_compilation_is_a_hit(cache, caplog):
     assert compilation_cache.is_initialized()
 
 
-def test_other_processes_find_it(run_python, tmp_path):
+def test_cache_is_shared_between_processes(run_python, tmp_path):
     code = """
 import logging, numpy as np
 logging.getLogger("olympus._src.compiler").setLevel(logging.DEBUG)
@@ -130,7 +130,7 @@ def key_of(function, *args, devices=None, options=None, **stage):
     return cache_key.executable_key(lowered.compiler_ir(), devices, options)
 
 
-def test_source_positions_do_not_count(cache):
+def test_source_positions_are_not_part_of_the_key(cache):
     def here(x):
         return lax.sin(x)
 
@@ -143,7 +143,7 @@ def test_source_positions_do_not_count(cache):
     assert key_of(here, X) != key_of(there, X)
 
 
-def test_everything_else_counts(cache, devices, monkeypatch):
+def test_other_properties_are_part_of_the_key(cache, devices, monkeypatch):
     def function(x):
         return lax.sin(x)
 
@@ -178,14 +178,14 @@ def test_everything_else_counts(cache, devices, monkeypatch):
     assert key_of(function, X) == base
 
 
-def test_the_order_of_flags_does_not_count(cache, monkeypatch):
+def test_order_of_flags_is_not_part_of_the_key(cache, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b=2")
     one = key_of(lax.sin, X)
     monkeypatch.setenv("XLA_FLAGS", "--xla_b=2   --xla_a=1")
     assert key_of(lax.sin, X) == one
 
 
-def test_unknown_processors_are_not_served(cache, monkeypatch):
+def test_unknown_processors_have_no_key(cache, monkeypatch):
     monkeypatch.setattr(cache_key, "processor_identity", lambda: None)
     assert key_of(lax.sin, X) is None
     assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
@@ -331,7 +331,7 @@ def test_directories_that_cannot_be_written(cache, tmp_path):
         assert np.allclose(jit(lambda x: lax.sin(x))(X), np.sin(X))
 
 
-def test_contents_are_checked_when_asked_to(cache):
+def test_check_contents_flag(cache):
     function = jit(lambda x: lax.sin(x))
     function(X)
     flags.compilation_cache_check_contents.update(True)
@@ -345,14 +345,14 @@ def test_contents_are_checked_when_asked_to(cache):
         jit(lambda x: lax.sin(x))(X)
 
 
-def test_entries_are_the_users_own(cache):
+def test_entries_are_private_to_the_user(cache):
     jit(lambda x: lax.sin(x))(X)
     (path,) = cache.iterdir()
     assert cache.stat().st_mode & 0o077 == 0
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_listeners_are_told(cache):
+def test_listeners_get_cache_events(cache):
     events, durations = [], []
 
     def on_duration(event, seconds, **details):

@@ -14,7 +14,7 @@ OTHERS = [complex(1.0, 2.0), complex(-3.0, 0.5), complex(2.0, -0.0)]
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit])
 @pytest.mark.parametrize("name", ["sin", "cos"])
-def test_as_numpy(transform, name):
+def test_values_equal_numpy(transform, name):
     z = np.array(ZEROS + IMAGINARY + OTHERS, np.complex64)
     found = np.asarray(transform(getattr(lax, name))(z))
     with np.errstate(all="ignore"):

@@ -38,7 +38,7 @@ def constrained(sharding):
 
 
 @pytest.mark.parametrize("spec", [P("x"), P("x", "y"), P(None, "y"), P(("x", "y")), P()])
-def test_results_lie_as_constrained(mesh, spec):
+def test_results_have_the_constrained_sharding(mesh, spec):
     sharding = NamedSharding(mesh, spec)
     result = jit(constrained(sharding))(X)
     assert result.sharding.is_equivalent_to(sharding, 2)
@@ -86,7 +86,7 @@ def test_sizes_that_do_not_divide_are_padded_inside_programs(mesh, devices):
         with_sharding_constraint(odd, sharding)
 
 
-def test_outside_of_programs_arrays_are_moved(mesh):
+def test_constraints_outside_of_programs_move_arrays(mesh):
     sharding = NamedSharding(mesh, P("x"))
     a, b = with_sharding_constraint((X, X), (sharding, NamedSharding(mesh, P())))
     assert a.sharding == sharding
@@ -109,7 +109,7 @@ def test_transfers_in_programs_constrain_each_array(mesh):
         assert result.sharding.is_equivalent_to(sharding, 2)
 
 
-def test_partition_specs_of_transfers_refer_to_the_mesh_in_force(mesh):
+def test_device_put_specs_use_the_context_mesh(mesh):
     with set_mesh(mesh):
         result = jit(lambda: lax.device_put(np.ones(8, np.float32), P("x")))()
     assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 1)
@@ -166,7 +166,7 @@ def on_device(fun, device):
         return jit(fun, device=device)
 
 
-def test_the_device_of_an_inner_function_is_that_of_the_program(devices):
+def test_inner_device_becomes_the_device_of_the_program(devices):
     inner = on_device(lambda x: lax.add(x, np.float32(1)), devices[1])
     programs = {
         "jit": jit(inner),
@@ -193,7 +193,7 @@ def test_the_device_of_an_inner_function_is_that_of_the_program(devices):
         ({"backend": "cpu", "out_shardings": 0}, "then out_shardings should not be specified"),
     ],
 )
-def test_one_device_is_asked_for_in_one_way(devices, options, message):
+def test_conflicting_device_options_raise(devices, options, message):
     places = {name: SingleDeviceSharding(devices[0]) for name in options if "shardings" in name}
     with (
         pytest.warns(DeprecationWarning, match="backend and device argument"),
@@ -202,7 +202,7 @@ def test_one_device_is_asked_for_in_one_way(devices, options, message):
         jit(lambda x: x, **{**options, **places})
 
 
-def test_unused_operands_have_no_influence_on_the_placement(mesh, devices):
+def test_unused_operands_do_not_affect_the_placement(mesh, devices):
     on_mesh = device_put(X, NamedSharding(mesh, P("x")))
     on_device = device_put(X, devices[1])
     for unused in (on_mesh, on_device):
@@ -222,7 +222,7 @@ def test_unused_operands_have_no_influence_on_the_placement(mesh, devices):
     assert compiled(X, on_mesh).devices() == {devices[1]}
 
 
-def test_the_mesh_in_force_decides_for_uncommitted_operands(mesh, devices):
+def test_uncommitted_operands_follow_the_context_mesh(mesh, devices):
     with set_mesh(mesh):
         assert jit(lambda x: lax.neg(x))(X).sharding == NamedSharding(mesh, P())
         assert lax.neg(X).sharding == NamedSharding(mesh, P())
@@ -233,7 +233,7 @@ def test_the_mesh_in_force_decides_for_uncommitted_operands(mesh, devices):
     assert len(lax.neg(X).devices()) == 1
 
 
-def test_constants_stay_where_they_are(mesh):
+def test_constants_keep_their_sharding(mesh):
     sharding = NamedSharding(mesh, P("x"))
     for count in (4, 4000):
         constant = device_put(np.ones((8, count), np.float32), sharding)
@@ -341,13 +341,13 @@ def test_shardings_are_parameters_of_calls(mesh):
         ),
     ],
 )
-def test_shardings_that_do_not_fit_are_refused(mesh, asked, message):
+def test_invalid_shardings_raise(mesh, asked, message):
     rows, open_ = (NamedSharding(mesh, spec) for spec in (P("x"), P("x", P.UNCONSTRAINED)))
     with pytest.raises(ValueError, match=message):
         jit(lambda x: x, **asked(rows, open_))(X)
 
 
-def test_arguments_that_lie_otherwise_are_refused(mesh):
+def test_arguments_with_another_sharding_raise(mesh):
     rows, columns = NamedSharding(mesh, P("x")), NamedSharding(mesh, P(None, "y"))
     with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
         jit(lambda x: x, in_shardings=rows)(device_put(X, columns))

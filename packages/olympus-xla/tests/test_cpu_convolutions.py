@@ -62,7 +62,7 @@ def test_features_last():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_halves_are_rounded_once(dtype):
+def test_half_precision_is_rounded_once(dtype):
     images, windows = IMAGES.astype(dtype), WINDOWS.astype(dtype)
     result = np.asarray(jit(depthwise)(images, windows))
     wide = images.astype(np.float64), windows.astype(np.float64)
@@ -120,7 +120,7 @@ def test_groups_of_few_features(numbers, groups, features, outputs, strides, dty
 
 
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
-def test_many_groups_of_several_features_are_a_loop(numbers):
+def test_many_groups_of_several_features_become_a_loop(numbers):
     text = check_groups(numbers, 9, 10, 9, (2, 1), np.float32)
     # the convolution and the derivative with respect to the images
     assert text.count("stablehlo.convolution") == 2
@@ -162,7 +162,7 @@ def check_groups(numbers, groups, features, outputs, strides, dtype):
 
 
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
-def test_groups_are_convolved_by_themselves(numbers):
+def test_groups_become_separate_convolutions(numbers):
     lhs_places, rhs_places = (
         ["NCHW".index(letter) for letter in numbers[0]],
         ["OIHW".index(letter) for letter in numbers[1]],

@@ -55,7 +55,7 @@ def test_special_operands(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_only_large_arrays_change(name):
+def test_small_arrays_keep_the_operation(name):
     x = RNG.normal(size=double_trigonometry.SMALLEST)
     texts = []
     with config_states.enable_x64(True):

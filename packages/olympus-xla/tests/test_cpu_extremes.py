@@ -39,7 +39,7 @@ def positions(x):
     "dtype", ["int8", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
 )
 @pytest.mark.parametrize("smallest_call", [0, 1 << 30], ids=["numpy", "passes"])
-def test_positions_are_those_of_numpy_and_xla(dtype, smallest_call, monkeypatch, without_cache):
+def test_positions_equal_numpy_and_xla(dtype, smallest_call, monkeypatch, without_cache):
     monkeypatch.setattr(extremes, "SMALLEST_CALL", smallest_call)
     clear_caches()
     with enable_x64(True):

@@ -69,7 +69,7 @@ def wide(monkeypatch):
 
 
 @pytest.mark.usefixtures("wide")
-def test_other_options_stay():
+def test_other_options_are_kept():
     options = compile_options(
         [3], options={"xla_cpu_enable_fast_math": False}, disabled_passes=["dce"]
     )
@@ -89,7 +89,7 @@ def test_other_options_stay():
 
 
 @pytest.mark.usefixtures("wide")
-def test_the_users_width_stays(monkeypatch):
+def test_vector_width_of_the_user_is_kept(monkeypatch):
     options = compile_options([0], options={WIDTH: 256})
     assert tuned(options, "cpu", module_of(lax.abs)).env_option_overrides == [(WIDTH, 256)]
     monkeypatch.setenv("XLA_FLAGS", f"--{WIDTH}=128")
@@ -125,7 +125,7 @@ def error_of(function, x, exact):
     return np.max(np.abs(got - exact) / unit)
 
 
-def test_reciprocal_roots_are_not_less_exact():
+def test_rsqrt_is_as_accurate_as_the_default():
     # The error is the same for operands times powers of 4.
     x = np.arange(0x3F800000, 0x40800000, 7, dtype=np.uint32).view(np.float32)
     exact = 1 / np.sqrt(x.astype(np.float64))
@@ -142,7 +142,7 @@ def test_reciprocal_roots_are_not_less_exact():
     "function", [lax.exp, lax.log, lax.expm1, lax.tanh, lax.sqrt, lax.floor, lax.logistic]
 )
 @pytest.mark.parametrize("size", [1, 15, 17, 4096, 100_000])
-def test_values_are_those_of_the_default(function, size):
+def test_values_equal_the_default(function, size):
     """The last elements are computed one by one, where products and sums are contracted."""
     x = np.random.default_rng(size).uniform(0.1, 3, size).astype(np.float32)
     ours = np.asarray(jit(function).lower(x).compile()(x))

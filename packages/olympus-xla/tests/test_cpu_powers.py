@@ -77,7 +77,7 @@ def test_constant_exponents_between_integers(exponent):
     assert not np.signbit(ours[~np.isnan(expected)]).any()
 
 
-def test_special_values_are_those_of_c():
+def test_special_values_equal_c():
     inf, nan = np.inf, np.nan
     odd = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, inf, -inf, nan]
     pairs = np.array(list(itertools.product(odd, odd)), np.float32)
@@ -103,7 +103,7 @@ def test_derivatives_and_batches():
     assert np.allclose(of_y, wide_x**wide_y * np.log(wide_x), rtol=1e-4, atol=1e-5)
 
 
-def test_where_xla_keeps_its_power():
+def test_conditions_that_keep_the_operation():
     x = np.ones(5000, np.float32)
 
     def text(function, *args, **options):

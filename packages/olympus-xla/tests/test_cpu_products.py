@@ -33,7 +33,7 @@ def operands(dtype="float32", rows=600, columns=700):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_bits_are_those_of_xla(dtype):
+def test_bits_equal_xla(dtype):
     with enable_x64(True):
         x, y = operands(dtype)
         lowered = jit(product).lower(x, y)
@@ -57,7 +57,7 @@ def test_derivatives_and_batches():
     assert np.allclose(jit(vmap(product, (None, 0)))(x, many), many @ x.T, atol=1e-3)
 
 
-def test_rows_that_three_threads_do_not_divide():
+def test_row_counts_not_divisible_by_the_threads():
     for rows, parts in ((601, 1), (602, 2)):
         x, y = operands(rows=rows)
         lowered = jit(product).lower(x, y)
@@ -65,7 +65,7 @@ def test_rows_that_three_threads_do_not_divide():
         assert np.allclose(lowered.compile()(x, y), x @ y, atol=1e-3)
 
 
-def test_other_products_stay_as_they_are(mesh):
+def test_other_products_are_unchanged(mesh):
     x, y = operands()
 
     def lowered(*args, **options):

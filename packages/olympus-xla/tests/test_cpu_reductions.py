@@ -62,7 +62,7 @@ def test_any_and_all(shape, axes):
         ((1000, 1000), (0, 1), False),
     ],
 )
-def test_long_rows_stay_with_the_library(shape, axes, keeps):
+def test_long_rows_use_the_library(shape, axes, keeps):
     x = np.zeros(shape, np.float32)
     lower = jit(lax.reduce_sum, static_argnums=1).lower
     assert ("reduce_precision" in lower(x, axes).as_text()) == keeps

@@ -65,7 +65,7 @@ def test_integers(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_sums_of_halves_are_rounded_once(dtype):
+def test_half_precision_sums_are_rounded_once(dtype):
     x = RNG.random((20, 1000)).astype(dtype)
     expected = np.cumsum(x.astype(np.float64), 1).astype(dtype).astype(np.float64)
     result = np.asarray(jit(lambda x: lax.cumsum(x, 1))(x))
@@ -77,7 +77,7 @@ def test_sums_of_halves_are_rounded_once(dtype):
 
 
 @pytest.mark.parametrize("function", SCANS, ids=lambda function: function.__name__)
-def test_special_values_are_those_of_the_operation_of_xla(function, operations_of_xla):
+def test_special_values_equal_xla(function, operations_of_xla):
     x = RNG.choice([0.0, -0.0, 1.0, 0.5, 2.0], (8, 4096)).astype(np.float32)
     for row, value in enumerate([np.inf, -np.inf, np.nan, -np.nan]):
         x[row, 100 * (row + 1)] = value

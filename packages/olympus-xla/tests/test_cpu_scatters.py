@@ -35,7 +35,7 @@ def is_flat(text):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bits_are_those_of_xla(kind, dtype, operations_of_xla):
+def test_bits_equal_xla(kind, dtype, operations_of_xla):
     def scatter(operand, places, updates):
         return kind(operand, places, updates, NUMBERS, mode="drop")
 
@@ -51,7 +51,7 @@ def test_bits_are_those_of_xla(kind, dtype, operations_of_xla):
     assert ours.tobytes() == theirs.tobytes()
 
 
-def test_sums_are_those_of_numpy():
+def test_sums_equal_numpy():
     operand, places, updates = operands()
     inside = ((places >= 0) & (places < operand.shape)).all(1)
     expected = operand.astype(np.float64)
@@ -85,7 +85,7 @@ def test_batches_and_gradients():
     np.testing.assert_allclose(jit(grad(total))(values), derivative, rtol=1e-5, atol=1e-6)
 
 
-def test_donated_operands_and_clipped_places():
+def test_donated_operands_and_clipped_indices():
     operand, places, updates = operands()
     clipped = np.clip(places, 0, np.array(operand.shape) - 1)
     expected = operand.copy()

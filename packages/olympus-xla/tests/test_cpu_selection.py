@@ -55,7 +55,7 @@ def assert_same_bits(function, *args):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "int64", "uint64"])
 @pytest.mark.parametrize("shape", [(40_000,), (2, 40_000), (40, 50)])
-def test_bits_are_those_of_xla(dtype, shape):
+def test_bits_equal_xla(dtype, shape):
     length = shape[-1]
     with enable_x64(True):
         x = odd_values(np.dtype(dtype), shape)
@@ -66,7 +66,7 @@ def test_bits_are_those_of_xla(dtype, shape):
 
 
 @pytest.mark.parametrize("kind", ["sorted", "reversed", "equal", "periodic", "all_nan", "two"])
-def test_samples_that_mislead(kind):
+def test_inputs_with_unrepresentative_samples(kind):
     length = 1 << 16
     x = {
         "sorted": np.arange(length),
@@ -81,7 +81,7 @@ def test_samples_that_mislead(kind):
     assert np.array_equal(found, np.sort(x)[places], equal_nan=True)
 
 
-def test_wrong_bounds_are_noticed(monkeypatch, without_cache):
+def test_wrong_bounds_are_detected(monkeypatch, without_cache):
     monkeypatch.setattr(selection, "_MARGIN", 0)
     x = RNG.normal(size=1 << 16).astype(np.float32)
     places = np.arange(10, 1 << 16, 6000, dtype=np.int32)

@@ -73,7 +73,7 @@ def positions(shape, axis):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS + ("complex64",))
-def test_bits_are_those_of_xla(dtype):
+def test_bits_equal_xla(dtype):
     def sorts(vector, matrix, ties):
         shape = matrix.shape
         return (
@@ -89,14 +89,14 @@ def test_bits_are_those_of_xla(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
-def test_argsort_is_numpys(dtype):
+def test_argsort_equals_numpy(dtype):
     with enable_x64(True):
         x = RNG.permutation(100_000).astype(dtype)
         _, order = by_numpy(lambda x: lax.sort((x, positions(x.shape, 0)), num_keys=1), x)
     assert np.array_equal(order, np.argsort(x, kind="stable"))
 
 
-def test_keys_with_digits_that_are_all_the_same():
+def test_keys_with_constant_digits():
     with enable_x64(True):
         keys = RNG.integers(0, 9, 5000)
         same = np.zeros(5000, np.int32)
@@ -209,7 +209,7 @@ y = f(x)
 """
 
 
-def test_waiting_and_the_end_of_the_interpreter(run_python):
+def test_waiting_and_interpreter_shutdown(run_python):
     assert run_python(_WAITS) == "(1000000,)"
 
 
@@ -217,7 +217,7 @@ def test_waiting_and_the_end_of_the_interpreter(run_python):
 @pytest.mark.parametrize(
     "odd", [[], [0.0], [0.0, 0.0], [0.0, -0.0], ["tiny"], ["-tiny", 0.0], ["nan"], ["-nan", "nan"]]
 )
-def test_long_lines_with_few_odd_elements(dtype, odd):
+def test_long_rows_with_few_special_elements(dtype, odd):
     tiny = np.finfo(dtype).smallest_subnormal
     named = {"tiny": tiny, "-tiny": -tiny, "nan": np.nan, "-nan": -np.nan}
     line = RNG.normal(size=3000).astype(dtype)

@@ -93,7 +93,7 @@ def test_special_values(name):
     assert np.array_equal(np.signbit(actual[:2]), np.signbit(expected[:2]))
 
 
-def test_angles_of_points():
+def test_atan2_at_special_points():
     special = np.float32([0.0, -0.0, 1.0, -1.0, 2.5, -1e30, 1e-30, np.inf, -np.inf, np.nan])
     y, x = (each.ravel() for each in np.meshgrid(special, special))
     y, x = np.resize(y, 5000), np.resize(x, 5000)
@@ -107,7 +107,7 @@ def test_angles_of_points():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_not_less_exact_than_the_operation_of_xla(name, operations_of_xla):
+def test_as_accurate_as_xla(name, operations_of_xla):
     x = RNG.normal(0, 100, 50_000).astype(np.float32)
     ours = largest_error(name, x)
     with operations_of_xla():

@@ -10,7 +10,7 @@ from olympus_xla import jit
 
 
 @pytest.mark.parametrize("name", ["int2", "uint2"])
-def test_results_are_those_of_wide_integers(name):
+def test_results_equal_those_of_wide_integers(name):
     x = np.array([1, 3, 0, 2, 3, 0, 1]).astype(np.int8).astype(name)
     wide = x.astype(np.int32)
     places = np.arange(7, dtype=np.int8)

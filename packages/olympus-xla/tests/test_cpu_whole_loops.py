@@ -56,7 +56,7 @@ def test_inner_programs_are_read_once():
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_other_programs():
+def test_other_programs_are_divided():
     """Even lengths, small vectors, matrices, and what gains more by two threads."""
     assert not is_whole(lax.exp, numbers(EVEN))
     assert not is_whole(lax.exp, numbers(9_999))
@@ -105,7 +105,7 @@ def test_values(dtype, length):
 
 
 @pytest.mark.usefixtures("two_threads")
-def test_bits_are_those_of_divided_loops(monkeypatch):
+def test_bits_equal_divided_loops(monkeypatch):
     x = numbers(ODD)
     function = jit(lambda x: lax.mul(lax.tanh(x), lax.exp(lax.neg(x))))
     whole = function.lower(x).compile()

@@ -84,7 +84,7 @@ def test_compound_and_special_factors():
         ),
     ],
 )
-def test_rules_that_are_none(make, message):
+def test_invalid_rules_raise(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -170,7 +170,7 @@ def test_several_results_and_static_arguments(mesh):
     np.testing.assert_allclose(jit(lambda x: scaled(x, 3))(x), 3 * X, rtol=1e-6)
 
 
-def test_a_part_of_another_shape_is_refused(mesh):
+def test_mismatched_shard_shape_raises(mesh):
     @custom_partitioning
     def same(x):
         return x

@@ -56,7 +56,7 @@ def test_wrong_arguments(initialize, arguments, message):
     assert initialize(arguments).startswith(message)
 
 
-def test_other_processes_stay_away(initialize, port):
+def test_missing_processes_raise_a_timeout(initialize, port):
     """An exception, where XLA's own client would end the process."""
     printed = initialize(f"'localhost:{port}', 3, 0, initialization_timeout=5")
     assert printed.startswith("TimeoutError processes [1, 2] of 3 did not report")
@@ -64,7 +64,7 @@ def test_other_processes_stay_away(initialize, port):
     assert printed.startswith("TimeoutError process 1 did not reach the coordinator")
 
 
-def test_the_port_is_taken(initialize, port):
+def test_used_port_raises(initialize, port):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
         taken.listen()
@@ -72,7 +72,7 @@ def test_the_port_is_taken(initialize, port):
     assert "RuntimeError the coordination service could not start: cannot listen" in printed
 
 
-def test_too_late_and_twice(run_python, port):
+def test_initialization_twice_or_too_late_raises(run_python, port):
     printed = run_python(f"""
 from olympus_xla.platforms import backends
 from olympus_xla.processes import distributed
@@ -136,12 +136,12 @@ def hello(process_id, **fields):
     return {"process_id": process_id, "num_processes": 2, **fields}
 
 
-def test_meeting():
+def test_rendezvous_of_processes():
     assert meet([hello(0), hello(1)], 2) == ["go"] * 3
     assert meet([hello(1), hello(0)], 2, strangers=2) == ["go"] * 3
 
 
-def test_meeting_fails_for_all():
+def test_rendezvous_failure_reaches_all_processes():
     missing = meet([hello(0)], 2, timeout=0.5)
     assert all(isinstance(outcome, TimeoutError) for outcome in missing)
     differing = meet([hello(0, jaxlib=1), hello(1, jaxlib=2)], 2)

@@ -111,7 +111,7 @@ def test_supported_dtypes(dtype, expected):
     assert is_supported_dtype(dtype) is expected
 
 
-def test_dtypes_that_are_none():
+def test_invalid_dtypes_raise():
     for dtype in (None, 3):
         with pytest.raises(TypeError):
             is_supported_dtype(dtype)
@@ -143,7 +143,7 @@ def test_arrays_that_dlpack_does_not_support(mesh):
         from_dlpack(OnTheMoon())
 
 
-def test_a_computation_in_flight_is_waited_for():
+def test_export_waits_for_running_computations():
     # The consumer reads the memory at once, so the producer must have written it.
     array = device_put(np.ones((256, 256), np.float32))
     assert np.from_dlpack(array).sum() == 256 * 256

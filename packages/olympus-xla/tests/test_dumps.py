@@ -32,7 +32,7 @@ def test_each_compiled_program_is_written(folder):
     assert "stablehlo.sine" in file.read_text()
 
 
-def test_other_forms(folder):
+def test_dump_ir_modes(folder):
     config.update("olympus_dump_ir_modes", "stablehlo,jaxpr")
     jit(lambda x: lax.cos(x))(1.0)
     assert sorted(file.suffix for file in folder.iterdir()) == [".mlir", ".txt"]
@@ -40,7 +40,7 @@ def test_other_forms(folder):
     assert "= cos a" in text
 
 
-def test_an_unknown_form_is_refused(folder):
+def test_unknown_dump_mode_raises(folder):
     config.update("olympus_dump_ir_modes", "poems")
     with pytest.raises(ValueError, match=r"has 'poems'; there are jaxpr, olympuspr, stablehlo"):
         jit(lambda x: lax.tan(x))(1.0)

@@ -33,6 +33,6 @@ def test_a_primitive_without_a_lowering_rule():
         unlowered.bind(1.0)
 
 
-def test_operands_that_are_no_arrays_are_named():
+def test_errors_name_non_array_operands():
     with pytest.raises(TypeError, match=r"type <class 'numpy.ndarray'> and was passed to add at"):
         lax.add(1, np.array("hello"))

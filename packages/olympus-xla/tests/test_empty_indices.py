@@ -43,7 +43,7 @@ def test_applied_function():
 
 
 @pytest.mark.parametrize("mode", ["drop", "clip"])
-def test_all_updates_of_one_element_count(mode):
+def test_all_updates_of_one_element_are_applied(mode):
     """The updates have the operand's shape, and all are for its first row."""
 
     def scatter(operand, updates):

@@ -58,7 +58,7 @@ def test_barriers_reach_the_executable():
     assert "opt-barrier" in cut.compile().as_text()
 
 
-def test_program_that_does_not_grow_is_left_alone():
+def test_program_that_does_not_grow_is_unchanged():
     def layers(x):
         for _ in range(60):
             x = lax.tanh(lax.mul(x, np.float32(1.1)))
@@ -71,7 +71,7 @@ def test_program_that_does_not_grow_is_left_alone():
     assert "compiled as it is" in str(report)
 
 
-def test_budget_decides():
+def test_budget_determines_the_cuts():
     free = jit(mixing, compile_budget=math.inf).lower(X).compile()
     tight = jit(mixing, compile_budget=0.05).lower(X).compile()
     assert not free.report().cuts

@@ -27,7 +27,7 @@ def cuts_of(function, *args, platforms=("cpu",)):
 
 
 @pytest.mark.parametrize("in_a_call", [False, True])
-def test_values_are_numpys(in_a_call):
+def test_values_equal_numpy(in_a_call):
     def function(x):
         return lax.mul(taken(lax.sin(x)), np.float32(2))
 

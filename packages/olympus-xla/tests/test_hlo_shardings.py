@@ -59,7 +59,7 @@ def test_named_shardings(mesh, types, spec, ndim, text):
 @pytest.mark.parametrize(
     "spec", [P("x"), P("y"), P("x", "y"), P("y", "x"), P(("x", "y")), P(None, ("y", "x"))]
 )
-def test_xla_places_the_parts_where_the_mathematics_says(mesh, spec):
+def test_xla_tiles_equal_the_mesh_tiling(mesh, spec):
     factors, parts = mesh_tiling(mesh, spec, 2)
     sharding = hlo_sharding(NamedSharding(mesh, spec), 2)
     dimensions = sharding.tile_assignment_dimensions()
@@ -79,7 +79,7 @@ def test_single_device(devices):
 
 
 @pytest.mark.parametrize("spec", [P(), P("x"), P(None, "y"), P(("y", "x")), P("y", "x")])
-def test_shardings_in_xlas_terms_alone(mesh, spec):
+def test_gspmd_shardings(mesh, spec):
     named = NamedSharding(mesh, spec)
     devices = named._internal_device_list
     sharding = GSPMDSharding(devices, hlo_sharding(named, 2))

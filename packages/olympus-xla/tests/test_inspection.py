@@ -38,7 +38,7 @@ def watched(seen):
     return fun
 
 
-def test_of_arrays(rows, devices):
+def test_inspection_of_arrays(rows, devices):
     seen = []
     inspect_array_sharding(device_put(X, rows), callback=seen.append)
     inspect_array_sharding(device_put(X, devices[1]), callback=seen.append)

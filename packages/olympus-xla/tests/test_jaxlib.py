@@ -11,7 +11,7 @@ from olympus_ir.types.avals import ShapedArray
 from olympus_xla import _jaxlib, device_put
 
 
-def test_import_makes_no_client_and_leaves_no_stub_behind(run_python):
+def test_import_creates_no_client_and_leaves_no_stub(run_python):
     code = """
 import sys, olympus_xla
 from olympus_xla.platforms import backends
@@ -69,7 +69,7 @@ def test_garbage_collection_runs_no_bytecode():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the log goes elsewhere")
-def test_clients_are_made_in_silence(run_python):
+def test_client_creation_prints_nothing(run_python):
     result = run_python("import olympus_xla; olympus_xla.devices()", check=False)
     assert result.returncode == 0
     assert result.stderr == ""

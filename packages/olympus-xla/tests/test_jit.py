@@ -117,7 +117,7 @@ def test_static_numbers_and_names_must_exist():
         jit(3)
 
 
-def test_none_is_no_function():
+def test_jit_of_none_raises():
     with pytest.raises(TypeError, match="Expected a callable value, got None"):
         jit(None)
 
@@ -171,7 +171,7 @@ def test_unused_arguments_are_not_passed():
     assert float(kept(1.0, 2.0)) == -2.0
 
 
-def test_donated_arguments_are_gone():
+def test_donated_arguments_are_deleted():
     x = device_put(np.ones(64, np.float32))
     pointer = x.unsafe_buffer_pointer()
     y = jit(lambda x: lax.add(x, 1.0), donate_argnums=0)(x)
@@ -195,7 +195,7 @@ def test_errors_of_donated_arrays_name_the_call():
     assert "step(x, 1.0)  # the call that takes x" in str(error.value)
 
 
-def test_donation_without_a_taker_warns():
+def test_unusable_donation_warns():
     with pytest.warns(UserWarning, match=r"donated buffers were not usable.*float32\[4\]"):
         jit(lambda x: lax.reduce_sum(x, (0,)), donate_argnums=0)(np.ones(4, np.float32))
 

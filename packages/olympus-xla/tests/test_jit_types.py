@@ -9,7 +9,7 @@ from olympus_xla.calls.jit import jit
 from olympus_xla.calls.jit_types import JitKeywords, JittedFunction
 
 
-def test_options_are_those_of_the_signature():
+def test_options_match_the_signature():
     parameters = inspect.signature(jit).parameters.values()
     keywords = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
     assert set(JitKeywords.__annotations__) == keywords

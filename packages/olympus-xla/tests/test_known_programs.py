@@ -114,7 +114,7 @@ MUTATIONS = {
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_each_part_of_a_program_counts(digest_of, name):
+def test_each_part_of_a_program_changes_the_digest(digest_of, name):
     first, second = (rename(function) for function in MUTATIONS[name])
     assert digest_of(first, X) is not None
     assert digest_of(first, X) != digest_of(second, X)
@@ -125,12 +125,12 @@ def rename(function):
     return function
 
 
-def test_values_of_large_constants_do_not_count(digest_of):
+def test_values_of_large_constants_are_not_digested(digest_of):
     one, other = (rename(with_constant(value)) for value in (large, large * 2))
     assert digest_of(one, large) == digest_of(other, large)
 
 
-def test_all_else_counts(digest_of, devices, monkeypatch):
+def test_other_properties_change_the_digest(digest_of, devices, monkeypatch):
     first = digest_of(base, X)
     function = rename(lambda x: base(x))  # another function with the same program
     assert digest_of(function, X, name="base") == first
@@ -173,11 +173,11 @@ def test_all_else_counts(digest_of, devices, monkeypatch):
     assert digest_of(base, X) == first
 
 
-def test_weak_types_count(digest_of):
+def test_weak_types_change_the_digest(digest_of):
     assert digest_of(lambda x: lax.sin(x), 1.0) != digest_of(lambda x: lax.sin(x), np.float32(1))
 
 
-def test_it_counts_which_programs_are_the_same():
+def test_identity_of_inner_programs_changes_the_digest():
     """Lowering makes one function of one program, and two functions of two equal programs."""
     inner = jit(lambda x: lax.cos(x))
     closed = make_olympuspr(lambda x: lax.add(inner(x), inner(lax.sin(x))))(X)
@@ -262,7 +262,7 @@ def test_programs_are_lowered_if_a_flag_observes_lowering(digest_of, flag):
 # ---- sources ----
 
 
-def test_an_edited_file_counts(tmp_path, monkeypatch):
+def test_edited_source_files_change_the_digest(tmp_path, monkeypatch):
     path = tmp_path / "some_package" / "rules" / "file.py"
     path.parent.mkdir(parents=True)
     (tmp_path / "some_package" / "__init__.py").touch()
@@ -286,7 +286,7 @@ def test_an_edited_file_counts(tmp_path, monkeypatch):
     sources.source_files.cache_clear()
 
 
-def test_all_packages_with_instructions_or_lowering_count():
+def test_packages_with_primitives_or_lowering_are_digested():
     declaring = set()
     for name in sources.OLYMPUS_PACKAGES:
         spec = importlib.util.find_spec(name)
@@ -341,7 +341,7 @@ OTHER_RULES = (
 )
 
 
-def test_rules_of_others_are_not_in_the_index(run_python, tmp_path):
+def test_third_party_rules_are_not_indexed(run_python, tmp_path):
     def run(before):
         lines = run_python(PROGRAM.format(before=before), OLYMPUS_CACHE_DIR=os.fspath(tmp_path))
         values, origin = lines.splitlines()
@@ -403,7 +403,7 @@ def test_an_executable_that_was_removed_is_compiled_again(folder):
 
 
 @pytest.mark.parametrize("place", ["known", "executables"])
-def test_damaged_files_are_noticed(folder, place):
+def test_damaged_files_are_detected(folder, place):
     expected, _ = call()
     (path,) = (folder / place).glob("*-cache")
     path.write_bytes(path.read_bytes()[:-1] + b"x")

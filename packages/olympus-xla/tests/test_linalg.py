@@ -71,7 +71,7 @@ def test_implementations_of_eigenvalues():
         linalg.eigh(x, implementation=linalg.EighImplementation.JACOBI)
 
 
-def test_dtypes_that_lapack_does_not_know():
+def test_dtypes_unsupported_by_lapack_raise():
     with pytest.raises(NotImplementedError, match="not float16: convert the operand"):
         linalg.qr(np.eye(2, dtype=np.float16))
 
@@ -161,7 +161,7 @@ def test_several_platforms():
     assert lowered.compiler_ir().operation.verify()
 
 
-def test_batches_stay_on_their_devices():
+def test_batches_keep_their_sharding():
     # The partitioner knows that each matrix is factored by itself.
     text = jit(linalg.cholesky).lower(draw((4, 3, 3))).as_text()
     assert 'num_batch_dims = "1"' in text

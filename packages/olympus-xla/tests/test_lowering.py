@@ -31,7 +31,7 @@ def by_platform(x):
 @pytest.mark.parametrize(
     ("platform", "operation"), [("cpu", "sine"), ("cuda", "cosine"), ("tpu", "tanh")]
 )
-def test_the_branch_of_the_platform_alone_is_compiled(platform, operation):
+def test_only_the_branch_of_the_platform_is_compiled(platform, operation):
     text = text_for(by_platform, X, platforms=(platform,))
     found = set(re.findall(r"stablehlo\.(sine|cosine|tanh)", text))
     assert found == {operation}
@@ -63,7 +63,7 @@ def test_no_function_for_the_platform():
         ({}, TypeError, "at least 1 function"),
     ],
 )
-def test_functions_by_platform_that_are_none(functions, error, message):
+def test_invalid_platform_functions_raise(functions, error, message):
     with pytest.raises(error, match=message):
         lax.platform_dependent(X, **functions)
 
@@ -107,7 +107,7 @@ def test_algorithms_for_operands_of_eight_bits():
         product("ANY_F8_ANY_F8_F32", platform="cuda")
 
 
-def test_algorithms_that_the_cpu_does_not_know():
+def test_algorithms_unsupported_on_cpu_raise():
     with pytest.raises(ValueError, match="'TF32_TF32_F32' is not supported by dot_general on CPU"):
         product("TF32_TF32_F32")
 
@@ -169,7 +169,7 @@ def test_tokens_are_values_of_programs():
     assert isinstance(lax.after_all(lax.create_token()), lax.Token)
 
 
-def test_sinks_keep_what_nothing_uses():
+def test_dce_sink_keeps_unused_values():
     def fun(x, prevent):
         lax.dce_sink(lax.sin(x), prevent_mlir_dce=prevent)
         return x

@@ -52,7 +52,7 @@ def test_phases_of_a_compilation_are_events():
     assert found == list(zip(PHASES, ["doubled", "jit(doubled)", "jit(doubled)"], strict=True))
 
 
-def test_a_phase_that_fails_is_told_too():
+def test_failed_phases_are_reported():
     @jit
     def fails(x):
         raise ZeroDivisionError
@@ -111,7 +111,7 @@ def explained(caplog, function, *calls):
     return text
 
 
-def test_functions_never_seen(caplog):
+def test_first_call_of_a_function_is_explained(caplog):
     def seen(x):
         return x
 

@@ -84,7 +84,7 @@ def test_branches_where_rules_differ():
     assert "case" not in lowered(differing_p.bind, X, platforms=("cuda", "rocm")).as_text()
 
 
-def test_functions_and_regions_know_the_platform():
+def test_platform_index_in_functions_and_regions():
     inner = jit(lambda x: differing_p.bind(x))
 
     def function(x, n):
@@ -101,12 +101,12 @@ def test_one_platform_has_no_index():
     assert "platform_index" not in lowered(lax.sin, X, platforms=("tpu", "tpu")).as_text()
 
 
-def test_a_program_for_several_platforms_runs_here():
+def test_program_for_several_platforms_compiles_for_cpu():
     stage = lowered(differing_p.bind, X)
     assert np.allclose(stage.compile()(X), np.sin(X))
 
 
-def test_a_program_for_others_does_not():
+def test_program_for_other_platforms_does_not_compile():
     with pytest.raises(ValueError, match="lowered for cuda, tpu and cannot be compiled for cpu"):
         lowered(differing_p.bind, X, platforms=("cuda", "tpu")).compile()
 

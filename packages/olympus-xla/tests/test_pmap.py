@@ -36,7 +36,7 @@ def total(x):
     return lax.psum(x, "i")
 
 
-def test_values_and_places(four_devices):
+def test_results_and_devices(four_devices):
     result = pmap(doubled)(X)
     np.testing.assert_array_equal(result, 2 * X)
     assert [shard.device for shard in result.addressable_shards] == four_devices
@@ -119,7 +119,7 @@ def test_chosen_devices(four_devices):
     assert pmap(doubled, backend="cpu")(X).shape == (4, 3)
 
 
-def test_under_other_transformations():
+def test_composition_with_other_transformations():
     mapped = pmap(doubled)
     np.testing.assert_array_equal(jit(mapped)(X), 2 * X)
     np.testing.assert_array_equal(jit(lambda x: lax.neg(mapped(x)))(X), -2 * X)
@@ -249,7 +249,7 @@ def test_wrong_options():
         pmap(lambda x: lax.psum(x, "j"), "i")(V)
 
 
-def test_arrays_that_lie_elsewhere_are_refused(four_devices):
+def test_arrays_with_another_sharding_raise(four_devices):
     with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
         pmap(doubled)(device_put(X, four_devices[1]))
 
@@ -274,7 +274,7 @@ def test_results_feed_programs_over_the_same_devices():
     np.testing.assert_array_equal(jit(lambda x: lax.reduce_sum(x, (0, 1)))(result), 2 * X.sum())
 
 
-def test_bad_values_of_computations_on_several_devices():
+def test_debug_nans_over_several_devices():
     x = np.array([1, -1], np.float32)
     with config.debug_nans(True):
         np.testing.assert_array_equal(pmap(lambda x: lax.add(x, x))(x), [2, -2])

@@ -51,13 +51,13 @@ def test_repr(value, text):
     assert repr(device_put(value)) == text
 
 
-def test_str_is_that_of_the_contents():
+def test_str_equals_numpy():
     host = np.arange(6, dtype=np.float32).reshape(2, 3)
     assert str(device_put(host)) == str(host) == f"{device_put(host)}"
     assert str(device_put(3.0)) == "3.0"
 
 
-def test_print_options_are_numpys():
+def test_numpy_print_options_apply():
     with np.printoptions(precision=2, linewidth=20):
         assert repr(device_put(np.array([1 / 3, 2 / 3], np.float32))) == (
             "Array([0.33, 0.67],\n      dtype=float32)"

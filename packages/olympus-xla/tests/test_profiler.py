@@ -87,13 +87,13 @@ def test_start_and_stop(tmp_path):
     assert not any("test_profiler.py" in str(name) for name in perfetto_names(path))
 
 
-def test_a_trace_ends_with_an_error(tmp_path):
+def test_errors_end_a_trace(tmp_path):
     with pytest.raises(ZeroDivisionError), profiler.trace(tmp_path):
         raise ZeroDivisionError
     assert events(tmp_path)
 
 
-def test_the_link_to_perfetto(tmp_path, capsys):
+def test_perfetto_link(tmp_path, capsys):
     def fetch():
         while True:
             try:

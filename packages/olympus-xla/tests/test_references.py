@@ -76,7 +76,7 @@ class TestJit:
         assert [float(count(10.0)) for _ in range(3)] == [11, 12, 13]
         assert traced == 1
 
-    def test_memory_is_taken_over(self):
+    def test_references_reuse_the_buffer(self):
         ref = new_ref(np.zeros(1000, np.float32))
         compiled = jit(bump)
         compiled(ref)
@@ -134,7 +134,7 @@ class TestJit:
         for array in (fun(ref) / 2, ref[...], x):
             np.testing.assert_array_equal(array, [1.0, 2.0, 3.0])
 
-    def test_errors_leave_references_alone(self):
+    def test_errors_leave_references_unchanged(self):
         ref = new_ref(np.zeros(2, np.float32))
 
         def wrong(ref):
@@ -145,7 +145,7 @@ class TestJit:
             jit(wrong)(ref)
         assert not np.asarray(ref[...]).any()
 
-    def test_values_that_are_no_numbers(self):
+    def test_debug_nans_of_written_values(self):
         ref = new_ref(np.zeros(2, np.float32))
 
         def write(ref, x):
@@ -225,7 +225,7 @@ class TestStages:
 
 
 class TestDevices:
-    def test_shardings_stay(self, mesh):
+    def test_references_keep_their_sharding(self, mesh):
         sharding = NamedSharding(mesh, P("x", "y"))
         ref = new_ref(device_put(np.zeros((4, 4), np.float32), sharding))
 
@@ -239,7 +239,7 @@ class TestDevices:
 
     @pytest.mark.parametrize("compiled", [False, True])
     @pytest.mark.parametrize("check_vma", [False, True])
-    def test_parts(self, mesh, compiled, check_vma):
+    def test_sharded_references_in_shard_map(self, mesh, compiled, check_vma):
         def body(ref, x):
             ref[...] = lax.add(ref[...], x)
             ref[0] = lax.psum(ref[1], "x")
@@ -260,12 +260,12 @@ class TestDevices:
         np.testing.assert_array_equal(ref[...], expected)
         np.testing.assert_array_equal(result, np.array(expected) + 1)
 
-    def test_text_of_parts(self, mesh):
+    def test_text_of_sharded_references(self, mesh):
         fun = shard_map(bump, mesh=mesh, in_specs=P("x"), out_specs=P())
         text = str(make_olympuspr(fun)(new_ref(np.zeros(4, np.float32))))
         assert "Ref{f32[2]{V:x}}" in text and ":Ref{f32[4]}" in text
 
-    def test_shared_references_cannot_hold_parts(self, mesh):
+    def test_replicated_references_of_varying_values_raise(self, mesh):
         ref = new_ref(np.zeros(4, np.float32))
         with pytest.raises(ValueError, match="varies over the mesh axes"):
             jit(

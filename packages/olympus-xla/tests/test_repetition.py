@@ -88,7 +88,7 @@ def test_layers_and_their_gradient_are_calls():
     assert_equal_results(grad(loss), weights(20), X)
 
 
-def test_later_blocks_make_cheap_values_again():
+def test_later_blocks_recompute_cheap_values():
     """Of a layer only what is dear, the hyperbolic tangent, is kept for its gradient."""
     first = blocks_of(grad(loss), weights(20), X)[0].params["call_jaxpr"].jaxpr
     assert {str(atom.aval) for atom in first.outvars} == {"float32[4,8]"}
@@ -133,13 +133,13 @@ def test_the_compiled_program_computes_the_same(without_outlining):
         np.testing.assert_allclose(first, second, rtol=1e-5, atol=1e-6)
 
 
-def test_they_are_functions_that_the_compiler_does_not_inline():
+def test_repeated_blocks_are_not_inlined():
     text = jit(grad(loss)).lower(weights(20), X).as_text()
     assert text.count("func.func private @block") == 2
     assert text.count('inlineable = "false"') == text.count("call @block") > 20
 
 
-def test_the_program_in_the_users_hands_stays():
+def test_traced_program_of_the_user_is_unchanged():
     traced = jit(grad(loss)).trace(weights(20), X)
     before = str(traced.jaxpr)
     traced.lower()
@@ -263,12 +263,12 @@ def growing_loss(ws, x):
         ),
     ],
 )
-def test_programs_that_stay_as_they_are(function, args):
+def test_programs_that_are_unchanged(function, args):
     olympuspr = make_olympuspr(function)(*args).jaxpr
     assert outlined(olympuspr, ("cpu",)) is olympuspr
 
 
-def test_other_platforms_are_left_alone():
+def test_other_platforms_are_unchanged():
     olympuspr = make_olympuspr(grad(loss))(weights(20), X).jaxpr
     assert outlined(olympuspr, ("cuda",)) is olympuspr
     assert outlined(olympuspr, ("cpu", "tpu")) is olympuspr
@@ -279,7 +279,7 @@ def test_the_flag_turns_it_off(without_outlining):
     assert outlined(olympuspr, ("cpu",)) is olympuspr
 
 
-def test_wiring_that_differs_is_not_repeated():
+def test_blocks_with_different_wiring_are_not_merged():
     """Equal operations in a row, of which each takes another value of the one before."""
 
     def crossed(ws, x):
@@ -293,7 +293,7 @@ def test_wiring_that_differs_is_not_repeated():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_programs_give_the_same(seed):
+def test_random_programs_keep_their_results(seed):
     rng = np.random.default_rng(seed)
     kinds = rng.integers(0, 5, size=rng.integers(3, 9))
     far = rng.integers(1, 4)
@@ -323,7 +323,7 @@ def test_random_programs_give_the_same(seed):
     assert_equal_results(grad(function), weights(20), X)
 
 
-def test_long_stretches_that_are_too_few():
+def test_blocks_with_few_repetitions_are_unchanged():
     """Long stretches that repeat too few times."""
 
     def triples(ws, x):

@@ -60,7 +60,7 @@ def test_derivatives_of_incomplete_gamma(name, domain):
     compare(getattr(lax, f"{name}_p"), DOMAINS[domain], np.float64, 1e-8)
 
 
-def test_derivatives_of_whole_parameters():
+def test_derivatives_at_integer_parameters():
     # The continued fraction ends there, its derivative does not.
     a, x = np.meshgrid([1.0, 2.0, 3.0, 7.0], [1.2, 2.0, 3.5, 9.0])
     compare(lax.random_gamma_grad_p, (a, x), np.float64, 1e-10)
@@ -94,7 +94,7 @@ def test_limits():
     np.testing.assert_array_equal(lax.betainc(a, b, x), [1, 0, 0, 1, 0, nan, nan, nan])
 
 
-def test_incomplete_gamma_of_numbers_that_are_none():
+def test_incomplete_gamma_of_nan_and_negative_numbers():
     """The compiler takes some operations to give numbers that are not negative."""
     x = np.array([np.nan, -2.0, 1.0], np.float32)
     a = np.full(3, 1.5, np.float32)

@@ -52,7 +52,7 @@ def test_traced(traced):
     assert str(traced.jaxpr).startswith("{ lambda ; a:f32[3,4] b:f32[] c:f32[]. let")
 
 
-def test_the_stages_know_the_same(traced):
+def test_stages_have_equal_attributes(traced):
     lowered = traced.lower()
     compiled = lowered.compile()
     for stage in (lowered, compiled):
@@ -109,7 +109,7 @@ def test_analyses():
 # ---- calls of compiled functions ----
 
 
-def test_calls_never_enter_python_again(devices):
+def test_compiled_calls_use_the_fast_path(devices):
     compiled = jit(lambda x, y: {"sum": lax.add(x, y)}).lower(X, X).compile()
     x = device_put(X)
     assert np.array_equal(compiled(x, X)["sum"], 2 * X)
@@ -122,7 +122,7 @@ def test_calls_never_enter_python_again(devices):
     assert compiled.__call__._cache_size() == 2
 
 
-def test_arguments_that_do_not_fit(traced):
+def test_mismatched_arguments_raise(traced):
     compiled = traced.lower().compile()
     result = compiled({"x": device_put(X)}, 2.0, k=F32(3))
     assert np.array_equal(result["r"], X + 5)
@@ -146,7 +146,7 @@ def test_arguments_that_do_not_fit(traced):
     assert np.array_equal(compiled({"x": device_put(X)}, F32(2), k=F32(3))["q"], 6)
 
 
-def test_static_positions_are_left_out():
+def test_static_arguments_are_omitted_in_compiled_calls():
     compiled = jit(lambda n, x: lax.mul(x, float(n)), static_argnums=0).lower(3, X).compile()
     assert np.array_equal(compiled(X), 3 * X)
 
@@ -171,7 +171,7 @@ def test_donated_arguments(devices):
     assert x.is_deleted()
 
 
-def test_arguments_elsewhere(devices):
+def test_arguments_on_another_device(devices):
     compiled = jit(lambda a, b: lax.add(b, b)).lower(X, X).compile()
     elsewhere = device_put(X, devices[1])
     assert np.array_equal(compiled(elsewhere, X), 2 * X)  # the first argument is not used
@@ -234,7 +234,7 @@ olympus_xla.jit(lambda x: lax.sin(x))(np.ones(3, np.float32))
     assert any("jit__lambda" in name and "after_optimizations.txt" in name for name in names)
 
 
-def test_results_are_described_with_the_shardings_asked_for():
+def test_result_types_have_the_requested_shardings():
     place = device_put(X).sharding
     function = jit(lambda x: (x, lax.neg(x)), out_shardings=(place, None))
     for first, second in (
@@ -260,7 +260,7 @@ ALIAS, DONOR = "tf.aliasing_output", "jax.buffer_donor"
         (lambda x: x[:2], None, True),
     ],
 )
-def test_donation_in_the_text(recwarn, function, marked, warns):
+def test_donation_marks_in_the_module(recwarn, function, marked, warns):
     text = main_of(jit(function, donate_argnums=0).lower(X))
     assert [mark for mark in (ALIAS, DONOR) if mark in text] == [marked] * (marked is not None)
     told = [str(each.message) for each in recwarn if "donated buffers" in str(each.message)]
@@ -309,7 +309,7 @@ def line_here():
     return sys._getframe(1).f_lineno
 
 
-def test_debug_text_has_the_lines_of_the_caller_at_hand():
+def test_debug_text_has_the_lines_of_the_current_caller():
     jitted, body = jit(shared), shared.__code__.co_firstlineno + 1
     for lowered, line in (
         (jit(lambda x: jitted(x)).lower(X), line_here()),
@@ -330,7 +330,7 @@ def test_debug_text_of_loops_has_the_lines_around_them():
         assert lines_of(lowered) == {step.__code__.co_firstlineno + 1, line}
 
 
-def test_compiler_options_that_are_no_flags():
+def test_compiler_options_that_are_not_flags():
     lowered = jit(lambda x: lax.sin(x)).lower(X)
     for name, value in (
         ("optimization_level", 1),

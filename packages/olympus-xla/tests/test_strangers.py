@@ -109,7 +109,7 @@ def line(**fields):
         (100_000 * b"x", "more than 4096 bytes"),
     ],
 )
-def test_bad_greetings_are_dropped_and_logged(meeting, caplog, data, reason):
+def test_invalid_greetings_are_dropped_and_logged(meeting, caplog, data, reason):
     made = meeting()
     with made.stranger(data) as stranger:
         made.start(greeting(0))
@@ -121,7 +121,7 @@ def test_bad_greetings_are_dropped_and_logged(meeting, caplog, data, reason):
     assert any(part in caplog.text for part in reason.split("|"))
 
 
-def test_a_dropped_process_is_told_the_reason(meeting):
+def test_dropped_process_gets_the_reason(meeting):
     made = meeting()
     with pytest.raises(ValueError, match="dropped this connection: the process_id is not one of"):
         made.join(greeting(2))
@@ -130,7 +130,7 @@ def test_a_dropped_process_is_told_the_reason(meeting):
     assert made.end() == "go"
 
 
-def test_slow_strangers_block_nobody(meeting):
+def test_slow_connections_do_not_block_processes(meeting):
     made = meeting()
     with contextlib.ExitStack() as stack:
         for data in 10 * [b"", b"{", b'{"process_id": 1, ']:
@@ -140,7 +140,7 @@ def test_slow_strangers_block_nobody(meeting):
         assert made.end() == "go"
 
 
-def test_slow_strangers_are_dropped(meeting, monkeypatch, caplog):
+def test_slow_connections_are_dropped(meeting, monkeypatch, caplog):
     monkeypatch.setattr(rendezvous, "_GREETING_SECONDS", 0.2)
     made = meeting()
     made.start(greeting(0))
@@ -151,7 +151,7 @@ def test_slow_strangers_are_dropped(meeting, monkeypatch, caplog):
     assert "no greeting within 0.2 seconds" in caplog.text
 
 
-def test_too_many_strangers_are_dropped(meeting, monkeypatch):
+def test_excess_connections_are_dropped(meeting, monkeypatch):
     monkeypatch.setattr(rendezvous, "_MOST_GUESTS", 2)
     made = meeting()
     with made.stranger() as first, made.stranger(), made.stranger():
@@ -161,7 +161,7 @@ def test_too_many_strangers_are_dropped(meeting, monkeypatch):
         assert made.end() == "go"
 
 
-def test_a_process_that_leaves_can_report_again(meeting):
+def test_disconnected_process_can_reconnect(meeting):
     made = meeting()
     made.stranger(line(**greeting(1))).close()
     made.start(greeting(0))
@@ -172,7 +172,7 @@ def test_a_process_that_leaves_can_report_again(meeting):
 # ---- the secret ----
 
 
-def test_processes_with_the_secret_meet(meeting):
+def test_processes_with_the_secret_connect(meeting):
     made = meeting("sesame")
     made.start(greeting(0), "sesame")
     made.start(greeting(1), "sesame")
@@ -194,7 +194,7 @@ def test_a_process_without_the_secret_is_dropped(meeting, caplog, secret, messag
     assert "sesame" not in caplog.text
 
 
-def test_proofs_hold_once(meeting):
+def test_proofs_cannot_be_replayed(meeting):
     """A proof of another conversation, and the coordinator's own proof, are dropped."""
     hello = greeting(1, nonce="0")
     for role, challenge in [("process", "other"), ("coordinator", None)]:
@@ -225,7 +225,7 @@ def test_a_proof_is_an_hmac():
         ([b"HTTP/1.1 400 Bad Request\n"], "not JSON"),
     ],
 )
-def test_a_false_coordinator_is_left(answers, message):
+def test_unauthenticated_coordinator_is_refused(answers, message):
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer():
@@ -255,7 +255,7 @@ def test_the_secret_is_given_or_in_the_environment(monkeypatch):
 # ---- addresses ----
 
 
-def test_the_coordinator_listens_at_its_address_alone():
+def test_coordinator_listens_only_at_its_address():
     assert distributed._bind_address("localhost:12") == "localhost:12"
     assert distributed._bind_address("127.0.0.2:12") == "127.0.0.2:12"
     assert distributed._bind_address("10.1.2.3:12") == "10.1.2.3:12"
@@ -299,7 +299,7 @@ def start(address, number, **variables):
     )
 
 
-def test_a_job_starts_among_strangers():
+def test_job_starts_despite_unknown_connections():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = probe.getsockname()

@@ -63,7 +63,7 @@ def test_first_call_runs_on_the_reference_and_the_executable_follows():
     assert first.committed == second.committed
 
 
-def test_weak_types_are_those_of_the_executable():
+def test_weak_types_equal_those_of_the_executable():
     f = jit(lambda x: (x * 2, lax.add(x, 1.0)), tiers=True)
     first = f(3.0)
     f.wait()
@@ -167,14 +167,14 @@ def test_error_of_the_compilation_is_raised_by_the_next_call():
         f(X)
 
 
-def test_program_that_the_reference_lacks_is_compiled_at_once(monkeypatch):
+def test_unsupported_programs_are_compiled_at_once(monkeypatch):
     monkeypatch.setattr(tiers, "_MOST_ELEMENTS", 4)
     f = jit(lambda x: lax.sin(x), tiers=True)
     np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-5)
     assert f.tier == "compiled"
 
 
-def test_compiled_calls_no_longer_enter_python(monkeypatch):
+def test_compiled_calls_use_the_fast_path(monkeypatch):
     f = jit(lambda x: lax.sin(x), tiers=True)
     f(X)
     f.wait()

@@ -36,7 +36,7 @@ def test_programs_are_listed_with_their_source():
     assert program.seconds <= after.elapsed - before.elapsed
 
 
-def test_executables_from_disk_are_told_apart(tmp_path):
+def test_executables_from_disk_are_listed_separately(tmp_path):
     flags = {
         "olympus_compilation_cache_dir": str(tmp_path),
         "olympus_persistent_cache_min_compile_time_secs": 0.0,
@@ -54,7 +54,7 @@ def test_executables_from_disk_are_told_apart(tmp_path):
             config.update(name, value)
 
 
-def test_a_phase_inside_of_another_counts_once():
+def test_nested_phases_are_counted_once():
     before = dict(phases.seconds_spent)
     with phases.tracing("outer"), phases.compiling("inner"):
         time.sleep(0.05)
@@ -101,7 +101,7 @@ def test_a_long_compilation_is_shown_and_the_line_is_cleared(monkeypatch):
     wait_for(lambda: terminal.getvalue().endswith("\r\x1b[K"))
 
 
-def test_nothing_is_shown_where_no_one_looks(monkeypatch):
+def test_progress_is_hidden_without_a_terminal(monkeypatch):
     terminal = show_on_terminal(monkeypatch)
     config.update("olympus_show_compilation", False)
     try:

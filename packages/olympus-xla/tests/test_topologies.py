@@ -22,7 +22,7 @@ from olympus_xla.platforms.topologies import (
 X = ShapeDtypeStruct((8, 4), np.float32)
 
 
-def test_the_attached_cpus_are_themselves():
+def test_topology_of_the_local_cpus():
     topology = get_attached_topology("cpu")
     assert isinstance(topology, TopologyDescription)
     assert topology.devices == backends.devices("cpu")

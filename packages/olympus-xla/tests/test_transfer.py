@@ -83,7 +83,7 @@ def test_strided_arrays(mesh):
         np.testing.assert_array_equal(np.asarray(sharded), view)
 
 
-def test_memory_is_shared_only_when_asked(devices):
+def test_memory_is_shared_only_on_request(devices):
     buffer = np.zeros(4096, np.uint8)
     start = -buffer.ctypes.data % 64
     host = buffer[start : start + 256].view(np.float32)
@@ -92,7 +92,7 @@ def test_memory_is_shared_only_when_asked(devices):
     assert device_put(host).unsafe_buffer_pointer() != host.ctypes.data
 
 
-def test_arrays_stay_where_they_are(devices):
+def test_arrays_keep_their_device(devices):
     array = device_put(1.0)
     assert device_put(array) is array
     committed = device_put(array, devices[0])
@@ -178,7 +178,7 @@ def test_trees_and_prefixes(devices):
         device_put(1, (devices[0], devices[1]))
 
 
-def test_partition_specs_mean_the_mesh_in_force(mesh):
+def test_partition_specs_use_the_context_mesh(mesh):
     with set_mesh(mesh):
         array = device_put(np.arange(4.0), P("x"))
     assert array.sharding == NamedSharding(mesh, P("x"))
@@ -197,12 +197,12 @@ def test_partition_specs_mean_the_mesh_in_force(mesh):
         (np.ma.array([1, 2], mask=[0, 1]), ValueError, "masked arrays are not supported"),
     ],
 )
-def test_values_that_are_no_arrays(value, error, message):
+def test_non_array_values_raise(value, error, message):
     with pytest.raises(error, match=message):
         device_put(value)
 
 
-def test_places_that_are_none(mesh):
+def test_invalid_destinations_raise(mesh):
     for place in ("cpu", 2):
         with pytest.raises(ValueError, match="only accepts `None`"):
             device_put(1.0, place)

@@ -21,7 +21,7 @@ def implicit():
     return put_leaf(np.ones(3))
 
 
-def test_implicit_transfers_are_told_from_explicit_ones(devices):
+def test_implicit_and_explicit_transfers_are_distinguished(devices):
     array = device_put(np.ones(3))
     with transfer_guard("disallow"):
         assert device_put(np.ones(3)).shape == (3,)
@@ -43,14 +43,14 @@ def test_explicit_transfers_can_be_disallowed_too(devices):
             device_put(array, devices[1])
 
 
-def test_directions_are_guarded_apart(devices):
+def test_directions_are_guarded_separately(devices):
     with transfer_guard_device_to_device("disallow"):
         array = implicit()
     with transfer_guard_host_to_device("disallow"):
         assert put_leaf(array, devices[1]).devices() == {devices[1]}
 
 
-def test_inner_levels_win():
+def test_inner_guards_take_precedence():
     with transfer_guard("disallow"), transfer_guard("allow"):
         assert implicit().shape == (3,)
 

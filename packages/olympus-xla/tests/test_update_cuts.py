@@ -54,7 +54,7 @@ def grid(size=SIZE):
     return RNG.random((size, size), np.float32)
 
 
-def test_values_are_numpys():
+def test_values_equal_numpy():
     x = grid()
     expected = x.copy()
     for _ in range(9):

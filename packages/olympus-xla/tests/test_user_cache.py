@@ -86,7 +86,7 @@ def call_warned(match):
 # ---- use ----
 
 
-def test_programs_are_kept_without_being_asked_for(folder):
+def test_cache_is_on_by_default(folder):
     assert not call()
     assert len(entries(folder)) == 1
     assert call()
@@ -100,7 +100,7 @@ def test_only_the_user_can_read_and_write(folder):
     assert stat.S_IMODE(entries(folder)[0].stat().st_mode) == 0o600
 
 
-def test_another_process_finds_it_in_the_default_place(run_python, tmp_path):
+def test_cache_is_shared_between_processes(run_python, tmp_path):
     place = {"HOME": os.fspath(tmp_path), "LOCALAPPDATA": os.fspath(tmp_path), "XDG_CACHE_HOME": ""}
     first, second = (run_python(PROGRAM, **place).split() for _ in range(2))
     assert first[0][: len(VALUE)] == VALUE and first[0] == second[0]
@@ -242,7 +242,7 @@ def test_the_folder_is_bounded(folder, monkeypatch):
     assert len(entries(folder)) == 5
 
 
-def test_old_entries_are_sought_once_in_a_while(folder, monkeypatch):
+def test_eviction_runs_periodically(folder, monkeypatch):
     searches = []
     monkeypatch.setattr(cache_store.UserCache, "_evict", lambda *a, **k: searches.append(a))
     cache = cache_store.UserCache()
@@ -292,7 +292,7 @@ def test_folders_of_other_users_are_refused(folder, monkeypatch):
 
 
 @needs_owners
-def test_the_administrator_makes_no_folder_in_a_users_home(folder, monkeypatch):
+def test_root_creates_no_folder_in_a_users_home(folder, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     real = pathlib.Path.stat
 
@@ -307,7 +307,7 @@ def test_the_administrator_makes_no_folder_in_a_users_home(folder, monkeypatch):
 
 
 @needs_owners
-def test_files_of_others_are_refused(folder):
+def test_files_writable_by_others_are_refused(folder):
     call()
     (path,) = entries(folder)
     path.chmod(0o666)
@@ -325,7 +325,7 @@ def test_files_of_others_are_refused(folder):
 # ---- faults ----
 
 
-def test_a_file_in_the_way(folder):
+def test_file_in_place_of_the_folder_warns(folder):
     folder.write_bytes(b"")
     call_warned("is not a directory")
 
@@ -434,7 +434,7 @@ os.fdopen = Half
     assert (first[1], second[1]) == ("False", "True")
 
 
-def test_four_writers_at_once(run_python, tmp_path):
+def test_concurrent_writers(run_python, tmp_path):
     code = """
 import numpy as np
 from olympus_ir import lax

@@ -60,13 +60,13 @@ def test_slices_of_stacked_operands_take_their_starts_as_values():
     assert slices_of(steps, W, X) == (0, STEPS)
 
 
-def test_results_are_right():
+def test_results_equal_numpy():
     compiled = jit(steps).lower(W, X).compile()
     expected = steps_numpy(W.astype(np.float64), X.astype(np.float64))
     np.testing.assert_allclose(compiled(W, X), expected, rtol=1e-5)
 
 
-def test_gradient_is_that_of_finite_differences(without_outlining):
+def test_gradient_equals_finite_differences(without_outlining):
     gradient = np.asarray(jit(grad(steps))(W, X), np.float64)
     direction = RNG.normal(size=W.shape)
     ahead, behind = (
@@ -127,7 +127,7 @@ def polynomial(c, x):
         pytest.param(steps, (W[:8, :], X), id="a small program"),
     ],
 )
-def test_programs_that_stay_as_they_are(function, args):
+def test_programs_that_are_unchanged(function, args):
     olympuspr = make_olympuspr(function)(*args).jaxpr
     if function is steps:
         olympuspr = olympuspr.replace(eqns=olympuspr.eqns[:40], outvars=[])
@@ -136,7 +136,7 @@ def test_programs_that_stay_as_they_are(function, args):
     assert cuts is None
 
 
-def test_other_platforms_are_left_alone():
+def test_other_platforms_are_unchanged():
     assert slices_of(steps, W, X, platforms=("cuda",)) == (STEPS, 0)
     assert slices_of(steps, W, X, platforms=("cpu", "cuda")) == (STEPS, 0)
 

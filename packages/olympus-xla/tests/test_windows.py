@@ -122,7 +122,7 @@ def test_windows_of_infinities(padding):
 
 
 @pytest.mark.parametrize("window", [2, 3])
-def test_dimensions_that_the_compiler_mistakes_for_groups(window):
+def test_convolutions_that_xla_mistakes_for_grouped_ones(window):
     """XLA alone would abort the process if the kernel is larger than the input."""
     x, kernel = numbers((1, 1, 4, 1), np.float32, 0), numbers((1, 1, window, 2), np.float32, 1)
     for order in ((0, 1, 2, 3), (0, 1, 3, 2)):
@@ -156,7 +156,7 @@ def test_windows_without_dimensions():
     assert float(result(x)) == 12
 
 
-def test_complex_convolutions_where_libraries_take_real_numbers_only():
+def test_complex_convolutions_are_four_real_ones_on_gpus():
     x = np.ones((1, 2, 5), np.complex64)
     traced = jit(lambda x: lax.conv(x, x, (1,), "SAME")).trace(x)
     for platform, count in (("cpu", 1), ("tpu", 1), ("cuda", 4), ("rocm", 4)):

@@ -70,7 +70,7 @@ def test_token_keeps_its_derivative():
     assert float(result) == 6.0
 
 
-def test_unused_token_opens_nothing():
+def test_unused_token_opens_no_debugger():
     options = {"stdin": io.StringIO(""), "stdout": io.StringIO()}
 
     @olympus.jit
@@ -83,7 +83,7 @@ def test_unused_token_opens_nothing():
     assert options["stdout"].getvalue() == ""
 
 
-def test_keys_can_be_looked_at():
+def test_keys_are_printable():
     def with_key(options):
         def fun(seed):
             key = olympus.random.key(seed)

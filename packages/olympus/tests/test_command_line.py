@@ -61,7 +61,7 @@ def test_the_doctor_in_a_process(tmp_path):
         assert "other users can write to" in done.stdout
 
 
-def test_versions_that_do_not_fit(monkeypatch, capsys):
+def test_incompatible_versions_are_reported(monkeypatch, capsys):
     real = importlib.metadata.distributions
 
     def with_an_old_one():
@@ -78,7 +78,7 @@ def test_versions_that_do_not_fit(monkeypatch, capsys):
     assert 'To fix it: python -m pip install "jaxlib' in capsys.readouterr().out
 
 
-def test_jax_beside_olympus(monkeypatch):
+def test_imported_jax_is_reported(monkeypatch):
     jax = types.ModuleType("jax")
     jax.__spec__ = types.SimpleNamespace(name="jax")
     monkeypatch.setitem(sys.modules, "jax", jax)
@@ -95,7 +95,7 @@ def test_accelerators_without_a_plugin(monkeypatch):
     assert ["olympus[cuda13]" in found[0].remedy, "olympus[tpu]" in found[1].remedy] == [True] * 2
 
 
-def test_plugins_of_another_version(monkeypatch):
+def test_incompatible_plugins_are_reported(monkeypatch):
     monkeypatch.setattr(installation, "plugins", lambda: {"jax-cuda13-plugin": "0.1.0"})
     assert any("jax-cuda13-plugin 0.1.0 is not compatible with jaxlib" in text for text in texts())
 
@@ -203,7 +203,7 @@ def test_examples_run(name, last, capsys):
     assert capsys.readouterr().out.splitlines()[-1].startswith(last)
 
 
-def test_arguments_that_are_not_understood(capsys):
+def test_invalid_arguments_exit_with_status_2(capsys):
     with pytest.raises(SystemExit) as ended:
         command_line.main(["examples", "run", "nothing"])
     assert ended.value.code == 2

@@ -84,6 +84,6 @@ def test_imports(before, after):
     assert with_public_names(f"F.\n\n  >>> {before}\n") == f"F.\n\n  >>> {after}\n"
 
 
-def test_text_is_left_alone():
+def test_prose_is_unchanged():
     text = "Uses `olympus_ir` as from olympus_ir import lax does."
     assert with_public_names(text) == text

@@ -27,7 +27,7 @@ def file(tmp_path):
     return path
 
 
-def test_freeze_of_references_is_that_of_jax():
+def test_freeze_of_references_equals_jax():
     assert float(olympus.freeze(olympus.new_ref(2.0))) == 2.0
     with pytest.raises(TypeError, match="accepts arguments only for a function"):
         olympus.freeze(olympus.new_ref(2.0), 1.0)

@@ -160,7 +160,7 @@ def test_shapes():
     assert olympus.eval_shape(quantize, X) == QuantizedType((2, 3))
 
 
-def test_primitive_that_does_not_know_the_type():
+def test_primitives_without_rule_for_the_type_raise():
     with pytest.raises(Exception, match=r"exp|Quantized"):
         olympus.jit(olympus.lax.exp)(quantize(X))
 
@@ -180,7 +180,7 @@ def test_primitive_that_does_not_know_the_type():
         olympus.nn.softmax,
     ],
 )
-def test_functions_of_arrays_refuse_values(fun, compiled):
+def test_array_functions_of_high_types_raise(fun, compiled):
     """In JAX 0.10.2 these are TypeErrors with the same fragment."""
     value = Quantized(jnp.ones((2, 3), "int8"), jnp.ones(2))
     with pytest.raises(TypeError, match="requires ndarray or scalar arguments"):
@@ -222,7 +222,7 @@ def test_instances_are_applied():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_instances_have_derivatives_of_their_own(compiled):
+def test_instances_have_custom_derivatives(compiled):
     wrap = olympus.jit if compiled else (lambda fun: fun)
     assert float(wrap(olympus.grad(power))(2.0)) == 20.0
     assert float(wrap(lambda x: olympus.jvp(power, (x,), (1.0,))[1])(2.0)) == 40.0

@@ -107,7 +107,7 @@ def constant_of_one_step(k):
     "function",
     [repeated_and_used, joined_and_used, chosen_and_used, taken_and_used, constant_of_one_step],
 )
-def test_keys_that_operations_move(function):
+def test_keys_moved_by_array_operations(function):
     with pytest.raises(KeyReuseError, match="consumed"):
         jit(function)(key())
 
@@ -189,7 +189,7 @@ def test_keys_used_by_one_function_and_then_another():
         random.bits(k)
 
 
-def test_keys_are_not_followed_where_nobody_asks():
+def test_keys_are_not_tracked_without_the_flag():
     with olympus.debug_key_reuse(False):
         k = key()
         assert random.normal(k) == random.normal(k)
@@ -254,7 +254,7 @@ def test_a_line_that_runs_twice_is_shown_once():
             random.normal(k)
 
 
-def test_keys_are_followed_where_the_check_begins_before_the_first_key():
+def test_flag_set_before_the_first_key_tracks_keys():
     program = """
 import olympus
 with olympus.debug_key_reuse(True):

@@ -52,7 +52,7 @@ def test_members_of_types() -> None:
     assert olympus.typeof(ref).mat.varying == frozenset() and not ref.at[1:].is_dynamic_size
 
 
-def test_tracers_know_the_equation_that_computes_them() -> None:
+def test_tracers_have_recipe_and_parents() -> None:
     seen = []
 
     def f(x):
@@ -64,7 +64,7 @@ def test_tracers_know_the_equation_that_computes_them() -> None:
     assert seen == [(None, "sin", True)]
 
 
-def test_names_that_have_moved() -> None:
+def test_moved_names_warn() -> None:
     known = []
     with pytest.warns(DeprecationWarning, match="core.is_concrete is deprecated"):
         is_concrete = olympus.core.is_concrete

@@ -23,7 +23,7 @@ def kind(array):
     return array.sharding.memory_kind
 
 
-def test_arrays_are_moved():
+def test_device_put_moves_arrays_between_memory_spaces():
     for place in (HOST, there()):
         for value in (X, jnp.asarray(X)):
             moved = olympus.device_put(value, place)
@@ -34,7 +34,7 @@ def test_arrays_are_moved():
     assert kind(back) == "device" and olympus.typeof(back).str_short() == "float32[3]"
 
 
-def test_results_are_where_programs_put_them():
+def test_results_have_the_memory_space_of_the_program():
     moved = olympus.jit(lambda x: olympus.device_put(jnp.sin(x), HOST))(X)
     assert kind(moved) == "pinned_host"
     assert olympus.typeof(moved).str_short() == "float32<host>[3]"
@@ -57,7 +57,7 @@ def test_other_platforms_move_values_within_programs():
     assert '_xla_buffer_placement = "device"' in text
 
 
-def test_types_follow_the_memory():
+def test_types_have_the_memory_space_of_operands():
     moved = olympus.device_put(X, HOST)
     for function in (jnp.sin, lambda x: x * 2.0, lambda x: x[1:], lambda x: x.reshape(3, 1)):
         for wrap in (lambda f: f, olympus.jit):

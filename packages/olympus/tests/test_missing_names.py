@@ -23,7 +23,7 @@ from olympus import lax, nn, random
         (random, "rand", "`uniform"),
     ],
 )
-def test_modules_name_what_was_meant(module, name, meant):
+def test_module_attribute_errors_suggest_a_name(module, name, meant):
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
         getattr(module, name)
     assert meant in str(caught.value)
@@ -40,14 +40,14 @@ def test_modules_name_what_was_meant(module, name, meant):
         ("suum", "'sum'"),
     ],
 )
-def test_arrays_name_what_was_meant(name, meant):
+def test_array_attribute_errors_suggest_a_name(name, meant):
     for array in (jnp.ones(3), olympus.jit(lambda x: x)(jnp.ones(3))):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
             getattr(array, name)
         assert meant in str(caught.value)
 
 
-def test_traced_arrays_have_no_place():
+def test_traced_arrays_have_no_sharding_or_device():
     messages = {}
 
     def look(x):
@@ -67,7 +67,7 @@ def test_traced_arrays_have_no_place():
     assert "Did you mean" not in messages["device"]
 
 
-def test_keyword_arguments_of_other_libraries():
+def test_unknown_keyword_arguments_suggest_a_name():
     with pytest.raises(TypeError, match="Did you mean: 'axis'"):
         jnp.sum(jnp.ones(3), dim=0)
     with pytest.raises(TypeError, match="Did you mean: 'argnums'"):

@@ -9,7 +9,7 @@ from olympus.experimental import multihost_utils
 from olympus.sharding import Mesh, PartitionSpec
 
 
-def test_examples_are_divided_where_the_mapped_axis_says_so() -> None:
+def test_spmd_axis_name_shards_the_batch() -> None:
     mesh = Mesh(olympus.devices()[:1], ("i",))
 
     def together(spec):
@@ -26,6 +26,6 @@ def test_examples_are_divided_where_the_mapped_axis_says_so() -> None:
     assert divided.sharding.spec == PartitionSpec("i", None)
 
 
-def test_errors_of_lost_processes() -> None:
+def test_process_failure_error() -> None:
     error = multihost_utils.ProcessFailureError(olympus.devices()[:1])
     assert error.failed_processes == {0} and "died" in str(error)

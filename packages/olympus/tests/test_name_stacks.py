@@ -111,7 +111,7 @@ def test_calls_take_the_names_of_transformations_and_scopes() -> None:
     assert "jit(scoped)/outer/jit(relu)/max" in operation_names(scoped, 1.0)
 
 
-def test_recomputed_operations_say_so() -> None:
+def test_recomputed_operations_are_named_rematted() -> None:
     fun = olympus.checkpoint(lambda x: jnp.sin(jnp.sin(x)))
     names = operation_names(lambda x: olympus.grad(fun)(x), 1.0)
     assert "jit(<lambda>)/transpose(jvp())/checkpoint/rematted_computation/cos" in names

@@ -51,7 +51,7 @@ def test_submodules_are_attributes() -> None:
     assert run_python(program).split() == direct
 
 
-def test_names_are_those_of_the_lower_packages() -> None:
+def test_names_are_the_objects_of_the_lower_packages() -> None:
     assert olympus.grad is olympus_autodiff.grad
     assert olympus.vmap is olympus_batching.vmap
     assert olympus.numpy.cumsum is olympus_numpy.cumsum
@@ -72,7 +72,7 @@ def test_unknown_names_are_reported_with_their_module() -> None:
         ("pytype_aval_mappings", ""),
     ],
 )
-def test_names_that_have_moved_warn_at_each_use(name: str, hint: str) -> None:
+def test_moved_names_warn_at_each_use(name: str, hint: str) -> None:
     for _ in range(2):
         with pytest.warns(DeprecationWarning) as caught:
             assert getattr(olympus.core, name)
@@ -80,7 +80,7 @@ def test_names_that_have_moved_warn_at_each_use(name: str, hint: str) -> None:
     assert name not in dir(olympus.core)
 
 
-def test_deprecated_names_say_what_they_are_called_now() -> None:
+def test_deprecated_names_name_their_replacement() -> None:
     with pytest.warns(DeprecationWarning, match=r"pjit\.pjit has been .* use `olympus\.jit`"):
         assert olympus.experimental.pjit.pjit(lambda x: x + 1)(1) == 2
     with pytest.raises(AttributeError, match="has no attribute 'xmap'"):
@@ -88,13 +88,13 @@ def test_deprecated_names_say_what_they_are_called_now() -> None:
 
 
 @pytest.mark.parametrize(("module", "name"), [("pallas", "dot"), ("pallas.tpu", "semaphore_wait")])
-def test_names_of_kernels_that_have_moved(module: str, name: str) -> None:
+def test_moved_kernel_names_warn(module: str, name: str) -> None:
     where = importlib.import_module(f"olympus.experimental.{module}")
     with pytest.warns(DeprecationWarning, match=rf"{module}\.{name} is deprecated\. Use olympus"):
         assert callable(getattr(where, name))
 
 
-def test_importing_loads_what_is_needed_only() -> None:
+def test_importing_loads_no_unneeded_modules() -> None:
     loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
     assert {"olympus", "olympus_numpy", "numpy"} <= set(loaded)
     unwanted = {"jax", "scipy", "matplotlib", "olympus_testing", "pytest", "unittest"}
@@ -102,7 +102,7 @@ def test_importing_loads_what_is_needed_only() -> None:
 
 
 @pytest.mark.parametrize("module", ["numpy", "lax"])
-def test_the_star_imports_what_is_loaded_later_too(module: str) -> None:
+def test_star_import_includes_lazy_names(module: str) -> None:
     program = f"import olympus.{module}\nbefore = set(vars(olympus.{module}))\n"
     program += f"from olympus.{module} import *\nprint({{'numpy': 'linspace', 'lax': 'conv'}}"
     program += f"['{module}'] in before, *(name for name in globals()))"
@@ -112,7 +112,7 @@ def test_the_star_imports_what_is_loaded_later_too(module: str) -> None:
     assert not {"creation", "elementwise", "later"} & {*names}
 
 
-def test_importing_leaves_out_what_few_programs_use() -> None:
+def test_importing_loads_no_rarely_used_modules() -> None:
     loaded = run_python("import sys, olympus.numpy; print(*sys.modules)").split()
     rare = {"dataclasses", "logging", "jaxlib.xla_client", "olympus_ir.lax.ragged", "hashlib"}
     assert rare & set(loaded) == set()
@@ -151,7 +151,7 @@ def test_importing_starts_no_device() -> None:
 @pytest.mark.parametrize(
     "name", ["cholesky_p", "random_bits_p", "threefry2x32_p", "random_gamma_p", "lu_p", "add_p"]
 )
-def test_primitives_are_found_before_anything_has_used_them(name: str) -> None:
+def test_lazy_primitives_can_be_imported(name: str) -> None:
     program = f"from olympus.extend.core.primitives import {name}; print({name})"
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False

@@ -47,7 +47,7 @@ def test_debugging_functions_take_their_options_first(capsys) -> None:
     assert capsys.readouterr().out == "x = 3\ncalled with 4\n"
 
 
-def test_a_shard_finds_its_place() -> None:
+def test_shard_computes_its_index() -> None:
     sharding = jnp.ones(3).sharding
     (device,) = sharding.device_set
     data = jnp.zeros(3)
@@ -56,7 +56,7 @@ def test_a_shard_finds_its_place() -> None:
     assert olympus.Shard(device, sharding, (3,)).data is None
 
 
-def test_a_mesh_in_force_says_what_was_before() -> None:
+def test_set_mesh_has_the_previous_mesh() -> None:
     mesh = olympus.make_mesh((1,), ("rows",))
     with olympus.set_mesh(mesh):
         inner = olympus.set_mesh(olympus.make_mesh((1,), ("columns",)))
@@ -64,7 +64,7 @@ def test_a_mesh_in_force_says_what_was_before() -> None:
             assert inner.prev_mesh == mesh and inner.prev_abstract_mesh == mesh.abstract_mesh
 
 
-def test_policies_take_anything() -> None:
+def test_policies_accept_any_arguments() -> None:
     policies = olympus.checkpoint_policies
     assert policies.everything_saveable() is True and policies.nothing_saveable(1, x=2) is False
     assert parameters(policies.dots_saveable) == ["prim", "args", "params"]
@@ -72,7 +72,7 @@ def test_policies_take_anything() -> None:
     assert decision.src == "device" and not hasattr(decision, "__dict__")
 
 
-def test_remat_is_checkpoint_by_another_name() -> None:
+def test_remat_is_checkpoint() -> None:
     f = olympus.remat(lambda x, n: jnp.sin(x) ** n, static_argnums=1)
     np.testing.assert_allclose(olympus.grad(f)(0.5, 2), np.sin(1.0), rtol=1e-6)
     assert "static_argnames" not in parameters(olympus.remat)

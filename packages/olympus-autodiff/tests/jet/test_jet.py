@@ -157,7 +157,7 @@ def test_power_at_zero(exponent):
     assert found == expected
 
 
-def test_power_with_moving_exponent():
+def test_power_with_differentiated_exponent():
     x = 1.3
     found = derivatives(lambda x: lax.pow(x, x), x, 2)
     slope = math.log(x) + 1
@@ -246,7 +246,7 @@ def test_programs_are_derived_once():
     assert len(traces) == 1
 
 
-def test_custom_jvp_is_followed():
+def test_custom_jvp_rule_is_used_at_all_orders():
     """To all orders: each derivative is that of the rule before it."""
 
     @custom_jvp
@@ -263,7 +263,7 @@ def test_custom_jvp_is_followed():
     assert derivatives(jit(cube), 2.0, 3) == [40.0, 40.0, 20.0]
 
 
-def test_custom_vjp_is_looked_through():
+def test_custom_vjp_is_differentiated_through():
     @custom_vjp
     def cube(x):
         return x * x * x
@@ -325,7 +325,7 @@ def test_scaling_by_factorials():
     assert [float(term) for term in terms] == [float(term) for term in coefficients]
 
 
-def test_integers_do_not_move():
+def test_integer_results_have_zero_terms():
     result, terms = jet(lambda x: lax.convert_element_type(x, np.int32), (1.5,), ((1.0, 2.0),))
     assert int(result) == 1 and [float(term) for term in terms] == [0.0, 0.0]
 
@@ -336,7 +336,7 @@ def test_terms_take_shape_and_dtype_of_arguments():
     assert (first.shape, first.dtype) == ((3,), np.float32)
 
 
-def test_without_terms():
+def test_empty_series():
     result, terms = jet(lax.sin, (0.5,), ((),))
     assert float(result) == math.sin(0.5) and terms == []
 
@@ -352,7 +352,7 @@ def power_of_e():
 
 
 @pytest.mark.parametrize("how", ["derivative", "composition", "by hand"])
-def test_rules_of_ones_own(how):
+def test_user_defined_rules(how):
     primitive = power_of_e()
     if how == "derivative":
         def_deriv(primitive, lax.exp)
@@ -438,7 +438,7 @@ def test_errors(primals, series, error, message):
         jet(lambda *args: args[0], primals, series)
 
 
-def test_reference_from_outside_takes_no_moving_value():
+def test_writing_a_differentiated_value_to_an_outer_reference_raises():
     ref = new_ref(1.0)
 
     def fun(x):
@@ -449,6 +449,6 @@ def test_reference_from_outside_takes_no_moving_value():
         jet(fun, (0.5,), ((1.0, 0.0),))
 
 
-def test_primitive_without_derivative():
+def test_primitive_without_rule_raises():
     with pytest.raises(NotImplementedError, match="nextafter"):
         jet(lambda x: lax.nextafter(x, 1.0), (0.5,), ((1.0,),))

@@ -68,7 +68,7 @@ def is_smooth(value):
     "igammac-large-float64",
 )
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_series_is_that_of_nested_derivatives(case):
+def test_series_equals_nested_derivatives(case):
     with case.context():
         args = list(case.args)
 

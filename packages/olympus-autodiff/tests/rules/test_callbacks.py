@@ -9,7 +9,7 @@ from olympus_autodiff import custom_jvp, grad, jvp
 from olympus_ir import lax
 
 
-def test_printing_is_passed_by(capsys):
+def test_debug_print_has_no_effect_on_derivatives(capsys):
     def f(x):
         lax.debug_print("x = {}", x)
         return lax.mul(x, x)
@@ -34,14 +34,14 @@ def sine(x):
     return lax.pure_callback(np.sin, np.zeros((), np.float32), x)
 
 
-def test_calls_for_values_are_refused():
+def test_callbacks_without_rule_raise():
     with pytest.raises(ValueError, match=r"Pure callbacks do not support JVP.*custom_jvp"):
         grad(sine)(1.0)
     with pytest.raises(ValueError, match="IO callbacks do not support JVP"):
         grad(lambda x: lax.io_callback(np.sin, np.zeros((), np.float32), x))(1.0)
 
 
-def test_calls_for_values_with_a_rule():
+def test_callback_with_custom_rule():
     f = custom_jvp(sine)
     f.defjvps(lambda t, y, x: lax.mul(t, lax.cos(x)))
     assert grad(f)(0.0) == 1.0

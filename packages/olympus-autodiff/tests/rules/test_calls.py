@@ -25,14 +25,14 @@ def test_residuals_that_are_operands_are_not_returned():
     assert forward.params["name"] == backward.params["name"] == "<lambda>"
 
 
-def test_programs_are_made_once():
+def test_derivative_programs_are_cached():
     f = jit(lambda x: lax.sin(lax.mul(x, x)))
     make = lambda: trace_to_closed(lambda x: [grad(f)(x)], [F32])  # noqa: E731
     for one, other in zip(make().eqns, make().eqns, strict=True):
         assert one.params["jaxpr"] is other.params["jaxpr"]
 
 
-def test_donated_operands_stay():
+def test_gradient_does_not_donate_operands():
     f = jit(lambda x: lax.mul(x, x), donate_argnums=0)
     closed = trace_to_closed(lambda x: [grad(f)(x)], [F32])
     assert all(not any(equation.params["donated_invars"]) for equation in closed.eqns)
@@ -73,7 +73,7 @@ def test_constants_of_checkpointed_programs():
     assert close_olympuspr(inner.jaxpr).memo
 
 
-def test_function_with_its_own_batching():
+def test_custom_vmap_function():
     @custom_vmap
     def f(x):
         return lax.mul(x, x)

@@ -46,7 +46,7 @@ def test_loop_invariant_operations_are_hoisted():
     assert backward.params["num_consts"] >= 2
 
 
-def test_slices_and_results_are_not_stacked_once_more():
+def test_scan_inputs_and_outputs_are_reused_as_residuals():
     def f(x, xs):
         return lax.scan(lambda c, a: (lax.mul(c, a), lax.exp(a)), x, xs)
 
@@ -56,7 +56,7 @@ def test_slices_and_results_are_not_stacked_once_more():
     assert len(forward.outvars) == 3
 
 
-def test_loop_without_tangents_is_left_alone():
+def test_scan_without_tangents_is_not_differentiated():
     def f(x):
         counts, _ = lax.scan(lambda c, _: (lax.add(c, 1), None), 0, None, length=3)
         return lax.mul(x, lax.convert_element_type(counts, np.float32))
@@ -66,7 +66,7 @@ def test_loop_without_tangents_is_left_alone():
     assert grad(f)(2.0) == 3.0
 
 
-def test_cotangents_that_are_zero_are_not_carried():
+def test_zero_cotangents_are_not_carried():
     def f(x, y):
         (a, _), _ = lax.scan(
             lambda c, _: ((lax.sin(c[0]), lax.sin(c[1])), None), (x, y), None, length=3
@@ -122,7 +122,7 @@ def test_constants_made_by_rules_become_operands():
 # ---- cond ----
 
 
-def test_branches_share_the_places_of_residuals():
+def test_branches_share_residuals_of_equal_type():
     def f(x, p):
         return lax.cond(p, lambda x: lax.sin(x), lambda x: lax.mul(lax.exp(x), x), x)
 
@@ -179,7 +179,7 @@ def test_while_in_reverse_mode():
         grad(jit(powers_below_ten))(1.0, 2.0)
 
 
-def test_while_over_integers_is_no_obstacle():
+def test_reverse_mode_over_integer_while_loop():
     def f(x):
         count = lax.while_loop(lambda n: lax.lt(n, 10), lambda n: lax.mul(n, 2), 1)
         return lax.mul(x, lax.convert_element_type(count, np.float32))

@@ -31,7 +31,7 @@ from olympus_ir.settings import config
         (lambda x: lax.rem(-7.5, x), 3.0, 2.0),
     ],
 )
-def test_special_points(f, x, expected):
+def test_gradients_at_special_points(f, x, expected):
     assert grad(f)(x) == expected
 
 
@@ -39,7 +39,7 @@ def test_modulus_at_zero():
     assert grad(lambda z: lax.abs(z))(np.complex64(0)) == 0
 
 
-def test_accuracy_of_tanh_far_out():
+def test_gradient_of_tanh_at_large_arguments():
     np.testing.assert_allclose(grad(lax.tanh)(5.0), 1 / np.cosh(5.0) ** 2, rtol=1e-3)
     assert grad(lax.tanh)(50.0) == 0.0
 
@@ -78,7 +78,7 @@ def test_conventions_of_complex_cotangents():
     assert vjp(lax.conj, one)[1](z) == (1.0,)
 
 
-def test_spread_operands():
+def test_cotangents_of_broadcast_operands():
     m, row = np.ones((2, 3), np.float32), np.array([[1.0, 2.0, 3.0]], np.float32)
     by_m, by_row = vjp(lax.mul, m, row)[1](m)
     np.testing.assert_array_equal(by_m, np.tile(row, (2, 1)))

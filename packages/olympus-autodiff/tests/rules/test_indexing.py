@@ -12,7 +12,7 @@ X = np.array([1.0, 2.0, 3.0], np.float32)
 NUMBERS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
-def test_the_update_that_wins_has_the_tangent():
+def test_scatter_tangent_comes_from_the_update_that_is_kept():
     """Of several updates of one element; result and tangent come from the same one."""
     indices = np.array([[0], [0], [2], [9]], np.int32)
     updates = np.array([10.0, 20.0, 30.0, 40.0], np.float32)
@@ -31,7 +31,7 @@ def test_dropped_updates_have_no_cotangent():
     np.testing.assert_array_equal(pullback(X)[0], [1, 0])
 
 
-def test_extrema_are_shared_by_all_that_attain_them():
+def test_scatter_max_divides_cotangent_among_ties():
     indices = np.array([[0], [0], [1]], np.int32)
     updates = np.array([1.0, 1.0, 5.0], np.float32)
     _, pullback = vjp(lambda x, u: lax.scatter_max(x, indices, u, NUMBERS), X, updates)
@@ -40,7 +40,7 @@ def test_extrema_are_shared_by_all_that_attain_them():
     np.testing.assert_allclose(by_updates, [1, 1, 1])
 
 
-def test_products_at_one_place_are_refused():
+def test_scatter_mul_with_repeated_indices_raises():
     indices = np.array([[0], [0]], np.int32)
     with pytest.raises(NotImplementedError, match="unique_indices=True"):
         vjp(lambda u: lax.scatter_mul(X, indices, u, NUMBERS), X[:2])
@@ -56,7 +56,7 @@ def test_fill_values_have_no_tangent():
     np.testing.assert_array_equal(vjp(f, X)[1](X[:2])[0], [0, 1, 0])
 
 
-def test_slices_at_traced_places():
+def test_gradient_of_dynamic_index_in_dim():
     f = lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False)  # noqa: E731
     np.testing.assert_array_equal(grad(f)(X, 1), [0, 1, 0])
     np.testing.assert_array_equal(grad(f)(X, -1), [0, 0, 1])

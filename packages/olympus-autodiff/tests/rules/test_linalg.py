@@ -79,7 +79,7 @@ def test_derivatives(name, kind):
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (2, 3, 3)])
-def test_singular_vectors_of_any_shape(shape, kind):
+def test_svd_derivatives_for_each_shape(shape, kind):
     with config.enable_x64(True):
         fun = product_of_singular_vectors
         check_grads(fun, [draw(shape, kind)], order=2, jvp=jvp, vjp=vjp)
@@ -89,7 +89,7 @@ def test_singular_vectors_of_any_shape(shape, kind):
 @pytest.mark.parametrize("pivoting", [False, True])
 @pytest.mark.parametrize("full_matrices", [False, True])
 @pytest.mark.parametrize("shape", [(4, 2), (2, 4), (3, 3), (2, 4, 3)])
-def test_orthogonal_factors_of_any_shape(shape, full_matrices, pivoting, kind):
+def test_qr_derivatives_for_each_shape(shape, full_matrices, pivoting, kind):
     def factors(x):
         return linalg.qr(x, full_matrices=full_matrices, pivoting=pivoting)[:2]
 
@@ -97,7 +97,7 @@ def test_orthogonal_factors_of_any_shape(shape, full_matrices, pivoting, kind):
         check_grads(factors, [draw(shape, kind)], order=2, jvp=jvp, vjp=vjp)
 
 
-def test_derivatives_that_there_are_not():
+def test_undefined_derivatives_raise():
     x, tangent = np.zeros((3, 2), np.float32), np.ones((3, 2), np.float32)
     with pytest.raises(NotImplementedError, match="not implemented for full matrices"):
         jvp(linalg.svd, (x,), (tangent,))
@@ -116,7 +116,7 @@ def test_derivatives_that_there_are_not():
         jvp(linalg.schur, (square,), (square,))
 
 
-def test_refused_dtypes_are_refused_in_derivatives():
+def test_unsupported_dtypes_raise_in_derivatives():
     matrix, vector = np.eye(2, dtype=np.complex64), np.ones(2, np.complex64)
     with pytest.raises(TypeError, match="cholesky_update does not accept dtype complex64"):
         jvp(linalg.cholesky_update, (matrix, vector), (matrix, vector))

@@ -56,7 +56,7 @@ def test_conv_transpose_is_the_transpose(padding):
         np.testing.assert_allclose(transposed, pulled_back, rtol=1e-12, atol=1e-12)
 
 
-def test_convolutions_that_sum_over_nothing():
+def test_gradients_of_empty_convolutions_are_zero():
     """The derivatives of a result without elements, or of no elements, are zeros."""
     for x_shape, kernel_shape, padding in (
         ((2, 3, 2), (4, 3, 5), [(0, 0)]),
@@ -92,7 +92,7 @@ def test_narrow_operands_with_wide_sums():
         np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3)
 
 
-def test_precisions_change_places():
+def test_precisions_follow_operands_in_the_transpose():
     """In the cotangents, operands are on other sides, but both are asked to be exact."""
 
     def convolve(x, kernel):
@@ -209,7 +209,7 @@ def test_reductions_of_several_operands():
     np.testing.assert_allclose(jacfwd(reduced)(x), jacobian, atol=1e-12)
 
 
-def test_derivatives_by_the_initial_value():
+def test_derivatives_with_respect_to_the_initial_value():
     """It is where every window starts, and what the padding consists of."""
     x = numbers(3) + 3
 

@@ -24,7 +24,7 @@ def test_jit(check):
     check(jit(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())))), X, X.T, rtol=1e-4)
 
 
-def test_jit_stays_a_call_and_is_batched_once():
+def test_jit_call_is_kept_and_its_batched_program_cached():
     fun = jit(lambda x, y: lax.mul(lax.sin(x), y))
     mapped = vmap(fun, in_axes=(0, None))
     first = traced(mapped, ShapedArray((4, 3), np.float32), VECTOR)
@@ -39,7 +39,7 @@ def test_jit_of_a_function_that_uses_the_axis():
     np.testing.assert_array_equal(vmap(lambda x: inner(), axis_name="i")(X), [0, 1])
 
 
-def test_jit_without_batched_operands_is_not_touched():
+def test_jit_without_batched_operands_is_unchanged():
     inner = jit(lambda x: lax.sin(x))
     program = traced(
         lambda x, y: vmap(lambda x: lax.add(x, inner(y)))(x), VECTOR, VECTOR.update(shape=())

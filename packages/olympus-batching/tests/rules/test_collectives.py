@@ -25,14 +25,14 @@ def test_reductions_over_the_mapped_axis():
     np.testing.assert_array_equal(mapped(lambda x: lax.pmean(x, "i"))[0], X.mean(0))
 
 
-def test_reductions_of_what_all_examples_share():
+def test_reductions_of_unbatched_values():
     ones = np.ones(2, np.float32)
     np.testing.assert_array_equal(mapped(lambda x: lax.psum(ones, "i"), out_axes=None), [4, 4])
     np.testing.assert_array_equal(mapped(lambda x: lax.pmax(ones, "i"), out_axes=None), [1, 1])
     assert int(mapped(lambda x: lax.psum(1, "i"), out_axes=None)) == 4
 
 
-def test_reductions_over_positions_too():
+def test_reductions_over_named_and_positional_axes():
     np.testing.assert_array_equal(
         mapped(lambda x: lax.psum(x, ("i", 1)), out_axes=None), X.sum((0, 2))
     )
@@ -40,7 +40,7 @@ def test_reductions_over_positions_too():
     np.testing.assert_allclose(mapped(lambda x: lax.pmean(x, 1)), X.mean(2))
 
 
-def test_sums_of_numbers_that_all_examples_share_keep_weak_types():
+def test_sums_of_unbatched_numbers_keep_weak_types():
     number = convert_dtype(2.0, weak_type=True)
     for reduce, value in ((lax.psum, 8.0), (lax.pmean, 2.0), (lax.pmax, 2.0)):
         fun = vmap(lambda x, reduce=reduce: reduce(number, "i"), axis_name="i", out_axes=None)
@@ -56,7 +56,7 @@ def test_axis_index():
     np.testing.assert_array_equal(nested(X[:, :, 0]), np.arange(12).reshape(4, 3))
 
 
-def test_two_axes_at_once():
+def test_reduction_over_two_axes():
     nested = vmap(
         lambda x: vmap(lambda y: lax.psum(y, ("i", "j")), axis_name="j")(x), axis_name="i"
     )
@@ -64,7 +64,7 @@ def test_two_axes_at_once():
 
 
 @pytest.mark.parametrize("inner_axis", ["i", "j"])
-def test_the_other_axis_is_carried_along(inner_axis):
+def test_reduction_over_one_of_two_axes(inner_axis):
     fun = vmap(
         vmap(lambda x: lax.psum(x, inner_axis), axis_name="j"), axis_name="i", in_axes=1, out_axes=1
     )
@@ -153,19 +153,19 @@ def test_groups_of_indices():
     np.testing.assert_array_equal(gathered[3], X[[0, 3]])
 
 
-def test_an_axis_that_is_not_there():
+def test_unbound_axis_raises():
     with pytest.raises(NameError, match="unbound axis name: j"):
         vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
 
 
-def test_places_of_a_permutation_are_on_the_axis():
+def test_ppermute_with_out_of_range_indices_raises():
     with pytest.raises(ValueError, match="axis 'i' of size 3.*outside of the axis"):
         vmap(lambda x: lax.ppermute(x, "i", [(0, 3)]), axis_name="i")(np.arange(3.0))
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, 1), (1, 0)])
 @pytest.mark.parametrize("names", [("i", "j"), ("j", "i")])
-def test_exchange_over_two_axes_is_one_over_their_product(names, axes):
+def test_all_to_all_over_two_axes(names, axes):
     x = np.arange(6 * 12 * 6, dtype=np.float32).reshape(6, 12, 6)
 
     def over(name):
@@ -181,6 +181,6 @@ def test_exchange_over_two_axes_is_one_over_their_product(names, axes):
 
 
 @pytest.mark.parametrize("perm, role", [([(0, 1), (0, 2)], "source"), ([(0, 1), (2, 1)], "dest")])
-def test_repeated_places_of_a_permutation_are_refused(perm, role):
+def test_ppermute_with_repeated_indices_raises(perm, role):
     with pytest.raises(ValueError, match=f"must be unique, got a repeated {role}"):
         vmap(lambda x: lax.ppermute(x, "i", perm), axis_name="i")(np.arange(3.0))

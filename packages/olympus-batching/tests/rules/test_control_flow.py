@@ -28,12 +28,12 @@ def test_cond_and_its_predicate(check):
     check(branch, [np.bool_(True), np.bool_(False), np.bool_(True)], X, np.float32(3))
 
 
-def test_cond_with_one_predicate_stays_a_cond():
+def test_cond_with_unbatched_predicate_is_a_cond():
     names = names_of(vmap(lambda x: lax.cond(np.bool_(True), lax.sin, lax.cos, x)), (3,))
     assert names == ["cond"]
 
 
-def test_cond_results_that_only_one_branch_batches(check):
+def test_cond_results_batched_in_one_branch(check):
     def fun(p, x):
         return lax.cond(p, lambda x: (x, np.float32(1)), lambda x: (np.float32(2), x), x)
 
@@ -60,7 +60,7 @@ def test_while_and_its_condition(check):
     check(doubled_until, [np.float32(10), np.float32(99), np.float32(1)], X)
 
 
-def test_while_of_equal_length(check):
+def test_while_with_unbatched_condition(check):
     def fun(x, scale):
         return lax.fori_loop(0, 3, lambda i, x: lax.mul(x, scale), x)
 

@@ -38,7 +38,7 @@ def test_dimensions_of_size_one(check):
     check(lax.mul, X[:, :1], X[:1])
 
 
-def test_unbatched_scalars_stay_scalars():
+def test_unbatched_scalars_are_not_broadcast():
     seen = []
     with_scalar = vmap(lambda x: lax.mul(x, np.float32(2)))
     program, _ = trace_to_olympuspr(lambda x: [with_scalar(x)], [ShapedArray((4, 3), np.float32)])

@@ -41,7 +41,7 @@ def test_reduce_of_several_operands(check):
     check(largest_and_place, np.sin(X * 40), [places, places, places])
 
 
-def test_reduce_from_each_examples_own_start(check):
+def test_reduce_with_batched_initial_value(check):
     def fun(x, start):
         return lax.reduce(x, start, lambda a, b: lax.add(a, b), (0, 2))
 

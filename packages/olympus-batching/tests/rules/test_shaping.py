@@ -45,7 +45,7 @@ def test_pad(check):
     check(lambda x, value: lax.pad(x, value, config), X, np.float32(7))
 
 
-def test_pad_with_no_examples():
+def test_pad_with_empty_batch():
     out = vmap(lambda x, value: lax.pad(x, value, ((1, 1, 0),)))(
         np.zeros((0, 3), np.float32), np.zeros((0,), np.float32)
     )

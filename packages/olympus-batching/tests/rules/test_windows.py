@@ -55,7 +55,7 @@ def test_a_batch_of_convolutions_is_one_convolution():
 
 
 @pytest.mark.parametrize("batched", [(0, 0), (0, None), (None, 0)])
-def test_convolutions_of_no_examples(batched):
+def test_convolutions_with_empty_batch(batched):
     operands = [
         numbers(*((0,) if dim == 0 else ()), *shape)
         for dim, shape in zip(batched, ((1, 2, 5), (4, 2, 3)), strict=True)
@@ -67,7 +67,7 @@ def test_convolutions_of_no_examples(batched):
     assert vmap(convolved, batched)(*operands).shape == (0, 1, 4, 3)
 
 
-def test_an_initial_value_an_example():
+def test_reduce_window_with_batched_initial_value():
     x, inits = numbers(3, 4, 5), np.array([1.0, 2.0, -1.0], np.float32)
 
     def reduced(x, init):
@@ -79,7 +79,7 @@ def test_an_initial_value_an_example():
     np.testing.assert_array_equal(vmap(reduced, (None, 0))(x[0], inits), shared)
 
 
-def test_scattering_with_an_initial_value_an_example():
+def test_select_and_scatter_with_batched_initial_value():
     x, source = numbers(3, 4, 4), numbers(3, 3, 2, seed=1)
     inits = np.array([1.0, 2.0, -1.0], np.float32)
     window = ((2, 2), (1, 2), ((0, 0), (1, 0)))
@@ -95,7 +95,7 @@ def test_scattering_with_an_initial_value_an_example():
     )
 
 
-def test_operands_of_which_some_are_batched():
+def test_reduce_window_with_unbatched_operands():
     x, y = numbers(3, 5), numbers(5, seed=1)
 
     def reduced(x, y):

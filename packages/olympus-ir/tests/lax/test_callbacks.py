@@ -29,7 +29,7 @@ def printed(capsys):
 
 
 class TestDebugPrint:
-    def test_values_and_other_things(self, printed):
+    def test_print_arrays_numbers_and_text(self, printed):
         lax.debug_print("{} {x} {y} {z[1]:.2f}", VECTOR, x=2, y="text", z=(1, np.float32(0.5)))
         assert printed() == "[0. 1. 2.] 2 text 0.50\n"
 
@@ -60,7 +60,7 @@ class TestDebugPrint:
         lax.debug_print("{{{x}}}", x=1)
         assert printed() == "{{}}\n{1}\n"
 
-    def test_print_options_are_those_of_the_call(self, printed):
+    def test_print_options_of_the_calling_context(self, printed):
         with np.printoptions(precision=2):
             fun = jit(lambda x: lax.debug_print("{}", x))
             fun(np.full(2, 1 / 3, np.float32))
@@ -103,7 +103,7 @@ class TestDebugCallback:
         assert text == "s"
         assert isinstance(keywords["k"], tuple)
 
-    def test_must_be_callable(self):
+    def test_non_callable_raises(self):
         with pytest.raises(TypeError, match=r"must be callable, but got an object of type.*int"):
             lax.debug_callback(3)
 
@@ -142,7 +142,7 @@ class TestPureCallback:
         assert result["b"] == 1
         assert result["b"].dtype == np.int32
 
-    def test_dtypes_are_those_announced(self):
+    def test_results_have_the_declared_dtypes(self):
         result = lax.pure_callback(lambda x: np.asarray(x, np.float64), VECTOR_STRUCT, VECTOR)
         assert result.dtype == np.float32
 
@@ -161,7 +161,7 @@ class TestPureCallback:
             (lambda x: (x, x), "Mismatched number of outputs.*Expected: 1, Actual: 2"),
         ],
     )
-    def test_wrong_results(self, callback, message):
+    def test_results_of_wrong_type_raise(self, callback, message):
         with pytest.raises(Exception, match=message):
             np.asarray(lax.pure_callback(lambda x: callback(np.asarray(x)), VECTOR_STRUCT, VECTOR))
 
@@ -181,7 +181,7 @@ class TestPureCallback:
 
 
 class TestIOCallback:
-    def test_is_called_in_order(self):
+    def test_ordered_callbacks(self):
         log = []
 
         def callback(x):
@@ -204,7 +204,7 @@ class TestIOCallback:
 
 
 @pytest.mark.parametrize("types", [(), {}, None])
-def test_pure_functions_without_results_are_not_called(types):
+def test_pure_callbacks_without_results_are_removed(types):
     def refuses(x):
         raise AssertionError(f"called with {x}")
 

@@ -80,6 +80,6 @@ class TestCustomCalls:
         assert equation.primitive is lax.custom_jvp_call_p
         assert equation.params["jvp_jaxpr_fun"] is closed.eqns[0].params["jvp_jaxpr_fun"]
 
-    def test_on_values_the_function_is_called(self):
+    def test_calls_with_concrete_values_run_the_function(self):
         assert self.call(0.0) == [0.0]
         assert evaluated(self.call, 0.0) == [0.0]

@@ -50,7 +50,7 @@ class TestAxes:
             lambda x: lax.pbroadcast(x, "k", 0),
         ],
     )
-    def test_unbound_names(self, fun):
+    def test_unbound_axis_names_raise(self, fun):
         with pytest.raises(NameError, match=r"unbound axis name: k \(bound axis names: 'i', 'j'"):
             traced(fun)
 
@@ -86,7 +86,7 @@ class TestReductions:
 
     @pytest.mark.parametrize("reduce", [lax.psum, lax.pmax, lax.pmin, lax.pmean])
     @pytest.mark.parametrize("axes", [2, -1, (0, 5), ("i", 2), (0, 0)])
-    def test_dimensions_that_are_not_there(self, reduce, axes):
+    def test_out_of_bounds_dimensions_raise(self, reduce, axes):
         with pytest.raises(ValueError, match=r"reduction axes .* out-of-bounds|duplicate value"):
             traced(lambda x: reduce(x, axes))
         with pytest.raises(ValueError, match=r"out-of-bounds indices for int32\[\]|duplicate"):
@@ -101,7 +101,7 @@ class TestReductions:
         )
         assert not exchanged.out_avals[0].weak_type
 
-    def test_nothing_to_reduce(self):
+    def test_reduction_over_no_axes(self):
         assert traced(lambda x: lax.psum(x, ())).eqns == []
 
     def test_groups(self):
@@ -153,7 +153,7 @@ class TestShapes:
         assert len(closed.out_avals) == 2
 
 
-def test_named_axes_do_not_reach_the_evaluator():
+def test_named_axes_in_the_evaluator_raise():
     closed = traced(lambda x: lax.psum(x, "i"))
     with extend_axes({"i": 2}), pytest.raises((NameError, MissingRuleError), match="psum"):
         jit(lambda x: lax.psum(x, "i"))(X)

@@ -75,11 +75,11 @@ class TestCond:
         assert ran == ["false"]
 
     @pytest.mark.parametrize("pred", [2, 0.5, np.float32(3), np.array(1)])
-    def test_numbers_are_true_or_false(self, pred):
+    def test_numeric_predicates(self, pred):
         check(lax.cond(pred, lambda: 1.0, lambda: 2.0), 1.0)
         check(lax.cond(pred * 0, lambda: 1.0, lambda: 2.0), 2.0)
 
-    def test_ways_to_give_operands(self, run):
+    def test_operand_forms(self, run):
         add, sub = lax.add, lax.sub
         check(run(lambda: lax.cond(True, add, sub, 5.0, 3.0)), 8.0)
         check(run(lambda: lax.cond(True, lambda x: add(*x), lambda x: sub(*x), (5.0, 3.0))), 8.0)
@@ -138,7 +138,7 @@ class TestCond:
         with pytest.raises(TypeError, match="true_fun and false_fun arguments should be callable"):
             lax.cond(True, 1.0, lambda: 2)
 
-    def test_other_types(self):
+    def test_branch_type_mismatch_raises(self):
         with pytest.raises(TypeError) as error:
             lax.cond(True, lambda x: x, lambda x: 1, 2.0)
         message = str(error.value)
@@ -150,7 +150,7 @@ class TestCond:
             "has type int32[], so the dtypes do not match." in message
         )
 
-    def test_several_other_types_are_listed(self):
+    def test_all_type_mismatches_are_listed(self):
         with pytest.raises(
             TypeError,
             match=r"  \* the output of true_fun at path \[0\] has type .*the dtypes do not match;\n"
@@ -158,7 +158,7 @@ class TestCond:
         ):
             lax.cond(True, lambda: (1, VECTOR), lambda: (1.0, 2.0))
 
-    def test_other_structures(self):
+    def test_branch_structure_mismatch_raises(self):
         with pytest.raises(
             TypeError,
             match=r"cond branch outputs must have the same pytree structure(.|\n)*"
@@ -170,13 +170,13 @@ class TestCond:
 
 class TestSwitch:
     @pytest.mark.parametrize(("index", "expected"), [(-5, 1), (0, 1), (1, 2), (2, 3), (9, 3)])
-    def test_the_nearest_branch_is_applied(self, run, index, expected):
+    def test_switch_clamps_the_index(self, run, index, expected):
         def fun(i):
             return lax.switch(i, [lambda x: x, lambda x: lax.add(x, 1.0), lambda x: 3.0], 1.0)
 
         check(run(fun, index), expected)
 
-    def test_one_branch_is_called_directly(self):
+    def test_switch_with_one_branch_is_a_call(self):
         closed = make_olympuspr(lambda i: lax.switch(i, [lax.sin], 1.0))(3)
         assert [equation.primitive for equation in closed.eqns] == [lax.sin_p]
 
@@ -269,7 +269,7 @@ class TestForiLoop:
 
         check(run(fun), 14)
 
-    def test_an_empty_range_changes_nothing(self, run):
+    def test_empty_range_returns_the_initial_value(self, run):
         check(run(lambda: lax.fori_loop(5, 2, lambda i, x: lax.mul(x, 2.0), 3.0)), 3.0)
 
     def test_bounds_may_be_traced(self):
@@ -280,7 +280,7 @@ class TestForiLoop:
         closed = make_olympuspr(fun)(5)
         assert [equation.primitive for equation in closed.eqns] == [lax.while_p]
 
-    def test_fixed_bounds_make_a_scan(self):
+    def test_constant_bounds_become_scan(self):
         closed = make_olympuspr(lambda x: lax.fori_loop(0, 3, lambda i, x: lax.sin(x), x))(1.0)
         (equation,) = closed.eqns
         assert equation.primitive is lax.scan_p
@@ -309,7 +309,7 @@ class TestScan:
         with pytest.raises(TypeError, match="must have equal types, got int8 and int16"):
             jit(count)(np.int16(4))
 
-    def test_bounds_that_are_no_integers(self):
+    def test_float_bounds(self):
         def count(n):
             return lax.fori_loop(0.5, n, lambda i, total: lax.add(total, i), 0.0)
 
@@ -488,7 +488,7 @@ class TestAssociativeScan:
         ("combine", "ufunc"),
         [(lax.add, np.add), (lambda x, y: lax.mul(y, x), np.multiply), (lax.max, np.maximum)],
     )
-    def test_known_operations_of_many_elements(self, combine, ufunc):
+    def test_long_associative_scans_of_known_operations(self, combine, ufunc):
         values = np.random.default_rng(0).uniform(0.9, 1.1, (3, 700)).astype(np.float32)
         found = lax.associative_scan(combine, values, axis=1, reverse=True)
         np.testing.assert_allclose(found, ufunc.accumulate(values[:, ::-1], 1)[:, ::-1], 1e-4)
@@ -501,7 +501,7 @@ class TestAssociativeScan:
             lambda x, y: lax.add(x, y) if isinstance(x, Array) else bool(x),
         ],
     )
-    def test_other_operations_of_many_elements_are_combined_in_pairs(self, combine):
+    def test_long_associative_scans_combine_pairs(self, combine):
         values = np.arange(1500, dtype=np.int32)
         in_pairs = associative.combined_in_pairs(
             lambda x, y: [combine(x[0], y[0])], [values], axis=0, reverse=False
@@ -537,7 +537,7 @@ class TestAssociativeScan:
             lax.associative_scan(lax.add, (VECTOR, VECTOR[:2]))
 
 
-def test_effects_that_loops_do_not_admit():
+def test_unsupported_effects_in_loops_raise():
     strange_p = Primitive("strange")
 
     class StrangeEffect:
@@ -565,7 +565,7 @@ def test_effects_of_branches_and_bodies_are_those_of_the_equation():
         assert [str(effect) for effect in olympuspr.effects] == ["Debug"]
 
 
-def test_loops_without_jit_leave_arrays_of_numpy_alone():
+def test_disable_jit_loops_do_not_mutate_numpy_arrays():
     start = np.array(1.0, np.float32)
 
     def body(carry):

@@ -39,7 +39,7 @@ class TestTracing:
         make_olympuspr(lambda xs: lax.scan(body, np.float32(1), xs))(VECTOR)
         assert len(calls) == 1
 
-    def test_the_program_is_the_same_object(self):
+    def test_traced_body_is_the_same_object(self):
         body, _ = self.counted(lambda c, x: (lax.add(c, x), c))
 
         def params():
@@ -59,7 +59,7 @@ class TestTracing:
         assert len(count_calls) == 1
         assert len(body_calls) == 2  # for `while_loop` and for `cond`
 
-    def test_other_types_are_traced_anew(self):
+    def test_other_types_are_traced_again(self):
         body, calls = self.counted(lambda c, x: (c, x))
         lax.scan(body, np.float32(0), VECTOR)
         lax.scan(body, np.float32(0), np.ones((2, 2), np.float32))

@@ -217,7 +217,7 @@ def test_programs_are_printed_as_by_jax():
 # ---- padding and shapes ----
 
 
-def test_words_for_padding():
+def test_padding_strings():
     pads = lax.padtype_to_pads
     assert pads((8, 9), (3, 4), (1, 2), "SAME") == [(1, 1), (1, 2)]
     assert pads((8, 9), (3, 4), (1, 2), "same_lower") == [(1, 1), (2, 1)]

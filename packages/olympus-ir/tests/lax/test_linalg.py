@@ -125,7 +125,7 @@ class TestFactors:
         below = -1 if np.dtype(dtype).kind == "c" else -2
         assert (np.tril(form, below) == 0).all()
 
-    def test_condensed_forms(self, dtype, batch):
+    def test_hessenberg_and_tridiagonal_forms(self, dtype, batch):
         x = draw((*batch, 4, 4), dtype)
         packed, taus = arrays(linalg.hessenberg(x))
         q = np.zeros_like(x)
@@ -165,7 +165,7 @@ def test_polar_decomposition(hermitian):
         check_unitary(unitary)
 
 
-def test_polar_decomposition_of_a_part():
+def test_partial_polar_decomposition():
     x = draw((5, 4), np.float64)
     inner = np.asarray(linalg.qdwh(x[:4, :3])[0])
     padded = np.asarray(linalg.qdwh(x, dynamic_shape=(4, 3))[0])
@@ -209,7 +209,7 @@ def test_singular_tridiagonal_systems():
         lambda x: linalg.lu(x)[0],
     ],
 )
-def test_numbers_that_are_none(function):
+def test_nan_propagates(function):
     results = function(np.full((3, 3), np.nan))
     for each in results if isinstance(results, tuple | list) else [results]:
         lower = np.tril(np.asarray(each)) if np.ndim(each) == 2 else np.asarray(each)
@@ -217,7 +217,7 @@ def test_numbers_that_are_none(function):
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0)])
-def test_no_elements(shape):
+def test_empty_matrices(shape):
     x = np.zeros(shape, np.float32)
     assert linalg.cholesky(x).shape == shape
     assert [each.shape for each in linalg.eigh(x)] == [shape, shape[:-1]]

@@ -39,7 +39,7 @@ def test_the_operands_of_a_scan_have_the_types_of_the_inputs_of_its_body():
     assert [var.aval.shape for var in carry] == [()] and [var.aval.shape for var in ys] == [(3,)]
 
 
-def test_the_operands_of_a_while_are_those_of_its_programs():
+def test_while_operands_match_inputs_of_cond_and_body():
     def fun(limit, step, start):
         return [lax.while_loop(lambda c: lax.lt(c, limit), lambda c: lax.add(c, step), start)]
 
@@ -53,7 +53,7 @@ def test_the_operands_of_a_while_are_those_of_its_programs():
     assert layout.params.items() <= equation.params.items()
 
 
-def test_new_parts_have_a_layout_of_their_own():
+def test_layouts_follow_from_operand_counts():
     scan = ScanOperands("ab", ["c"], ())
     assert (scan.flat, scan.layout) == (["a", "b", "c"], ScanLayout(2, 1))
     loop = WhileOperands([], "ab", "c")

@@ -280,7 +280,7 @@ def test_dimension_numbers_of_scatter(operation, shape, changes, message):
         operation(X, np.zeros((2, 1), np.int32), np.ones(shape, np.float32), numbers)
 
 
-def test_indices_of_top_k_fit_their_dtype():
+def test_top_k_index_overflow_raises():
     huge = ShapeDtypeStruct((2**31,), np.int8)
     with pytest.raises(ValueError, match="int32 indices, which will overflow"):
         make_olympuspr(lambda x: lax.top_k(x, 2))(huge)
@@ -329,7 +329,7 @@ def test_parameters_must_be_hashable():
         ),
     ],
 )
-def test_words_that_programs_match(fun, error, message):
+def test_messages_match_patterns_for_jax(fun, error, message):
     with pytest.raises(error, match=message):
         fun()
 
@@ -339,7 +339,7 @@ def test_casts_of_complex_arrays_warn():
         lax.convert_element_type(np.ones(2, np.complex64), np.float32)
 
 
-def test_shapes_as_values_are_known():
+def test_shape_as_value_is_concrete():
     result = lax.shape_as_value((2, 3))
     assert type(result) is np.ndarray
     assert result.tolist() == [2, 3]

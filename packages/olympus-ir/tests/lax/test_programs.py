@@ -34,7 +34,7 @@ def test_the_record_is_complete():
 
 
 @pytest.mark.parametrize("expression", RECORD)
-def test_program_or_error_is_that_of_jax(expression):
+def test_program_or_error_matches_jax(expression):
     fun, args = lax_programs.function_of(expression, lax)
     expected = RECORD[expression]
     if expected.isidentifier():

@@ -61,7 +61,7 @@ def test_cast_of_complex_numbers():
     assert cast(1j * x, np.dtype(np.bool_)).tolist() == [True, False]
 
 
-def test_typed_scalars_are_arrays_where_nothing_is_traced():
+def test_typed_scalars_are_arrays_outside_of_tracing():
     scalar = typed_scalar(2.5, np.dtype(np.int8))
     assert isinstance(scalar, Array)
     assert (scalar.dtype, int(scalar)) == (np.int8, 2)
@@ -76,14 +76,14 @@ def test_typed_scalars_are_literals_of_programs():
     assert typeof(weak) is ShapedArray((), np.float16, weak_type=True)
 
 
-def test_results_are_arrays_where_nothing_is_traced():
+def test_results_are_arrays_outside_of_tracing():
     x = np.ones(2)
     assert isinstance(as_array(x), Array)
     for result in unchanged(x):
         assert isinstance(result, Array)
 
 
-def test_results_are_of_the_program_where_one_is_recorded():
+def test_results_are_tracers_while_tracing():
     def program():
         for result in unchanged(np.ones(2)):
             assert isinstance(result, Tracer)
@@ -114,7 +114,7 @@ def unchanged(x):
     )
 
 
-def test_conversions_that_change_nothing_give_the_array_itself():
+def test_no_op_conversions_return_the_same_array():
     x = lax.full((2,), 1, np.float32)
     assert lax.convert_element_type(x, "float32") is x
     assert convert_dtype(x) is x
@@ -129,7 +129,7 @@ def test_large_integers_become_floats():
         lax.convert_element_type(2**100, np.int32)
 
 
-def test_sums_in_half_precision_can_be_forbidden():
+def test_allow_f16_reductions_flag():
     x = np.ones((3, 1), np.float16)
     assert lax.reduce_sum(x, (0,)).dtype == np.float16
     with config.allow_f16_reductions(False):
@@ -141,7 +141,7 @@ def test_sums_in_half_precision_can_be_forbidden():
 
 
 @pytest.mark.parametrize("operation", [lax.sin, lax.neg, lambda x: lax.add(x, x)])
-def test_tangents_of_integers_take_no_part_in_arithmetic(operation):
+def test_float0_arithmetic_raises(operation):
     with pytest.raises(TypeError, match="float0s do not support any operations by design"):
         operation(np.zeros(2, dtypes.float0))
 
@@ -173,7 +173,7 @@ def test_arrays_are_filled_with_scalars():
             fill(np.ones(3))
 
 
-def test_no_windows_are_taken_from_what_is_empty():
+def test_gather_from_an_empty_dimension():
     numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
     found = lax.gather(np.zeros((0, 2)), np.zeros((0, 1), np.int32), numbers, (1, 2))
     assert found.shape == (0, 2)
@@ -181,7 +181,7 @@ def test_no_windows_are_taken_from_what_is_empty():
         lax.gather(np.zeros((0, 2)), np.zeros((1, 1), np.int32), numbers, (1, 2))
 
 
-def test_narrow_integers_wrap_around_into_one_another():
+def test_casts_between_narrow_integers_wrap_around():
     """ml_dtypes converts few of its integers to one another."""
     names = ("int2", "int4", "uint2", "uint4")
     for given in names:

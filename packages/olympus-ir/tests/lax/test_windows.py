@@ -84,13 +84,13 @@ def test_reductions(arguments):
         assert result.shape == shape_of_result
 
 
-def test_negative_padding_takes_elements_away():
+def test_negative_padding_removes_elements():
     result = lax.reduce_window(X, 0, lax.add, (1, 2), (1, 1), [(-1, -2), (1, -1)])
     inner = np.pad(X[1:-2, :-1], ((0, 0), (1, 0)))
     np.testing.assert_array_equal(result, inner[:, 1:] + inner[:, :-1])
 
 
-def test_words_for_padding():
+def test_padding_strings():
     for padding in ("SAME", "same", "SAME_LOWER"):
         assert lax.reduce_window(X, 0, lax.add, (2, 3), (2, 2), padding).shape == (4, 5)
     dilated = lax.reduce_window(X, 0, lax.add, (2, 3), (2, 2), "SAME", None, (3, 2))
@@ -98,7 +98,7 @@ def test_words_for_padding():
     assert lax.reduce_window(X, 0, lax.add, (2, 3)).shape == (7, 7)
 
 
-def test_sums_and_extrema_are_operations_of_their_own():
+def test_known_reductions_use_their_own_primitives():
     def recorded(init, computation, x=X):
         return primitives(lambda x: lax.reduce_window(x, init, computation, (2, 2)), x)
 
@@ -243,7 +243,7 @@ def test_bad_selections():
         select_and_scatter(x, lax.ge, *window, source, np.int32(0), lax.add)
 
 
-def test_places_of_windows():
+def test_indices_of_windows():
     windows = Windows((3, 2), (2, 1), (1, 1), ((1, 0), (0, 0)), (2, 1), (1, 1))
     # Rows of the dilated array: padding, 0, gap, 1, gap, 2.
     first, second = (windows.places(offset).tolist() for offset in windows.offsets())

@@ -76,7 +76,7 @@ def test_wrong_conversions():
         hash(x)
 
 
-def test_assignment_names_at():
+def test_assignment_error_suggests_at():
     with pytest.raises(TypeError, match=r"x = x\.at\[idx\]\.set\(y\)"):
         array([1, 2])[0] = 5
 
@@ -125,5 +125,5 @@ def test_printing(value, dtype, weak_type, expected):
     assert repr(array(value, dtype, weak_type)) == expected
 
 
-def test_str_is_numpys():
+def test_str_equals_numpy():
     assert str(array([1.0, 2.0])) == "[1. 2.]"

@@ -38,7 +38,7 @@ def test_operands_are_made_arrays():
         assert evaluate(lax.neg_p, np.ones(2)).dtype == np.float64
 
 
-def test_objects_that_give_an_array():
+def test_objects_with_array_protocol():
     class Wrapper:
         def __olympus_array__(self):
             return np.float32(3)
@@ -46,7 +46,7 @@ def test_objects_that_give_an_array():
     assert float(evaluate(lax.neg_p, Wrapper())) == -3
 
 
-def test_values_that_are_no_operands():
+def test_invalid_operands_raise():
     with pytest.raises(TypeError, match=r"type <class 'str'> and was passed to add at position 1"):
         evaluate(lax.add_p, 1.0, "a")
 
@@ -58,12 +58,12 @@ def test_escaped_tracers():
         evaluate(lax.neg_p, leaked[0])
 
 
-def test_missing_rules_say_where_to_add_one():
+def test_missing_rule_error_says_where_to_add_it():
     with pytest.raises(MissingRuleError, match="`unruled` has no reference rule"):
         evaluate(new_primitive("unruled"), 1.0)
 
 
-def test_expansions_stand_in_for_rules():
+def test_expansions_replace_missing_rules():
     primitive = new_primitive("negated_square")
     expansion_rules.define(primitive, lambda x: lax.neg(lax.mul(x, x)))
     try:
@@ -108,7 +108,7 @@ def test_rules_are_checked_against_shape_rules(shape):
         reference_rules.pop(primitive)
 
 
-def test_nans_are_found_on_demand():
+def test_debug_nans_and_debug_infs():
     assert np.isnan(float(evaluate(lax.log_p, -1.0, accuracy=None)))
     with config.debug_nans(True), pytest.raises(FloatingPointError, match=r"nan.* in log"):
         evaluate(lax.log_p, -1.0, accuracy=None)
@@ -148,7 +148,7 @@ def test_jit_with_static_arguments():
         jitted(2.0, [3])
 
 
-def test_jit_knows_no_values():
+def test_jit_traces_abstract_values():
     with pytest.raises(TracerBoolConversionError, match="argument x"):
         reference_evaluator.jit(lambda x: 1 if x else 2)(3.0)
 
@@ -159,13 +159,13 @@ def test_disabled_jit_calls_the_function():
         assert jitted(3.0) == 1
 
 
-def test_jit_under_another_trace_is_an_equation():
+def test_jit_in_a_trace_is_an_equation():
     jitted = reference_evaluator.jit(lax.neg)
     olympuspr, _ = trace_to_olympuspr(lambda x: [jitted(x)], [F32])
     assert [equation.primitive.name for equation in olympuspr.eqns] == ["jit"]
 
 
-def test_inlined_functions_leave_no_equation_of_their_own():
+def test_inlined_functions_leave_no_call():
     jitted = reference_evaluator.jit(lax.neg, inline=True)
     olympuspr, _ = trace_to_olympuspr(lambda x: [jitted(x)], [F32])
     assert [equation.primitive.name for equation in olympuspr.eqns] == ["neg"]

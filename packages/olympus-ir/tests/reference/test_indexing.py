@@ -21,17 +21,17 @@ def values(array):
 
 
 @pytest.mark.parametrize(("start", "expected"), [(0, 0), (2, 2), (9, 2), (-1, 2), (-4, 0), (-9, 0)])
-def test_dynamic_slices_are_moved_inside(start, expected):
+def test_dynamic_slice_clamps_start_indices(start, expected):
     assert values(lax.dynamic_slice_in_dim(X, start, 2)) == X[expected : expected + 2].tolist()
 
 
-def test_negative_start_indices_may_be_meant_literally():
+def test_allow_negative_indices_false_clamps():
     result = lax.dynamic_slice_in_dim(X, np.array(-1), 2, allow_negative_indices=False)
     assert values(result) == X[:2].tolist()
 
 
 @pytest.mark.parametrize("index", [-1, np.int32(-1)])
-def test_negative_numbers_are_refused_where_they_do_not_count_from_the_end(index):
+def test_unsupported_negative_indices_raise(index):
     with pytest.raises(ValueError, match="Index -1 is out of bounds for dimension 4"):
         lax.dynamic_slice_in_dim(X, index, 2, allow_negative_indices=False)
 
@@ -150,6 +150,6 @@ def test_index_take():
         ),
     ],
 )
-def test_functions_that_a_scatter_cannot_apply(function, complaint):
+def test_invalid_scatter_apply_functions_raise(function, complaint):
     with pytest.raises(ValueError, match=complaint):
         lax.scatter_apply(X[0], np.array([[1]]), function, ELEMENTS, update_shape=(1,))

@@ -33,7 +33,7 @@ def rule(primitive, *operands, **params):
         (lax.reduce_prod_p, np.float32, 1),
     ],
 )
-def test_reductions_of_nothing_give_neutral_elements(primitive, dtype, expected):
+def test_empty_reductions_return_identities(primitive, dtype, expected):
     result = rule(primitive, np.zeros((0, 2), dtype), axes=(0,))
     assert result.dtype == dtype
     assert result.tolist() == [expected] * 2

@@ -29,7 +29,7 @@ def test_pad(config, expected):
     assert np.asarray(result).tolist() == expected
 
 
-def test_padding_nothing():
+def test_pad_an_empty_array():
     assert np.asarray(lax.pad(np.zeros(0), 9.0, [(1, 1, 5)])).tolist() == [9, 9]
 
 

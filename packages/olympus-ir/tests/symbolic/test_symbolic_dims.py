@@ -74,7 +74,7 @@ def test_normal_form(dimension, text):
     assert str(dimension) == text
 
 
-def test_numbers_result_where_nothing_symbolic_is_left():
+def test_constant_results_are_integers():
     assert type(A - A) is int
     assert type((2 * A + 2 * B) // (A + B)) is int
     assert (4, A) == (4, A + 0)
@@ -129,7 +129,7 @@ def test_arithmetic_and_bounds_hold_for_all_values(tree):
 
 @given(_dimensions)
 @settings(max_examples=60)
-def test_text_is_read_back(tree):
+def test_text_round_trips(tree):
     dimension = _compute(tree, None)
     assert symbolic_shape(str(dimension), scope=A.scope) == (dimension,)
 
@@ -156,17 +156,17 @@ def test_text_is_read_back(tree):
         (lambda: A != 1, True),
     ],
 )
-def test_order_that_holds_for_all_values(claim, expected):
+def test_comparisons_that_hold_for_all_values(claim, expected):
     assert claim() is expected
 
 
 @pytest.mark.parametrize("claim", [lambda: A >= 2, lambda: A < B, lambda: A * B >= A * 2])
-def test_order_that_depends_on_values(claim):
+def test_inconclusive_comparisons_raise(claim):
     with pytest.raises(InconclusiveDimensionOperation, match="comparison '.*' is inconclusive"):
         claim()
 
 
-def test_a_number_is_wanted():
+def test_conversion_to_int_raises():
     with pytest.raises(InconclusiveDimensionOperation, match="'a' used in a context that requires"):
         int(A)
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
@@ -184,7 +184,7 @@ def _scoped(*constraints):
     return symbolic_shape("a, b, c", constraints=constraints)
 
 
-def test_constraints_decide():
+def test_constraints_decide_comparisons():
     a, b, c = _scoped("a >= b", "b >= c")
     assert a >= c
     assert 2 * a >= b + c
@@ -223,12 +223,12 @@ def test_equalities_rewrite():
         (3, "must be a string: got 3"),
     ],
 )
-def test_constraints_that_are_none(constraint, match):
+def test_malformed_constraints_raise(constraint, match):
     with pytest.raises(ValueError, match=match):
         SymbolicScope([constraint])
 
 
-def test_scopes_do_not_mix():
+def test_mixed_scopes_raise():
     (other,) = symbolic_shape("a")
     assert other != A
     assert hash(other) != hash(A)
@@ -271,7 +271,7 @@ def test_specifications(spec, like, shown):
         (3, "should be None or a string. Found 3"),
     ],
 )
-def test_specifications_that_are_none(spec, match):
+def test_malformed_specifications_raise(spec, match):
     with pytest.raises(ValueError, match=match):
         symbolic_shape(spec)
 
@@ -329,7 +329,7 @@ def test_negative_numbers_in_operations_are_shown_as_in_sums():
     assert symbolic_shape(str(-3 // a), scope=a.scope) == (-3 // a,)
 
 
-def test_specifications_begin_with_either_sign():
+def test_specifications_with_leading_sign():
     a, b = symbolic_shape("+ a - b, -a + b")
     assert a == -b
 
@@ -344,7 +344,7 @@ def test_specifications_begin_with_either_sign():
         ("b, 7, c, ...", (4, 7), "different size 7|because we parsed 3 already"),
     ],
 )
-def test_shapes_must_be_like(spec, like, message):
+def test_shape_like_mismatch_raises(spec, like, message):
     with pytest.raises(ValueError, match=f"syntax error in symbolic shape .*({message})"):
         symbolic_shape(spec, like=like)
 
@@ -374,14 +374,14 @@ def test_scalar_arrays_and_booleans_are_integers():
         ("max(a, b) == 5", "min(a, b) == 6"),
     ],
 )
-def test_constraints_that_nothing_fulfils(constraints):
+def test_unsatisfiable_constraints_raise(constraints):
     with pytest.raises(ValueError, match="Unsatisfiable.*"):
         a, b, _, _ = symbolic_shape("a, b, c, d", constraints=constraints)
         a >= b  # noqa: B015 - is decided, and finds it
 
 
 @pytest.mark.parametrize("refused", ["a <= 7", "a == 3", "2*a + b <= 16", "mod(a, 2) == 5"])
-def test_scopes_stay_as_they_were_where_they_refuse_a_constraint(refused):
+def test_refused_constraints_leave_the_scope_unchanged(refused):
     scope = SymbolicScope(["a >= 8", "b <= 5"])
     a, b = symbolic_shape("a, b", scope=scope)
     shown = str(scope)

@@ -28,7 +28,7 @@ def test_plugin_is_found_without_importing_it(wheel):
     assert cuda.plugin_library() == ("cuda13", newer)
 
 
-def test_missing_plugin_says_what_to_install(monkeypatch):
+def test_missing_plugin_error_suggests_the_package(monkeypatch):
     monkeypatch.setattr(cuda, "plugin_library", lambda: None)
     with pytest.raises(RuntimeError, match=r'pip install "olympus\[cuda13\]"'):
         cuda.load_plugin()

@@ -18,7 +18,7 @@ def test_library_of_the_wheel(monkeypatch, tmp_path):
     assert tpu.plugin_library() == "here"
 
 
-def test_missing_library_says_what_to_install(monkeypatch):
+def test_missing_library_error_suggests_the_package(monkeypatch):
     monkeypatch.setattr(tpu, "plugin_library", lambda: None)
     with pytest.raises(RuntimeError, match=r'pip install "olympus\[tpu\]"'):
         tpu._make_client()
