@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/architecture.md and the import contracts describe the tree as it is."""
+"""Agreement of docs/architecture.md and the import contracts with the source tree."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays whose elements lie in memory in another order: their values are what they were."""
+"""Layouts of arrays in memory, which do not change their values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in files: specs, structures, and, where tensorstore is there, writing and reading."""
+"""Arrays in files: specs, tree structures and, with tensorstore, writing and reading."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_process_local_arrays_raise(monkeypatch):
 
 
 def test_without_tensorstore(monkeypatch):
-    """The error says what to install, when something is to be written."""
+    """The error says what to install."""
     monkeypatch.setitem(sys.modules, "tensorstore", None)
     with pytest.raises(ImportError, match="pip install tensorstore"):
         asyncio.run(async_serialize(some_array(), get_tensorstore_spec("/tmp/a")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks under the transformations, alone and together, on one device and on eight."""
+"""Callbacks under single and composed transformations, on one device and on eight."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCALAR = olympus.ShapeDtypeStruct((), np.float32)
 
 @pytest.fixture
 def printed(capsys):
-    """A function that returns the lines printed so far, once all effects have happened."""
+    """Returns a function that waits for all effects and returns the lines printed so far."""
 
     def lines():
         olympus.effects_barrier()

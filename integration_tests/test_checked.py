@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`olympus.checked`: planted errors are found, with the user's line and the iterations."""
+"""`olympus.checked`: errors name the user's line and the iterations of its loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def line_of(fun):
 
 
 def in_a_loop(fun, values):
-    """Applies a function to one value an iteration."""
+    """Applies a function to one value in each iteration of a loop."""
     return lax.scan(lambda c, x: (c, fun(x)), 0, jnp.asarray(values))[1]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indices known to be out of range: what a program does with them, and what checkify says."""
+"""Constant indices that are out of range: results, and errors of checkify."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that run where their arguments are."""
+"""Functions that run on the hosts of the devices of their arguments."""
 
 from __future__ import annotations
 

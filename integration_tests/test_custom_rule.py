@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`custom_rule`: given rules are used in every composition, missing ones follow from them."""
+"""`custom_rule`: given rules are used in every composition, missing rules are derived."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ XS = np.float32([0.3, 0.6, 0.9])
 
 
 class Ruled:
-    """A sine whose rules count their calls; derivatives are three times the right ones."""
+    """A sine whose rules count their calls and return three times the derivative."""
 
     def __init__(self, *names):
         self.calls = Counter()

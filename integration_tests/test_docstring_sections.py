@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections of docstrings: each argument has a line of its own, as documentation tools read it."""
+"""Sections of docstrings: documentation tools need each argument to start a line."""
 
 from __future__ import annotations
 

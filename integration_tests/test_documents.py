@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents name exists: pages, sections, public names, flags, variables and pictures."""
+"""Existence of the pages, sections, names, flags, variables and pictures in documents."""
 
 from __future__ import annotations
 

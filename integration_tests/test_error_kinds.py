@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builtin kinds of errors, which programs catch: those of jax 0.10.2."""
+"""Builtin types of errors, which programs catch, compared with those of jax 0.10.2."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A primitive that is given an expansion, and nothing else, works under every interpreter."""
+"""A primitive with an expansion as its only rule works under every interpreter."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit axes on eight emulated devices: values, types and places, eager and compiled."""
+"""Explicit mesh axes on eight emulated devices: values, types and shardings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each family of primitives has files of the same name everywhere: one path tells all of them."""
+"""Each family of primitives has files of the same name in every rule folder."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults that must end in a Python error, or in a normal end of the process: each in a process."""
+"""Faults that must raise a Python error or exit normally. Each runs in its own process."""
 
 import os
 import signal

@@ -219,7 +219,7 @@ def test_layouts() -> None:
         return call(x)
 
     def read(memory, layout):
-        """What a flat piece of memory holds when it is read in a layout."""
+        """Returns the array that flat memory holds in a layout."""
         shape = [x.shape[dim] for dim in layout]
         return np.asarray(memory).reshape(shape).transpose(np.argsort(layout))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/flags.md lists the flags that are declared, and each is read or says why it is not."""
+"""docs/flags.md lists the declared flags. Each is read, or documented as without effect."""
 
 import ast
 import subprocess

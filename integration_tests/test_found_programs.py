@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that ``nox -s fuzz`` found, and what they compute with loops in place of batches."""
+"""Programs that failed under ``nox -s fuzz``, compared with loops in place of batches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from olympus.experimental import ode
 
 
 def written(x):
-    """The elements of a reference after a loop whose length depends on the argument."""
+    """Returns the elements of a reference after a loop with a data-dependent length."""
     count = jnp.sum(jnp.clip(x, 0, 50).astype("int32"))
     start = lax.while_loop(
         lambda carry: carry[0] < count % 4,
@@ -44,7 +44,7 @@ def test_derivatives_of_convolutions_without_operands():
 
 
 def test_random_numbers_without_compilation():
-    """Python numbers are floats of 32 bits there, too."""
+    """Python numbers become 32-bit floats without compilation as well."""
     key = olympus.random.key(25)
     draws = [
         lambda: olympus.random.bernoulli(key, 0.4, (8,)),
@@ -69,7 +69,7 @@ def test_arrays_of_numpy_without_compilation():
 
 
 def test_fusion_cuts_in_loops_over_scalars():
-    """The compiler has another way for loops of few numbers, which knew no barriers."""
+    """The compiler evaluates loops over few numbers separately, once without barriers."""
     times = jnp.linspace(0.0, 1.0, 3)
     found = ode.odeint(lambda y, time: -y * time, jnp.float32(0.5), times)
     np.testing.assert_allclose(found, 0.5 * np.exp(-np.square(times) / 2), rtol=1e-5)
@@ -110,7 +110,7 @@ def test_argmin_and_argmax_of_complex_constants():
 
 
 def test_arrays_of_64_bits_while_64_bit_types_are_disabled():
-    """They keep their dtype among themselves, and are narrowed beside others, as in JAX."""
+    """They keep their dtype among themselves, and are narrowed with other operands, as in JAX."""
     with olympus.enable_x64(True):
         x, n = jnp.arange(1.0, 4.0), jnp.arange(1, 4)
     for kept in (x + x, jnp.sin(x), -x, jnp.where(x > 1, x, x), jnp.zeros_like(x), n / n):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`debug_nans` and `debug_infs`: which functions report, and the words that programs look for.
+"""`debug_nans` and `debug_infs`: functions that report invalid values, and their messages.
 
 The cases are those in which jax 0.10.2 raises FloatingPointError, and those in which it does not.
 """

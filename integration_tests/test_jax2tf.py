@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions between TensorFlow and us; where TensorFlow is not installed, what is said then."""
+"""Conversion of functions to and from TensorFlow, and the error if it is not installed."""
 
 from __future__ import annotations
 

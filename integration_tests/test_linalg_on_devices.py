@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are composed of loops for a platform, each device working on its own part."""
+"""Linear algebra that a platform computes in loops, sharded over devices."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_shard_map_of_linalg_equals_the_unsharded_result(mesh, name):
 
 @pytest.mark.parametrize("same", [False, True], ids=["parts", "same"])
 def test_gradients_of_linear_systems(mesh, same):
-    """Also where the right-hand side is the same on all devices and the matrix is not."""
+    """Includes a replicated right-hand side with a sharded matrix."""
     specs = (P("x"), P() if same else P("x"))
     solve = shard_map(jnp.linalg.solve, mesh=mesh, in_specs=specs, out_specs=P("x"))
     b = B[:1] if same else B

@@ -53,7 +53,7 @@ def free_port():
 
 
 def processes_about(text):
-    """The numbers of the processes whose command line has a text."""
+    """Returns the ids of the processes whose command line contains a text."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -66,7 +66,7 @@ def processes_about(text):
 
 
 class Run:
-    """What the processes of one program left behind."""
+    """Output and exit status of the processes of one program."""
 
     def __init__(self, statuses, outputs, errors):
         self.statuses = statuses
@@ -283,7 +283,7 @@ batch = inputs, np.sin(2 * inputs[:, :2])
 
 
 def reference_losses(steps):
-    """The losses of the same training with NumPy, whose gradient is written by hand."""
+    """Returns the losses of the same training in NumPy, with handwritten gradients."""
     random = np.random.default_rng(0)
     w1 = 0.3 * random.normal(size=(4, 16)).astype(np.float32)
     w2 = 0.3 * random.normal(size=(16, 2)).astype(np.float32)
@@ -372,7 +372,7 @@ def test_pmap_maps_over_the_devices_of_each_process(run_two):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_death_of_one_process_raises_in_the_other(run_two, victim):
-    """Also the death of process 0, and in the midst of a collective."""
+    """Includes the death of process 0, and death during a collective."""
     result = run_two(
         INITIALIZE,
         f"""

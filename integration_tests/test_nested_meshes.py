@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partly manual meshes, meshes in force, and moves between meshes, against NumPy."""
+"""Partly manual meshes, context meshes, and transfers between meshes."""
 
 from __future__ import annotations
 

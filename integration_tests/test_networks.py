@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks for images, compiled: they train as in JAX."""
+"""Training of compiled networks for images, compared with JAX."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums still to be added up over explicit axes: what devices hold, and what they add to."""
+"""Values that are unreduced over explicit axes: their terms on devices, and their sums."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays made where the caller says, and updates of arrays over several devices."""
+"""Creation of arrays on given devices, and updates of sharded arrays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/primitives.md says what the rule tables say, and they have no holes."""
+"""Agreement of docs/primitives.md with the rule tables, which have no missing rules."""
 
 from __future__ import annotations
 

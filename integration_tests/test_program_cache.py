@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs on disk that take the place of tracing: no edit of a function gives a stale program."""
+"""Programs on disk that replace tracing. An edited function is never served a stale program."""
 
 import dataclasses
 import logging
@@ -451,7 +451,7 @@ def scaled(x, k=2.0):
 
 
 def copied(function):
-    """A function object that this process has not seen."""
+    """Returns a new function object with the same code."""
     copy = types.FunctionType(function.__code__, function.__globals__, function.__name__)
     copy.__defaults__ = function.__defaults__
     return copy

@@ -16,7 +16,7 @@ from olympus_ir.diagnostics import progress_bars
 
 @pytest.fixture(params=["line", "tqdm"])
 def drawn(request, monkeypatch, capsys):
-    """Runs a function, and returns what its bars show at the end."""
+    """Runs a function and returns the final text of its progress bars."""
     if request.param == "line":
         monkeypatch.setattr(progress_bars.importlib.util, "find_spec", lambda name: None)
     elif importlib.util.find_spec("tqdm") is None:

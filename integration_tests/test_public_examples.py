@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each example that a user reads in a docstring runs: in its module, or here.
+"""Examples in public docstrings run, in the tests of their module or here.
 
 The session ``docs`` runs the examples that pytest finds: those of each module's own functions and
 classes. It does not find docstrings that are attached to classes of C++, or to functions that name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled, samplers draw the very bits that jax 0.10.2 draws.
+"""Compiled samplers draw the same bits as jax 0.10.2.
 
 The vectors are those of olympus-random's tests, which compare them with the reference evaluator's
 results within rounding errors; here they are compared exactly, as long as XLA is the one that they

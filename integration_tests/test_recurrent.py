@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lowering of long short-term memory for GPUs, with a plugin that is made up."""
+"""Lowering of long short-term memory for GPUs, with a fake plugin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls leave nothing to the garbage collector: what they made is freed when they return.
+"""Calls leave no reference cycles: their temporary objects are freed on return.
 
 Objects in reference cycles, and the arrays that they hold, live until the collector looks at them.
 Each function that takes a function is called once more than its caches need, and the collector must

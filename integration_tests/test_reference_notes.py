@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The notes and tables of the API reference say what is true of the code."""
+"""Agreement of the notes and tables of the API reference with the code."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs that write references: all ways to run and to transform them agree."""
+"""Random programs that write references: all evaluations and transformations agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NESTED = ("jit", "scan", "fori", "cond", "mapped_read")
 
 
 def program(generator, depth=0):
-    """A list of instructions: a name, two places, a number, and programs inside."""
+    """Returns random instructions: a name, two indices, a number, and nested programs."""
     kinds = LEAVES + NESTED if depth < 2 else LEAVES
     instructions = []
     for kind in generator.choice(kinds, generator.integers(2, 5)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of tracers in functions under `shard_map` outside of compiled functions."""
+"""Concrete values of tracers under `shard_map` outside of compiled functions."""
 
 from __future__ import annotations
 

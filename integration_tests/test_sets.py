@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distinct elements of concrete arrays beside NumPy, and the places and types of results."""
+"""Set functions of concrete arrays, compared with NumPy; devices and types of results."""
 
 from __future__ import annotations
 

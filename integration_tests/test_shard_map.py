@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shard_map` on eight emulated devices: values, derivatives, batching, equal to the whole."""
+"""`shard_map` on eight emulated devices, compared with the function of unsharded arrays."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ class TestErrors:
 
 
 def test_varying_linear_systems(mesh):
-    """Their transposes are of each part alone: nothing is summed over the mesh."""
+    """Transposition solves each shard's system separately, without a sum over the mesh."""
     a, b = np.ones((8, 2, 2), np.float32), np.ones((8, 2, 1), np.float32)
     parts = shard_map(solve, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
     text = str(make_olympuspr(parts)(a, b))
@@ -302,7 +302,7 @@ def test_varying_linear_systems(mesh):
 
 
 class TestChecks:
-    """What the devices have found, device by device."""
+    """Errors of checkify on each device."""
 
     @staticmethod
     def mapped(mesh, check_vma=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `shard_map` is told: specs of arguments and results, axes, meshes without devices."""
+"""Specs, axis names and abstract meshes in `shard_map`."""
 
 from __future__ import annotations
 

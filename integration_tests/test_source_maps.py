@@ -64,7 +64,7 @@ def test_equations_of_nested_programs():
 
 
 def test_format():
-    """The numbers of variable length are those of ECMA-426."""
+    """Mappings are base64 VLQ as in ECMA-426."""
     generator = MappingsGenerator()
     generator.new_group()
     generator.new_segment(0, 0, 0, 0)

@@ -539,7 +539,7 @@ def name(case):
 
 
 def plain(fun, example):
-    """Runs a program in Python, on arrays of its own."""
+    """Runs a program in Python, on copies of the arrays."""
     return fun(*(value.copy() if isinstance(value, np.ndarray) else value for value in example))
 
 

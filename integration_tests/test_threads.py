@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many threads at once: what loads with its first use is loaded once, and whole."""
+"""Concurrent first uses: lazily loaded modules are loaded once and completely."""
 
 from __future__ import annotations
 

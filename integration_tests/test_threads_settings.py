@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many threads under different settings: each sees its own alone, and gets its own programs."""
+"""Threads with different settings: each thread gets its own settings and programs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays offered and taken over the network."""
+"""Transfer of arrays between processes over the network."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def functions():
 
 
 def with_values(cases):
-    """Returns the cases with the value that each function has here."""
+    """Returns the cases with the value of each function in this process."""
     return {
         name: (function, arguments, travelling.call(function, arguments))
         for name, (function, arguments, _) in cases.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`bucketed` and `masked`: results and derivatives of cut arrays, and the number of programs."""
+"""`bucketed` and `masked`: results and derivatives equal those without padding."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def test_shard_map_and_export():
 
 
 def test_random_numbers():
-    """The numbers of a key are those of the true shape."""
+    """Draws equal those for the unpadded shape."""
     bucketed = olympus.bucketed(
         lambda key, x: x * olympus.random.normal(key, x.shape), axis=(None, 0)
     )

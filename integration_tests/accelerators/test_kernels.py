@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels compiled by Triton on a GPU: results and derivatives equal to formulas by arrays."""
+"""Kernels compiled by Triton on a GPU, compared with the same formulas for arrays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole programs on the accelerator: the values of the CPU, or those of NumPy and SciPy."""
+"""Programs on the accelerator, compared with the CPU, NumPy and SciPy."""
 
 from __future__ import annotations
 

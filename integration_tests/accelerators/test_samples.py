@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample of each primitive: the accelerator computes what the NumPy reference does."""
+"""Comparison of the accelerator with the NumPy reference on the sample of each primitive."""
 
 from __future__ import annotations
 

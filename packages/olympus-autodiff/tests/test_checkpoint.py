@@ -40,7 +40,7 @@ def gradient_program(fun, aval=F32):
 
 
 def saved_by(fun, x):
-    """The shapes of what the backward pass keeps."""
+    """Returns the shapes of the residuals."""
     _, pullback = vjp(fun, x)
     return sorted(leaf.shape for leaf in pytrees.tree_leaves(pullback))
 

@@ -362,7 +362,7 @@ def test_python_number_arguments_have_a_dtype():
 
 
 def constant_with_rule(derivative):
-    """A function whose value depends on the shape of its operand alone, with a derivative."""
+    """Returns a function with a JVP rule whose value depends only on the operand's shape."""
 
     @custom_jvp
     def f(x):
@@ -446,7 +446,7 @@ def test_dead_results():
 
 
 def test_python_numbers_returned_by_rules():
-    """They come back as they are outside of compiled functions, as in JAX."""
+    """Outside of compiled functions they are returned unchanged, as in JAX."""
 
     @custom_jvp
     def f(x):

@@ -282,7 +282,7 @@ def test_disable_bwd_checks_flag():
 
 
 class Strict:
-    """A container whose constructor looks at its leaf."""
+    """A container whose constructor inspects its leaf."""
 
     def __init__(self, leaf):
         if leaf.shape != (2,):

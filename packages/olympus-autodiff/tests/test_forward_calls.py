@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward passes that give way to the function: ``optimize_remat`` of `custom_vjp`."""
+"""``optimize_remat`` of `custom_vjp`: forward passes that the function replaces."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def test_functions_without_derivative_raise():
     "function", [np.exp, np.asarray, lambda x: x.tolist(), lambda x: x.tobytes()]
 )
 def test_numpy_functions_of_differentiated_values_raise(function):
-    """Where the value is known, NumPy would compute with it, and the result depend on nothing."""
+    """With a concrete value, NumPy would silently compute a constant."""
     with pytest.raises((TracerArrayConversionError, ConcretizationTypeError)):
         grad(lambda x: lax.mul(x[0], float(np.ravel(function(x))[0])))(np.ones(2, np.float32))
 

@@ -25,7 +25,7 @@ TWO = np.float32(2)
 
 
 def scaled(x, factor=TWO):
-    """Doubles; its transpose triples, to tell who is asked."""
+    """Doubles. Its transpose triples, so that results show which function ran."""
     return linear_call(
         lambda r, t: {"y": lax.mul(r, t)},
         lambda r, ct: lax.mul(lax.mul(r, ct["y"]), f32(1.5)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations say by which transformations they came about, in JAX's words."""
+"""Name stacks of equations name the transformations that created them, as in JAX."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of functions with references: equal to those of the pure functions they come to."""
+"""Derivatives of functions with references, compared with equivalent pure functions."""
 
 from __future__ import annotations
 

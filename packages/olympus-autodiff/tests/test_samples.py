@@ -88,7 +88,7 @@ INEXACT_CASES = [case for case in cases() if any(map(has_tangents, case.args))]
 
 @pytest.mark.parametrize("case", INEXACT_CASES, ids=str)
 def test_types_of_tangents(case):
-    """Also in dtypes that finite differences are too coarse for."""
+    """Includes dtypes that are too coarse for finite differences."""
     with case.context():
         args = case.args
         avals = [get_aval(arg) for arg in args]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear solves and roots: the derivatives are those of the solution."""
+"""Derivatives of linear solves and roots by implicit differentiation."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def substitute(transposed):
 
 
 def test_a_solve_by_factors_has_the_derivatives_of_the_solution():
-    """They come of the matrix; the factors have none."""
+    """The derivatives go through the matrix; the factors have none."""
     factored = FactoredSolve(dot, substitute(False), substitute(True))
 
     def solve(matrix, b):

@@ -84,7 +84,7 @@ def test_reverse_mode_differentiates_the_function():
 
 
 def test_rule_is_applied_once_if_only_tangents_are_batched():
-    """The rule gets one example where only the tangents, or only the primals, are batched."""
+    """If only tangents or only primals are batched, the rule gets unbatched arguments."""
     f, calls = sine_with_wrong_rule()
     one = np.float32(2)
     y, t = vmap(lambda t: jvp(f, (one,), (t,)), out_axes=(None, 0))(X)

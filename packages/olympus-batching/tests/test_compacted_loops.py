@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batched loops whose finished examples leave the batch: the results of a loop over examples."""
+"""Batched loops that drop finished examples, compared with a loop over examples."""
 
 import numpy as np
 import pytest

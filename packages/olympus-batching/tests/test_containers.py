@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that are mapped as arrays: a table of rows, of which all share the names."""
+"""Containers that `vmap` maps as arrays: a table of rows with unbatched names."""
 
 from __future__ import annotations
 

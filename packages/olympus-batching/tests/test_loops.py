@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops that the examples leave at different times, and what functions with rules close over."""
+"""Loops with a batched trip count, and closures of functions with custom rules."""
 
 from __future__ import annotations
 

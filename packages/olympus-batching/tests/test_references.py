@@ -19,7 +19,7 @@ PLACES = np.array([0, 3, 1, -1], np.int32)
 
 
 def examples(ref_fun, array, *args):
-    """What a function of a reference does in a loop: results, and what references hold."""
+    """Returns results and contents of references from a loop over examples."""
     results, last = [], []
     for row, *rest in zip(array, *args, strict=True):
         ref = new_ref(row)

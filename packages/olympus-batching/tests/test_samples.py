@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample of each primitive: batched, it does what a loop does."""
+"""Batched samples of each primitive, compared with a loop over examples."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytrees.register_pytree_node(
 
 
 class Along:
-    """A specification: the axis of this name holds the examples."""
+    """Specification that the axis of this name is the batch dimension."""
 
     def __init__(self, name):
         self.name = name

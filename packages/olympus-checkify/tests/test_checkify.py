@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks, alone and under every transformation; messages and precedence are those of JAX."""
+"""Checks under every transformation; messages and precedence equal those of JAX."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Screens: rules that say where bad values show, and programs that hide them."""
+"""Screens: rules for the propagation of non-finite values, and programs that hide them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executables as bytes, functions as files, and what they refuse."""
+"""Serialized executables and functions in files, and invalid input for them."""
 
 import pickle
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export: what an exported function says, how it is called, and that it survives being a file."""
+"""Exported functions: attributes, calls, and serialization."""
 
 import collections
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frozen functions: their values, their files, and what other programs find in these."""
+"""Frozen functions: values, files, and reading of the files by other programs."""
 
 import json
 import pickle
@@ -144,7 +144,7 @@ def test_wrong_arguments(frozen, tmp_path):
 
 
 def resealed(contents, change):
-    """Returns the file after a change by a stranger, who computes the digest anew."""
+    """Returns the file after a change, with the digest recomputed."""
     from olympus_export.frozen import container
 
     arrays, metadata = safetensors.read(contents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of strangers are read by another process first, which may die of them."""
+"""Untrusted programs are first parsed in a separate process, which may crash."""
 
 import numpy as np
 import pytest

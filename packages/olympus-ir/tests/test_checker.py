@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checker accepts what is traced and refuses what has been damaged."""
+"""The checker accepts traced programs and rejects damaged ones."""
 
 from __future__ import annotations
 

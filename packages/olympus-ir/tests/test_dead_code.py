@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dead-code elimination: what goes, what stays, and that results do not change."""
+"""Dead-code elimination: removed and kept equations, and unchanged results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def names(olympuspr):
 
 
 def check_same(olympuspr, consts, used_outputs, args):
-    """The smaller program gives what the whole one gives, for the results that are used."""
+    """Checks that the smaller program returns the same used results, and returns it."""
     smaller, used_inputs = dce_olympuspr(olympuspr, used_outputs)
     expected = [
         value

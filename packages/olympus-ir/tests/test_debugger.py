@@ -19,7 +19,7 @@ SCALE = 3
 
 
 def answers(fun, *args, commands):
-    """What the debugger prints after each command, and the function's result."""
+    """Returns the debugger's output after each command, and the function's result."""
     stdout = io.StringIO()
     result = fun(*args, {"stdin": io.StringIO("\n".join([*commands, ""])), "stdout": stdout})
     effects_barrier()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of leaves, and what functions and arguments are called in messages."""
+"""Functions of leaves, and names of functions and arguments in messages."""
 
 from __future__ import annotations
 

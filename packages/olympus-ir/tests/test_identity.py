@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of functions: what counts, what does not, and what has none."""
+"""Digests of functions: equal and different functions, and functions without digest."""
 
 import math
 import types
@@ -16,7 +16,7 @@ def none(value):
 
 
 def function_of(source, **names):
-    """The function `f` of a source, in a module of its own."""
+    """Returns the function `f` that a source defines in a new module."""
     module = types.ModuleType("edited")
     vars(module).update(names)
     exec(compile(source, "<edited>", "exec"), vars(module))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators of arrays where olympus-numpy is not there."""
+"""Operators of arrays without olympus-numpy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Padded evaluation: valid elements are those of the unpadded program, whatever the padding is."""
+"""Padded evaluation: valid elements equal those of the unpadded program for any padding."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that pickle: by name, as recipes, and what stays as it is for a function."""
+"""Pickling of functions by name and by recipe, and their function attributes."""
 
 import copy
 import functools

@@ -20,7 +20,7 @@ F32 = ShapedArray((), np.float32)
 
 
 def counted(**attributes):
-    """A primitive and the list of what its shape rule was called with."""
+    """Returns a primitive and the list of the arguments of its shape rule's calls."""
     calls = []
     primitive = Primitive("counted", **attributes)
 

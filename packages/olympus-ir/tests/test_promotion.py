@@ -28,7 +28,7 @@ MODES = list(RECORD["pairs"])
 
 
 class Operand:
-    """As much of an array as promotion looks at."""
+    """The attributes of an array that promotion uses."""
 
     def __init__(self, name):
         self.dtype = dtypes.canonicalize_dtype(DTYPES[name.rstrip("*")])

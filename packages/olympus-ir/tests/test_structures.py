@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structures in the role of trees, whose containers are not built."""
+"""Structures used in place of pytrees, without building containers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Point = namedtuple("Point", "x y")
 
 
 class Checked:
-    """A container whose constructor looks at its leaf."""
+    """A container whose constructor inspects its leaf."""
 
     def __init__(self, leaf):
         if not hasattr(leaf, "shape"):

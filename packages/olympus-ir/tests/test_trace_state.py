@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is being traced, values known at compile time, events, and contexts of the user's own."""
+"""Trace state, compile-time values, monitoring events, and user contexts."""
 
 from __future__ import annotations
 

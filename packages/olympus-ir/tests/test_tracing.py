@@ -32,7 +32,7 @@ VECTOR = ShapedArray((3,), np.float32)
 
 
 def in_trace(action, aval=VECTOR):
-    """What an action does with a tracer."""
+    """Returns the result of a function of a tracer."""
     results = []
 
     def fun(x):

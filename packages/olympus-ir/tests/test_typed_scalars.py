@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python numbers that know their dtype."""
+"""Python numbers with a dtype."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dot_product_attention` beside its formula in NumPy, and the form of its program."""
+"""`dot_product_attention` compared with its formula in NumPy, and its program."""
 
 from __future__ import annotations
 

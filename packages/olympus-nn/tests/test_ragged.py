@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ragged batches: each row is as if it were alone."""
+"""Ragged batches: each row has the result that it has alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histograms of many numbers, whose places are guessed, beside NumPy's search."""
+"""Histograms of many numbers by computed bin indices, compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ UNARY = [operator.neg, operator.pos, operator.abs]
 
 
 class Other:
-    """Object with operators of its own, neither an array nor a scalar."""
+    """Object that defines reflected operators, neither an array nor a scalar."""
 
     def __radd__(self, other):
         return "radd"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages about specifications, kernels and operands that do not fit together."""
+"""Errors of inconsistent specifications, kernels and operands."""
 
 from __future__ import annotations
 

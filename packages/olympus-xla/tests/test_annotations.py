@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotations write into modules, and that values stay as they are."""
+"""Annotations in modules, which do not change values."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays put together from their parts."""
+"""Assembly of arrays from shards."""
 
 import numpy as np
 import pytest

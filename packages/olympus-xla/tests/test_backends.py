@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backends: bringing up, flags, look-up, the default device, clearing."""
+"""Backends: initialization, flags, look-up, the default device, clearing."""
 
 import platform
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a process stands among others, by what launchers leave in the environment."""
+"""Detection of clusters from the environment variables of launchers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPEN_MPI = {
 
 @pytest.fixture
 def environment(monkeypatch):
-    """Sets the variables of a launcher, and those of no other."""
+    """Returns a function that replaces the environment variables."""
 
     def set_to(variables):
         monkeypatch.setattr(clusters.os, "environ", dict(variables))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The persistent compilation cache: what finds an entry, what does not, and what goes wrong."""
+"""The persistent compilation cache: hits, misses and faults."""
 
 import concurrent.futures
 import logging
@@ -25,7 +25,7 @@ X = np.ones((3, 4), np.float32)
 
 @pytest.fixture
 def cache(tmp_path):
-    """A cache that keeps everything; gives its directory."""
+    """Enables a cache without thresholds and returns its directory."""
     changed = {
         flags.enable_compilation_cache: True,
         flags.compilation_cache_dir: os.fspath(tmp_path / "cache"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extremes of complex numbers are ordered by the real part and then by the imaginary one."""
+"""Extremes of complex numbers, in lexicographic order of real and imaginary parts."""
 
 import itertools
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sine and cosine of doubles, beside NumPy's with a longer mantissa."""
+"""Sine and cosine of doubles, compared with NumPy's in extended precision."""
 
 import numpy as np
 import pytest

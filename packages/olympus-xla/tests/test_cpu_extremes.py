@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of extremes, found in passes: those of NumPy and of XLA's reduction of pairs."""
+"""Positions of extremes, compared with NumPy and with XLA's reduction of pairs."""
 
 import ml_dtypes
 import numpy as np

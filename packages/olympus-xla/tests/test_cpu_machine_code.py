@@ -143,7 +143,7 @@ def test_rsqrt_is_as_accurate_as_the_default():
 )
 @pytest.mark.parametrize("size", [1, 15, 17, 4096, 100_000])
 def test_values_equal_the_default(function, size):
-    """The last elements are computed one by one, where products and sums are contracted."""
+    """The last elements are computed in a scalar loop, which contracts products and sums."""
     x = np.random.default_rng(size).uniform(0.1, 3, size).astype(np.float32)
     ours = np.asarray(jit(function).lower(x).compile()(x))
     cpu_lowerings.update(False)

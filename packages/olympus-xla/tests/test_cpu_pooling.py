@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of pooling, by views of the windows' elements, beside a loop over the windows."""
+"""Derivatives of pooling by strided views, compared with a loop over windows."""
 
 import itertools
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of few elements, which XLA's loops compute, beside NumPy's."""
+"""Reductions of few elements by XLA's loops, compared with NumPy."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative operations by loops over blocks: those of NumPy and of XLA's windows."""
+"""Cumulative operations by loops over blocks, compared with NumPy and XLA's windows."""
 
 import ml_dtypes
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scatters to several dimensions, flattened on CPUs, beside XLA's and NumPy's."""
+"""Scatters over several dimensions, flattened on CPUs, compared with XLA and NumPy."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def every_size(cpu_limits):
 
 
 def operands(dtype=np.int32, shape=(7, 9), count=500):
-    """An array, places of which some are out of bounds, and updates."""
+    """Returns an array, indices of which some are out of bounds, and updates."""
     low, high = (-3, 12) if np.issubdtype(dtype, np.signedinteger) else (0, 12)
     places = RNG.integers(low, high, (count, 2)).astype(dtype)
     return RNG.normal(size=shape).astype(np.float32), places, RNG.normal(size=count).astype("f")

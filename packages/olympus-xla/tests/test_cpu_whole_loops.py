@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops over vectors of odd length: which programs keep them whole, and their values."""
+"""Loops over vectors of odd length: programs that are not divided, and their values."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_inner_programs_are_read_once():
 
 @pytest.mark.usefixtures("two_threads")
 def test_other_programs_are_divided():
-    """Even lengths, small vectors, matrices, and what gains more by two threads."""
+    """Even lengths, small vectors, matrices, and programs that gain more from two threads."""
     assert not is_whole(lax.exp, numbers(EVEN))
     assert not is_whole(lax.exp, numbers(9_999))
     assert not is_whole(lax.exp, numbers(ODD // 3, 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that say how they are divided: rules, and what the partitioner makes of them."""
+"""Functions with custom partitioning: rules, and the partitioned programs."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_invalid_rules_raise(make, message):
 
 
 def product(seen):
-    """A product whose rows are divided, that records how it is asked to be."""
+    """Returns a product partitioned by rows, which records the types that it is given."""
 
     @custom_partitioning
     def multiply(x, w):
@@ -128,7 +128,7 @@ def test_partitioned(mesh):
 
 
 def test_collectives_of_one_device(mesh):
-    """The contracted dimension is divided, and the parts are added up by the function itself."""
+    """The contracted dimension is partitioned, and the function sums the partial products."""
 
     @custom_partitioning
     def multiply(x, w):

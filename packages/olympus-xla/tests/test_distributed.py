@@ -57,7 +57,7 @@ def test_wrong_arguments(initialize, arguments, message):
 
 
 def test_missing_processes_raise_a_timeout(initialize, port):
-    """An exception, where XLA's own client would end the process."""
+    """Raises an exception; XLA's client would end the process."""
     printed = initialize(f"'localhost:{port}', 3, 0, initialization_timeout=5")
     assert printed.startswith("TimeoutError processes [1, 2] of 3 did not report")
     printed = initialize(f"'localhost:{port}', 2, 1, initialization_timeout=1")
@@ -103,7 +103,7 @@ def test_addresses():
 
 
 def meet(hellos, num_processes, timeout=5.0, strangers=0):
-    """Lets processes meet; returns what becomes of each, and of the coordinator at the end."""
+    """Runs the rendezvous; returns the outcome for each process and for the coordinator."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     outcomes = [None] * (len(hellos) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs written to files as they are compiled."""
+"""Dumps of compiled programs to files."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of primitives and operands that cannot be evaluated."""
+"""Errors of primitives and operands that cannot be evaluated."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scatters whose index vectors are empty: XLA loses updates of some, and dies of others."""
+"""Scatters with empty index vectors, for which XLA loses updates or crashes."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def test_applied_function():
 
 @pytest.mark.parametrize("mode", ["drop", "clip"])
 def test_all_updates_of_one_element_are_applied(mode):
-    """The updates have the operand's shape, and all are for its first row."""
+    """The updates have the operand's shape, and all go to its first row."""
 
     def scatter(operand, updates):
         places = np.zeros((2, 0), np.int32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes: a warning before forks that would hang, and starts that do not."""
+"""Child processes: a warning before forks that may hang, and safe start methods."""
 
 import os
 import subprocess

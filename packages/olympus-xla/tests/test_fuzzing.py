@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Primitives with wrong operands and parameters: refused with words, and nothing crashes."""
+"""Primitives with invalid operands and parameters: they raise, and nothing crashes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCRIPT = pathlib.Path(__file__).parent / "fuzz_primitives.py"
 
 
 def test_wrong_parameters_are_refused():
-    """In a process of its own, which a crash would end."""
+    """Runs in a subprocess, which a crash would end."""
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "10", "120"], capture_output=True, text=True, timeout=300
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of 8-bit integers on GPUs: those that XLA would pad are products of wide integers."""
+"""Products of 8-bit integers on GPUs: wide integers replace products that XLA would pad."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`jit`: what is compiled when, static and donated arguments, errors."""
+"""`jit`: tracing and compilation, static and donated arguments, errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `jit` that type checkers know, compared with its signature."""
+"""The typed options of `jit`, compared with its signature."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_weak_types_change_the_digest(digest_of):
 
 
 def test_identity_of_inner_programs_changes_the_digest():
-    """Lowering makes one function of one program, and two functions of two equal programs."""
+    """Lowering emits one function for a shared program, and two for two equal programs."""
     inner = jit(lambda x: lax.cos(x))
     closed = make_olympuspr(lambda x: lax.add(inner(x), inner(lax.sin(x))))(X)
     calls = [each for each in closed.eqns if each.primitive.name == "jit"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra compiled: LAPACK's routines, what they refuse, and batches over devices."""
+"""Compiled linear algebra: LAPACK's routines, their errors, and sharded batches."""
 
 from __future__ import annotations
 

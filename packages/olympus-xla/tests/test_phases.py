@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What listeners and the log are told of compilations."""
+"""Events and log messages of compilations."""
 
 import contextlib
 import logging

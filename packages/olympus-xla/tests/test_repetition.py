@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeated blocks become calls of one function: what is found, and that nothing else changes."""
+"""Repeated blocks become calls of one function; other programs are unchanged."""
 
 import functools
 
@@ -89,7 +89,7 @@ def test_layers_and_their_gradient_are_calls():
 
 
 def test_later_blocks_recompute_cheap_values():
-    """Of a layer only what is dear, the hyperbolic tangent, is kept for its gradient."""
+    """Only the expensive hyperbolic tangent of a layer is kept for its gradient."""
     first = blocks_of(grad(loss), weights(20), X)[0].params["call_jaxpr"].jaxpr
     assert {str(atom.aval) for atom in first.outvars} == {"float32[4,8]"}
     assert len(first.outvars) == sum(each.primitive.name == "tanh" for each in first.eqns)
@@ -97,7 +97,7 @@ def test_later_blocks_recompute_cheap_values():
 
 
 def test_a_program_with_results_from_its_blocks():
-    """What blocks make is returned, kept for a loss, or made again, each as it is used."""
+    """Values of blocks are returned, kept for a loss, or recomputed, depending on their use."""
 
     def function(ws, x):
         def total(ws):
@@ -280,7 +280,7 @@ def test_the_flag_turns_it_off(without_outlining):
 
 
 def test_blocks_with_different_wiring_are_not_merged():
-    """Equal operations in a row, of which each takes another value of the one before."""
+    """Consecutive equal blocks that use different values of the previous block."""
 
     def crossed(ws, x):
         values = [x, lax.neg(x)]
@@ -324,7 +324,7 @@ def test_random_programs_keep_their_results(seed):
 
 
 def test_blocks_with_few_repetitions_are_unchanged():
-    """Long stretches that repeat too few times."""
+    """Long blocks that repeat too few times."""
 
     def triples(ws, x):
         total = x

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample of each primitive: XLA computes what the NumPy reference does."""
+"""Comparison of XLA with the NumPy reference on the sample of each primitive."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of arrays."""
+"""Shards of arrays."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Special functions that are compiled from programs are exact far out, too."""
+"""Accuracy of special functions, including large arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def logarithmic(low, high):
 
 
 def near(a):
-    """Places within a few standard deviations of a gamma distribution's mean."""
+    """Returns points within a few standard deviations of a gamma distribution's mean."""
     return np.abs(a + 2 * np.sqrt(a) * GENERATOR.standard_normal(COUNT))
 
 
@@ -95,7 +95,7 @@ def test_limits():
 
 
 def test_incomplete_gamma_of_nan_and_negative_numbers():
-    """The compiler takes some operations to give numbers that are not negative."""
+    """The compiler assumes that some operations have nonnegative results."""
     x = np.array([np.nan, -2.0, 1.0], np.float32)
     a = np.full(3, 1.5, np.float32)
     zero, power = np.zeros(3, np.float32), np.full(3, 1.3, np.float32)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ahead-of-time compilation: what each stage says, and calls of compiled functions."""
+"""Ahead-of-time compilation: attributes of each stage, and calls of compiled functions."""
 
 import re
 import sys

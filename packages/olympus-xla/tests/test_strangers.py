@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at the coordinator's port, and the secret that processes share."""
+"""Unknown connections at the coordinator's port, and the secret that processes share."""
 
 from __future__ import annotations
 

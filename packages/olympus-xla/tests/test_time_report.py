@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of where the time goes, and the line on the terminal while something compiles."""
+"""Reports of compilation time, and progress on the terminal during compilation."""
 
 import io
 import time

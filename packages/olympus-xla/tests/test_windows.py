@@ -148,7 +148,7 @@ def test_convolutions_that_xla_mistakes_for_grouped_ones(window):
 
 
 def test_windows_without_dimensions():
-    """On which the compiler would abort the process."""
+    """The compiler would abort the process."""
     x, source = np.float32(2), np.float32(3)
     window = {"window_dimensions": (), "window_strides": (), "padding": ()}
     compare(windows.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The batching rule of arrays that are put together from several hosts, on one device."""
+"""The batching rule of host-local to global array conversion, on one device."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ def test_examples():
 
 
 def test_kernels_beside_mutable_types():
-    """Programs are searched for high types once there is one, also those that kernels hold."""
+    """Once a high type is registered, programs are searched for it, including kernels."""
 
     def numbers():
         ref = olympus.new_ref(jnp.zeros(2, jnp.int32))

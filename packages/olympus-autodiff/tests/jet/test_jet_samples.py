@@ -93,7 +93,7 @@ def test_series_equals_nested_derivatives(case):
 
 
 def test_all_primitives_are_covered():
-    """By rules of their own, or by the derivative that they have."""
+    """Each has a rule for series or a derivative."""
     for primitive in primitives():
         covered = primitive in jet_rules or primitive in jvp_rules
         assert covered or primitive in jvp_rules.exemptions, primitive.name

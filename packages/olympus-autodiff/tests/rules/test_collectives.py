@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of collectives, under `vmap`: as those of the sums that they stand for."""
+"""Derivatives of collectives under `vmap`, compared with those of sums over the axis."""
 
 from __future__ import annotations
 

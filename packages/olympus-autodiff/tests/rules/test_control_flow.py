@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What derivatives of control flow keep and compute; values are compared in test_against_jax."""
+"""Residuals and programs of derivatives of control flow. test_against_jax compares values."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is special about derivatives of elementwise operations: ties, ends of domains, accuracy."""
+"""Derivatives of elementwise operations: ties, boundaries of domains, accuracy."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of factors: those of Hermitian matrices, and what does not depend on phases."""
+"""Derivatives of decompositions: Hermitian matrices, and functions invariant under phases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of convolutions and pooling, for what the samples do not show."""
+"""Derivatives of convolutions and pooling that the samples do not cover."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_gradients_of_empty_convolutions_are_zero():
 
 
 def test_narrow_operands_with_wide_sums():
-    """Cotangents have the operands' dtypes, and sums are taken in the preferred one."""
+    """Cotangents have the operands' dtypes; sums use the preferred element type."""
     x, kernel = numbers((2, 3, 8)).astype(np.float16), numbers((4, 3, 3)).astype(np.float16)
 
     def wide(x, kernel):
@@ -93,7 +93,7 @@ def test_narrow_operands_with_wide_sums():
 
 
 def test_precisions_follow_operands_in_the_transpose():
-    """In the cotangents, operands are on other sides, but both are asked to be exact."""
+    """The transpose exchanges the operands; each keeps its precision."""
 
     def convolve(x, kernel):
         return lax.conv(x, kernel, (1,), "SAME", precision="highest")
@@ -210,7 +210,7 @@ def test_reductions_of_several_operands():
 
 
 def test_derivatives_with_respect_to_the_initial_value():
-    """It is where every window starts, and what the padding consists of."""
+    """The initial value starts every window and fills the padding."""
     x = numbers(3) + 3
 
     def reduced(init):

@@ -93,7 +93,7 @@ def test_the_rule_of_a_batched_custom_jvp_call():
     tangents_seen = []
 
     class Recorder(Trace):
-        """Stands for an interpreter around that goes by the derivative rule."""
+        """Stand-in for an outer interpreter that uses the derivative rule."""
 
         def process_primitive(self, primitive, args, params):
             return primitive.bind_with_trace(self.parent, args, params)

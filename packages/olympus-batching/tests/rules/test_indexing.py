@@ -34,7 +34,7 @@ def lax_update(x, update, i, j):
 
 
 def _some(count):
-    """Batch dimensions in the first or second place, or none."""
+    """Returns combinations of batch dimensions, None among them."""
     return itertools.product((None, 0, 1), (None, 0, 2), *[(None, 0)] * (count - 2))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of convolutions and reductions of windows, for what the samples do not show."""
+"""Batches of convolutions and reductions of windows that the samples do not cover."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(fun, *args):
 
 @pytest.mark.parametrize(("groups", "batch_groups"), [(1, 1), (3, 1), (1, 2)])
 def test_convolutions_batched_twice(groups, batch_groups):
-    """Examples of inputs within examples of kernels, at every place."""
+    """Batched inputs within batched kernels, for every batch dimension."""
     x, kernel = numbers(2, 2, 3, 5), numbers(2, 6, 3 // groups, 2, seed=1)
 
     def convolve(x, kernel):

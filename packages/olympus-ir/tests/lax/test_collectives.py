@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as far as tracing goes. What they compute is tested with `vmap` and `shard_map`."""
+"""Tracing of collectives. The tests of `vmap` and `shard_map` compare their values."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ register_pytree_node(
 
 @pytest.fixture(params=["operation", "program", "python"])
 def run(request):
-    """Calls a function as it is, compiled, or with `disable_jit`."""
+    """Calls a function eagerly, compiled, or with `disable_jit`."""
 
     def call(fun, *args):
         if request.param == "python":

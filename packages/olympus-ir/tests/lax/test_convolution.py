@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions beside loops over their definition; parameters, shapes, and what is refused."""
+"""Convolutions compared with their definition; parameters, shapes and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KERNEL = np.ones((4, 3, 3, 3), np.float32)
 
 
 def by_definition(x, kernel, strides, padding, lhs_dilation, rhs_dilation, groups, batch_groups):
-    """Sums over features and places in the window, one element of the result at a time."""
+    """Computes each element of the result as a sum over features and window positions."""
     batch, _, *sizes = x.shape
     out_features, in_features, *window = kernel.shape
     lengths = [

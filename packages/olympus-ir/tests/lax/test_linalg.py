@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear algebra: factors multiply to what was factored, and bad input is explained."""
+"""Linear algebra: products of factors equal the matrix; errors of invalid input."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operands of loops, split by role and put together again."""
+"""Split of the operands of loops by role, and its inverse."""
 
 from __future__ import annotations
 

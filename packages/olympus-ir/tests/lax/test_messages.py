@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What messages of wrong operations say: the operation, what was given, what to do."""
+"""Error messages of operations: the operation, the given value, the remedy."""
 
 from __future__ import annotations
 

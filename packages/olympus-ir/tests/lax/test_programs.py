@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of single operations, and the errors of wrong ones, are those of jax 0.10.2."""
+"""Programs and errors of single operations, compared with jax 0.10.2."""
 
 from __future__ import annotations
 

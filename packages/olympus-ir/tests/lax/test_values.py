@@ -17,7 +17,7 @@ F32 = ShapedArray((), np.float32)
 
 
 def traced(fun):
-    """What a function returns while something is being traced."""
+    """Returns the result of a function that is called while tracing."""
     results = []
     trace_to_olympuspr(lambda x: results.append(fun()) or [x], [F32])
     return results[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions of windows beside NumPy's sliding windows; what is recorded, and what is refused."""
+"""Reductions of windows compared with NumPy's sliding windows; programs and errors."""
 
 from __future__ import annotations
 

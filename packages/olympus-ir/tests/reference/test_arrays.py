@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference arrays: what they know, how they convert and print."""
+"""Reference arrays: attributes, conversions and printing."""
 
 from __future__ import annotations
 

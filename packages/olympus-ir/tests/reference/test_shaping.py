@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference rules that arrange elements, where NumPy has no function that does the same."""
+"""Reference rules of shaping operations without a counterpart in NumPy."""
 
 from __future__ import annotations
 
