@@ -95,7 +95,7 @@ def test_peak_memory():
         assert peak(chunk_size) <= 1.2 * chunk_size / 200 * whole
 
 
-def test_wrong_options():
+def test_invalid_options_raise():
     for chunk_size in (0, -2, True, 1.5, "all"):
         with pytest.raises(ValueError, match="positive integer, 'auto' or None"):
             olympus.vmap(jnp.sin, chunk_size=chunk_size)

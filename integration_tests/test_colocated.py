@@ -57,7 +57,7 @@ def test_specifications():
         scaled.specialize(in_specs=((struct,), {}))(x, x)
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match="take arrays on devices"):
         scaled(3, 4)
     with pytest.raises(TypeError, match="called in a traced function"):

@@ -47,7 +47,7 @@ FAILING = ":tags: [raises-exception, raises-ValueError]\n\nint('three')"
         "````md\n" + cell("raise SystemError") + "````\n",
     ],
 )
-def test_accepts(execute, text: str) -> None:
+def test_matching_documents_pass(execute, text: str) -> None:
     finished = execute(text)
     assert finished.returncode == 0, finished.stderr
 
@@ -70,7 +70,7 @@ def test_accepts(execute, text: str) -> None:
         ("```python\n1\n", "never closed"),
     ],
 )
-def test_refuses(execute, text: str, complaint: str) -> None:
+def test_mismatched_documents_fail(execute, text: str, complaint: str) -> None:
     finished = execute(text)
     assert finished.returncode != 0
     assert complaint in finished.stderr

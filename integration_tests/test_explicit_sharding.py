@@ -204,7 +204,7 @@ def test_gradients_of_reduced_operands_are_unreduced(mesh):
     np.testing.assert_allclose(total, np.repeat(X.sum(0)[:, None], 16, 1), rtol=1e-5, atol=1e-5)
 
 
-def test_partial_sums_of_parts(mesh):
+def test_unreduced_results_of_shard_map(mesh):
     x = reshard(X, P("x", "y"))
     seen = []
 
@@ -238,7 +238,7 @@ def test_partial_sums_of_parts(mesh):
     np.testing.assert_allclose(gradient, 2 * np.cos(X), rtol=1e-5, atol=1e-5)
 
 
-def test_the_mesh_inside_of_parts(mesh):
+def test_context_mesh_inside_of_shard_map(mesh):
     seen = []
 
     def part(x):

@@ -30,7 +30,7 @@ def test_values_equal_on_all_devices_are_known_outside_of_compiled_functions():
         differing(x)
 
 
-def test_parts_are_printed_outside_of_compiled_functions():
+def test_varying_values_print_per_device_outside_of_compiled_functions():
     mesh = Mesh(np.array(olympus.devices()[:2]), ("i",))
     texts, runs = [], []
 

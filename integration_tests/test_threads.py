@@ -113,7 +113,7 @@ def test_first_uses_from_many_threads():
 
 @pytest.mark.thorough("False")
 @pytest.mark.parametrize("callback", [False, True])
-def test_compilations_run_side_by_side(callback):
+def test_compilations_run_concurrently(callback):
     (count,) = run(f"CALLBACK = {callback}\n{COMPILATIONS}")
     # One after the other would be none, or one that came before.
     assert int(count) >= 3

@@ -160,7 +160,7 @@ def test_reverse_over_reverse(name):
 @pytest.mark.parametrize(
     "name", [name for name, record in RECORDS.items() if isinstance(record["vjp"], str)]
 )
-def test_refused_in_reverse(name):
+def test_reverse_mode_errors(name):
     fun, args = CASES[name]
     result, pullback = vjp(fun, *args)
     with pytest.raises(ValueError, match="Reverse-mode differentiation does not work"):
@@ -170,7 +170,7 @@ def test_refused_in_reverse(name):
 @pytest.mark.parametrize(
     "name", [name for name, record in RECORDS.items() if isinstance(record["jvp"], str)]
 )
-def test_refused_forward(name):
+def test_forward_mode_errors(name):
     fun, args = CASES[name]
     with pytest.raises(TypeError, match="forward-mode"):
         jvp(fun, args, directions.tangents(args))

@@ -326,7 +326,7 @@ def test_in_scan():
     np.testing.assert_allclose(grad(checkpointed)(0.5), grad(plain)(0.5), rtol=1e-6)
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     with pytest.raises(TypeError, match="Expected a callable value"):
         checkpoint(3)
     with pytest.raises(NotImplementedError, match="'concrete' option"):

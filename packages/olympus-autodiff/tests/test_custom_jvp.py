@@ -201,7 +201,7 @@ def test_no_rule():
         (lambda p, t: (3, 1.0), "Expected float0.* but got float32.*zeros"),
     ],
 )
-def test_wrong_results_of_a_rule(rule, message):
+def test_invalid_results_of_a_rule_raise(rule, message):
     f = custom_jvp(lambda x: x)
     f.defjvp(rule)
     with pytest.raises(TypeError, match=message):

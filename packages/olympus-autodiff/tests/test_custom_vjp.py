@@ -87,7 +87,7 @@ def test_rule_is_differentiated_in_turn():
     np.testing.assert_allclose(second, -10 * np.sin(0.5), rtol=1e-6)
 
 
-def test_forward_mode_is_refused():
+def test_forward_mode_raises():
     f = sine_with_wrong_rule()
     with pytest.raises(TypeError, match="can't apply forward-mode autodiff"):
         jvp(f, (0.0,), (1.0,))
@@ -239,7 +239,7 @@ def good_forward(x, y):
         (lambda x, y: lax.mul(x, y), lambda r, ct: (ct, ct), TypeError, "must produce a pair"),
     ],
 )
-def test_wrong_rules(forward, backward, error, message):
+def test_invalid_rules_raise(forward, backward, error, message):
     f = custom_vjp(lax.mul)
     f.defvjp(forward, backward)
     with pytest.raises(error, match=message):
@@ -301,7 +301,7 @@ def test_containers_are_not_rebuilt_around_types():
     np.testing.assert_array_equal(grad(jit(f))(x).leaf, [2, 4])
 
 
-def test_arguments_by_keyword_only():
+def test_keyword_only_arguments_raise():
     f = custom_vjp(lambda x, *, y: lax.mul(x, y))
     f.defvjp(lambda x, y: (lax.mul(x, y), None), lambda _, ct: (ct, ct))
     for call in (f, jit(f)):

@@ -174,12 +174,12 @@ def test_name_and_documentation():
         (lambda x: x, (), "argnums=0 requires at least 1 positional arguments.*got only 0"),
     ],
 )
-def test_wrong_arguments_and_results(fun, args, message):
+def test_invalid_arguments_and_results_raise(fun, args, message):
     with pytest.raises(TypeError, match=message):
         grad(fun)(*args)
 
 
-def test_wrong_options():
+def test_invalid_options_raise():
     with pytest.raises(TypeError, match="Expected a callable value, got 3"):
         grad(3)
     with pytest.raises(TypeError, match="argnums=2 requires at least 3"):

@@ -104,12 +104,12 @@ def test_hessian_of_two_arguments():
         (jacrev, lambda x: x, 3 + 1j, "jacrev requires real-valued outputs.*got complex64"),
     ],
 )
-def test_wrong_types(make, fun, argument, message):
+def test_invalid_types_raise(make, fun, argument, message):
     with pytest.raises(TypeError, match=message):
         make(fun)(argument)
 
 
-def test_wrong_options():
+def test_invalid_options_raise():
     with pytest.raises(TypeError, match="Expected a callable value"):
         jacfwd(3)
     with pytest.raises(TypeError, match="holomorphic=True requires inputs with complex dtype"):

@@ -97,7 +97,7 @@ def test_no_tangent_is_computed_for_constants():
         (("a",), ("a",), TypeError, "not a valid"),
     ],
 )
-def test_wrong_arguments(primals, tangents, error, message):
+def test_invalid_arguments_raise(primals, tangents, error, message):
     with pytest.raises(error, match=message):
         jvp(square, primals, tangents)
 

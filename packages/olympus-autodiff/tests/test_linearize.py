@@ -106,7 +106,7 @@ def test_aux():
         ((1.0, 1.0), TypeError, "structure differs from that of the primal"),
     ],
 )
-def test_wrong_tangents(tangents, error, message):
+def test_invalid_tangents_raise(tangents, error, message):
     _, derivative = linearize(square, 1.0)
     with pytest.raises(error, match=message):
         derivative(*tangents)

@@ -225,7 +225,7 @@ def substitute(transposed):
     return solve
 
 
-def test_a_solve_by_factors_has_the_derivatives_of_the_solution():
+def test_factor_based_solve_is_differentiated_through_the_matrix():
     """The derivatives go through the matrix; the factors have none."""
     factored = FactoredSolve(dot, substitute(False), substitute(True))
 

@@ -71,7 +71,7 @@ def test_calls_and_control_flow():
         ),
     ],
 )
-def test_wrong_functions(fun, primals, error, message):
+def test_invalid_functions_raise(fun, primals, error, message):
     with pytest.raises(error, match=message):
         linear_transpose(fun, *primals)
 

@@ -92,7 +92,7 @@ def test_attributes_and_text_of_a_pullback():
         (1, "argument to VJP function: got int32.*, but expected float32"),
     ],
 )
-def test_wrong_cotangents(cotangent, message):
+def test_invalid_cotangents_raise(cotangent, message):
     _, pullback = vjp(lax.sin, 1.0)
     with pytest.raises(ValueError, match=message):
         pullback(cotangent)
@@ -106,7 +106,7 @@ def test_unpacked_cotangents_raise():
         pullback(1.0, 2.0)
 
 
-def test_wrong_functions():
+def test_invalid_functions_raise():
     with pytest.raises(TypeError, match="Expected a callable value, got 3"):
         vjp(3, 1.0)
     with pytest.raises(TypeError, match="not a valid"):

@@ -202,7 +202,7 @@ def test_calling_on_an_absent_platform_raises():
         assert np.allclose(each.call(X), np.sin(X), atol=1e-6)
 
 
-def test_bad_platforms():
+def test_invalid_platforms_raise():
     with pytest.raises(TypeError, match="platforms must be a sequence of platforms' names"):
         export.export(jit(lax.sin), platforms="cpu")
     with pytest.raises(ValueError, match="platforms is empty"):

@@ -134,7 +134,7 @@ def test_errors_of_wrong_arguments():
         freeze(lambda x: pure_callback(np.sin, ShapeDtypeStruct((3, 4), F32), x), X)
 
 
-def test_wrong_arguments(frozen, tmp_path):
+def test_invalid_arguments_raise(frozen, tmp_path):
     with pytest.raises(ValueError, match=r"Shape mismatch for args\[1\]\[0\]"):
         frozen(X[:2], scale=F32(1))
     with pytest.raises(ValueError, match=r"takes 2 inputs \(x, scale\), got 1"):

@@ -38,7 +38,7 @@ def test_operations_of_a_product():
     assert 0 < product.seconds < 5 and 3 <= product.runs <= 10
 
 
-def test_operations_in_loops_count_once_an_iteration():
+def test_operations_in_loops_count_once_per_iteration():
     def repeated(a):
         return lax.fori_loop(0, 7, lambda _, x: lax.dot(x, x), a)
 

@@ -167,7 +167,7 @@ def test_other_debuggers():
         del _debuggers["test"]
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     with pytest.raises(ValueError, match="mutually exclusive"):
         breakpoint(ordered=True, token=1.0)
     with pytest.raises(ValueError, match="no debugger named 'web'; registered are 'cli'"):

@@ -196,5 +196,5 @@ class TestSourceInfo:
             lax.sin_p.bind(1.0)
         assert user_frame(sources[0]).file_name == __file__
 
-    def test_unknown_places(self):
+    def test_unknown_source_locations(self):
         assert summarize(SourceInfo(None, ())) == "unknown"

@@ -60,7 +60,7 @@ class Owner:
         return "other"
 
 
-def test_methods_are_known_by_their_objects():
+def test_methods_are_cached_per_object():
     cache, owner = FunctionCache(), Owner()
     cache.of(owner.method)["a"] = 1
     assert cache.of(owner.method) == {"a": 1}

@@ -120,7 +120,7 @@ class TestStaticArguments:
         assert power(2.0, 2) == 4
         assert power(2.0, 3) == 16
 
-    def test_by_name_or_position_is_the_same(self):
+    def test_argnames_and_argnums_are_equivalent(self):
         def fun(x, n):
             assert isinstance(n, int)
             return x

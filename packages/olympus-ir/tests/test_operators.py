@@ -121,7 +121,7 @@ def test_indexing_by_a_traced_scalar():
         (I, TypeError, "olympus-numpy adds NumPy's indexing by arrays"),
     ],
 )
-def test_wrong_indices(index, error, message):
+def test_invalid_indices_raise(index, error, message):
     with pytest.raises(error, match=message):
         X[index]
 

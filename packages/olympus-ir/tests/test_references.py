@@ -182,7 +182,7 @@ class TestIndices:
             (np.array([True, False, True, True]), TypeError, "of integers"),
         ],
     )
-    def test_bad_indices(self, index, error, message):
+    def test_invalid_indices_raise(self, index, error, message):
         with pytest.raises(error, match=message):
             new_ref(np.zeros(4))[index]
 
@@ -212,7 +212,7 @@ class TestViews:
         view.addupdate(np.ones(2, np.float32))
         assert np.array_equal(ref[1], [4, 6, 61, 7])
 
-    def test_other_shapes(self):
+    def test_transposed_and_reshaped_views(self):
         ref = new_ref(np.arange(12.0).reshape(3, 4))
         assert np.array_equal(ref.T[1], [1, 5, 9])
         assert np.array_equal(ref.reshape(2, -1)[1], [6, 7, 8, 9, 10, 11])
@@ -276,7 +276,7 @@ class TestValues:
             jit(lambda ref: lax.sin(ref))(ref)
         assert pickle.loads(pickle.dumps(ref))[...].shape == (2,)
 
-    def test_bad_values(self):
+    def test_invalid_values_raise(self):
         ref = new_ref(np.zeros((3, 2), np.float32))
         with pytest.raises(ValueError, match=r"Invalid dtype for `swap`\. Ref dtype: float32"):
             ref[0, 0] = 1

@@ -73,7 +73,7 @@ def test_attention(is_causal, row_size, capacity):
             close(row[:, head], plain_attention(*of_head, is_causal))
 
 
-def test_attention_to_other_lengths_and_its_gradient():
+def test_cross_attention_between_ragged_batches():
     query, key = rows_of([2, 3], 1, 4), rows_of([4, 1], 1, 4, seed=1)
     kept = ragged(key, capacity=9)
     # The elements behind the last row have no influence.

@@ -81,7 +81,7 @@ def test_derivatives_and_batches():
 
 
 @pytest.mark.parametrize("name", ["convolve", "correlate"])
-def test_bad_input(name):
+def test_invalid_input_raises(name):
     function = getattr(jnp, name)
     ones = np.ones(3)
     with pytest.raises(ValueError, match="mode must be one of"):
@@ -147,7 +147,7 @@ def test_poly():
             jnp.poly(np.ones(shape))
 
 
-def test_bad_polynomials():
+def test_invalid_polynomials_raise():
     with pytest.raises(ValueError, match=r"vectors of coefficients.*\(2, 2\)"):
         jnp.polymul(np.ones((2, 2)), np.ones(2))
     with pytest.raises(TypeError, match="vectors of coefficients"):

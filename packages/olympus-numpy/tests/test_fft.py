@@ -123,7 +123,7 @@ def test_batched():
     np.testing.assert_allclose(found, np.moveaxis(np.fft.rfft(x, axis=0), 2, 1), rtol=1e-12)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     x = jnp.ones((2, 3))
     with pytest.raises(ValueError, match="Invalid norm value"):
         jnp.fft.fft(x, norm="none")

@@ -81,7 +81,7 @@ def test_unravel_with_another_dtype():
 
 
 @pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
-def test_python_numbers_count_with_the_default_dtype(narrow):
+def test_python_numbers_have_the_default_dtype(narrow):
     vector, unravel = ravel_pytree([jnp.ones(2, narrow), jnp.arange(3), 2.0])
     assert vector.dtype == np.float32
     assert [leaf.dtype.name for leaf in unravel(vector)] == [narrow, "int32", "float32"]

@@ -40,7 +40,7 @@ def numbers(bins, limits):
 
 
 @pytest.mark.parametrize(("bins", "limits"), RANGES)
-def test_counts_of_many_numbers(bins, limits):
+def test_histogram_of_many_numbers(bins, limits):
     x = numbers(bins, limits)
     counts, edges = jnp.histogram(x, bins, limits)
     np.testing.assert_array_equal(counts, counted(x, np.asarray(edges)))

@@ -230,7 +230,7 @@ def test_programs_of_parallel_axes_are_shuffled(cores, kinds):
     assert sorted(seen, key=lambda one: one[2]) == expected
 
 
-def test_parallel_axes_come_first_and_are_known():
+def test_invalid_dimension_semantics_raise():
     def call(grid, *kinds):
         return pl.pallas_call(
             lambda o_ref: None,

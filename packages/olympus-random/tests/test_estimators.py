@@ -121,7 +121,7 @@ def test_functions_within_expectations_may_have_parameters_and_trees():
     assert_unbiased(lambda key: grad(mean, argnums=1)(*arguments, key), 0.3)
 
 
-def test_wrong_expectations():
+def test_invalid_expectations_raise():
     with pytest.raises(ValueError, match="`samples` must be positive, got 0"):
         score_function(random.bernoulli, log_bernoulli, samples=0)
     with pytest.raises(ValueError, match=r"must return a scalar for one draw.*\(2,\)"):
@@ -202,7 +202,7 @@ def test_straight_through():
     )
 
 
-def test_wrong_relaxations():
+def test_invalid_relaxations_raise():
     with pytest.raises(ValueError, match="axis 1 is out of bounds"):
         gumbel_softmax(KEY, np.zeros(3, np.float32), axis=1)
 
@@ -261,7 +261,7 @@ def test_clarke_means_are_convex_combinations_of_gradients():
     assert_unbiased(lambda key: slope(np.float32(0.05), key), 0.5)
 
 
-def test_wrong_smoothing():
+def test_invalid_smoothing_raises():
     with pytest.raises(ValueError, match="`method` must be one of 'gaussian', 'clarke'; got 'box'"):
         smoothed(lax.abs, KEY, method="box")
     with pytest.raises(ValueError, match="`scale` must be positive, got 0"):

@@ -134,7 +134,7 @@ def test_poisson_needs_threefry():
         (lambda: random.multinomial(KEY, 1.0, np.ones(3), shape=(2,)), "broadcast"),
     ],
 )
-def test_bad_arguments(call, message):
+def test_invalid_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -85,7 +85,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input(name):
+def test_invalid_input_raises(name):
     function, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         function()

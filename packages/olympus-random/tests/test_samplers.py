@@ -169,7 +169,7 @@ def test_samplers_under_transformations():
         np.testing.assert_array_equal(jit(vmap(sampler))(keys), expected)
 
 
-def test_derivatives_by_parameters():
+def test_derivatives_with_respect_to_parameters():
     slope = grad(lambda scale: lax.reduce_sum(lax.mul(scale, random.normal(KEY, (3,))), (0,)))
     np.testing.assert_allclose(
         slope(np.float32(2)), np.asarray(random.normal(KEY, (3,))).sum(), rtol=1e-5

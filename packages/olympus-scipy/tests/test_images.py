@@ -81,7 +81,7 @@ def test_transformations():
     assert float(grad(moved)(1.3 + 0 * step)[0]) == pytest.approx(float(numerical), rel=2e-2)
 
 
-def test_wrong_arguments():
+def test_invalid_arguments_raise():
     one = np.ones(1, np.float32)
     with pytest.raises(ValueError, match="length equal to the number of dimensions"):
         resize(X, (3,), "linear")

@@ -63,7 +63,7 @@ def test_pendulum_equals_jax():
     np.testing.assert_allclose(states[-1], [-2.25434, -1.3377], rtol=1e-4)
 
 
-def test_derivatives_by_all_arguments():
+def test_derivatives_with_respect_to_all_arguments():
     def last(y0, times, rate):
         return odeint(decay, y0, times, rate, rtol=1e-9, atol=1e-9)[-1]
 

@@ -105,7 +105,7 @@ def test_transformed(method):
     np.testing.assert_allclose(jvp(solve, (2.0,), (1.0,))[1], 1.0, rtol=1e-4)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     start = jnp.zeros(2)
     with pytest.raises(TypeError, match="must be a tuple"):
         minimize(rosenbrock, start, 3.0, method="BFGS")

@@ -54,7 +54,7 @@ def test_cosine_transforms_of_other_dtypes():
         check_grads(fft.dct, (GENERATOR.normal(size=5),), order=1, jvp=jvp, vjp=vjp)
 
 
-def test_bad_transforms():
+def test_invalid_transforms_raise():
     x = np.ones(4, np.float32)
     with pytest.raises(NotImplementedError, match="types 1 to 4"):
         fft.dct(x, 5)
@@ -105,7 +105,7 @@ def test_map_coordinates_with_constants():
         )
 
 
-def test_bad_images():
+def test_invalid_images_raise():
     with pytest.raises(ValueError, match="sequence of length input.ndim"):
         ndimage.map_coordinates(IMAGE, PLACES[:1], 1)
     with pytest.raises(NotImplementedError, match="does not support mode"):
@@ -130,7 +130,7 @@ def test_regular_grid(extra, method, fill_value):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_bad_grids():
+def test_invalid_grids_raise():
     values = np.ones((5, 6))
     make = interpolate.RegularGridInterpolator
     with pytest.raises(ValueError, match="is not defined"):
@@ -187,7 +187,7 @@ def test_trapezoid():
         )
 
 
-def test_transforms_along_one_axis_by_its_number():
+def test_dctn_along_an_integer_axis():
     x = np.arange(12.0, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(fft.dctn(x, axes=1), fft.dctn(x, axes=(1,)))
     np.testing.assert_array_equal(fft.idctn(x, s=(2,), axes=0), fft.idctn(x, s=(2,), axes=(0,)))

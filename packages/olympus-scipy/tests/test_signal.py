@@ -71,7 +71,7 @@ def test_dtypes_and_derivatives():
             check_grads(function, tuple(arrays([(5,), (3,)])), order=2, jvp=jvp, vjp=vjp)
 
 
-def test_bad_convolutions():
+def test_invalid_convolutions_raise():
     line, matrix = np.ones(4, np.float32), np.ones((2, 3), np.float32)
     with pytest.raises(ValueError, match="mode must be one of"):
         signal.convolve(line, line, "half")
@@ -196,7 +196,7 @@ def test_compiled():
     np.testing.assert_allclose(found, expected_signal.welch(WAVE, 2.0, nperseg=16)[1])
 
 
-def test_bad_spectra():
+def test_invalid_spectra_raise():
     with pytest.raises(ValueError, match="Invalid window name"):
         signal.stft(WAVE, nperseg=16, window="unknown")
     with pytest.raises(ValueError, match="noverlap must be less"):

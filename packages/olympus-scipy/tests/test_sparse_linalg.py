@@ -86,7 +86,7 @@ def test_maxiter_bounds_the_iterations():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_bad_input(solver):
+def test_invalid_input_raises(solver):
     a, b = system(solver)
     with pytest.raises(TypeError, match="either a function or ndarray"):
         solver(3, b)

@@ -151,7 +151,7 @@ def test_rotations_are_pytrees():
     np.testing.assert_allclose(compiled(ours, vectors), (theirs * theirs).apply(vectors))
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     several, one = pair((5, 4))[0], pair((4,))[0]
     with pytest.raises(ValueError, match="consecutive axes to be different"):
         Rotation.from_euler("xx", np.ones(2))

@@ -284,7 +284,7 @@ def test_batched():
         np.testing.assert_allclose(found, function(*shared), rtol=1e-6)
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="must be of integer type"):
         special.polygamma(1.5, 2.0)
     with pytest.raises(ValueError, match="does not support complex-valued inputs"):

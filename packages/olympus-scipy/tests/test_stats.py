@@ -279,7 +279,7 @@ def test_statistics(axis):
     )
 
 
-def test_bad_input():
+def test_invalid_input_raises():
     with pytest.raises(ValueError, match="unknown method"):
         stats.rankdata(DATA, "median")
     with pytest.raises(NotImplementedError, match="nan_policy"):

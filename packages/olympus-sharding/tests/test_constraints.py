@@ -181,13 +181,13 @@ def test_batching_refuses_axes_in_use(mesh):
         ((P(),), ValueError, "tree prefix"),
     ],
 )
-def test_wrong_arguments(shardings, error, message):
+def test_invalid_arguments_raise(shardings, error, message):
     x = np.zeros((8, 4), np.float32)
     with pytest.raises(error, match=message):
         with_sharding_constraint(x if not isinstance(shardings, tuple) else (x, x), shardings)
 
 
-def test_wrong_specs(mesh, explicit):
+def test_invalid_specs_raise(mesh, explicit):
     with pytest.raises(ValueError, match="only valid for values of rank at least 3"):
         make_olympuspr(
             lambda x: with_sharding_constraint(x, NamedSharding(mesh, P("x", None, "y")))

@@ -77,7 +77,7 @@ def test_cores_of_one_chip_are_adjacent():
     assert ids(create_device_mesh((32,), chips((4, 4, 1), "TPU v3", 2))) == list(range(32))
 
 
-def test_axes_are_whole_physical_axes():
+def test_mesh_axes_consist_of_physical_axes():
     block = chips((4, 4, 8), "TPU v5")
     for shape in [(16, 8), (4, 32), (4, 4, 8), (8, 16), (128,)]:
         arranged = create_device_mesh(shape, block)

@@ -390,7 +390,7 @@ def test_batch_shardings_must_agree():
     assert types(vmap(lax.neg, spmd_axis_name="x"), A) == ["f32[8@x,8]"]
 
 
-def test_wrong_requested_shardings():
+def test_invalid_requested_shardings_raise():
     with use_abstract_mesh(MESH):
         with pytest.raises(ValueError, match="Resource axis: z of .* is not found in mesh"):
             reshard(np.zeros(8), P("z"))

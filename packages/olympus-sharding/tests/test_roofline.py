@@ -74,7 +74,7 @@ def test_convolutions_without_padding():
     assert found.unfused_flops == 2 * 382 * 190
 
 
-def test_loops_count_as_often_as_they_run():
+def test_loops_are_multiplied_by_their_trip_count():
     def loop(x):
         return lax.scan(lambda c, _: (lax.sin(c), None), x, None, length=5)[0]
 

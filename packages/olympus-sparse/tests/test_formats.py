@@ -103,7 +103,7 @@ def test_pytrees(kind):
 
 
 @each_format
-def test_gradients_by_values(kind):
+def test_gradients_with_respect_to_values(kind):
     expected = dense((3, 4))
     mat = kind.fromdense(expected)
     x = np.arange(4.0, dtype=np.float32)
@@ -205,7 +205,7 @@ def test_bcsr_concatenate_and_broadcast():
     same(out.todense(), np.broadcast_to(expected, (2, 3, 4)))
 
 
-def test_compressed_rows_under_vmap_and_in_parts():
+def test_bcsr_under_vmap_and_slicing():
     expected = dense((2, 3, 4))
     mat = BCSR.fromdense(expected, n_batch=1)
     ones = np.ones(4, np.float32)

@@ -69,7 +69,7 @@ def test_functions_that_are_not_analytic_are_named():
         check_complex_step(lambda x: np.conj(x) * 2, X, jvp=lambda f, x, t: (f(*x), 2 * t[0]))
 
 
-def test_wrong_calls():
+def test_invalid_calls_raise():
     with pytest.raises(TypeError, match="give `jvp` or `vjp`"):
         check_complex_step(fun, X, X)
     with pytest.raises(TypeError, match="float32 or float64, got complex128"):

@@ -237,7 +237,7 @@ def test_calls_run_in_cpp_once_a_program_is_compiled():
         assert "cache_miss" not in called
 
 
-def test_calls_over_many_elements_count_several_times(compilations):
+def test_calls_over_many_elements_are_weighted(compilations):
     function = library_jit(lambda x: lax.rev(x, (0,)))
     operand = put_leaf(np.arange(1 << 20, dtype=np.float32))
     few = 2 * operand.size // cold_evaluation._ELEMENTS_OF_A_CALL
@@ -301,7 +301,7 @@ def _sharded(call):
 
 
 @pytest.mark.parametrize("circumstance", [_debugging, _checking, _sharded])
-def test_circumstances_in_which_programs_are_compiled(circumstance, compilations):
+def test_conditions_for_compilation(circumstance, compilations):
     circumstance(library_jit(lambda x: lax.neg(x)))
     assert len(compilations) == 1
 

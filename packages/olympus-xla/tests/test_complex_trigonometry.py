@@ -25,6 +25,6 @@ def test_values_equal_numpy(transform, name):
         np.testing.assert_array_equal(np.signbit(found.imag), np.signbit(expected.imag))
 
 
-def test_square_of_large_parts():
+def test_square_of_large_components():
     # (1 + i)^2 = 2i: the real parts cancel, however large they are.
     assert complex(lax.square(np.complex64(1e30 + 1e30j))) == complex(0, np.inf)

@@ -353,7 +353,7 @@ def test_arguments_with_another_sharding_raise(mesh):
         jit(lambda x: x, in_shardings=rows)(device_put(X, columns))
 
 
-def test_together_with_shard_map(mesh, devices):
+def test_constraints_inside_of_shard_map(mesh, devices):
     def over_x(part):
         part = with_sharding_constraint(lax.mul(part, 2.0), NamedSharding(mesh, P(None, "y")))
         return lax.psum(part, "x")

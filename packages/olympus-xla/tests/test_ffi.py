@@ -98,7 +98,7 @@ def test_attributes_in_the_module():
         ((1, [2]), "Non-hashable keyword argument"),
     ],
 )
-def test_bad_attributes(value, complaint):
+def test_invalid_attributes_raise(value, complaint):
     with pytest.raises(TypeError, match=complaint):
         make_olympuspr(lambda x: ffi.ffi_call("f", LIKE_X)(x, a=value))(X)
 
@@ -250,7 +250,7 @@ def test_unregistered_functions():
             call(X)
 
 
-def test_bad_registrations():
+def test_invalid_registrations_raise():
     with pytest.raises(TypeError, match="fn must be a capsule"):
         ffi.register_ffi_target("f", lambda x: x)
     with pytest.raises(TypeError, match="fn must be a capsule"):

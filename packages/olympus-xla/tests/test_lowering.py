@@ -112,7 +112,7 @@ def test_algorithms_unsupported_on_cpu_raise():
         product("TF32_TF32_F32")
 
 
-def test_products_by_algorithms_have_values():
+def test_products_by_algorithms_equal_numpy():
     x = np.arange(4, dtype=np.float32).reshape(2, 2)
     for precision in ("F32_F32_F32", "BF16_BF16_F32", "BF16_BF16_F32_X3", "F64_F64_F64", "DEFAULT"):
         np.testing.assert_allclose(lax.dot(x, x, precision=precision), x @ x, rtol=1e-2)

@@ -142,7 +142,7 @@ def test_ordered_callbacks():
         lowered(function, X)
 
 
-def test_bad_platforms():
+def test_invalid_platforms_raise():
     for bad in ("cpu", [3]):
         with pytest.raises(TypeError, match="must be a sequence of platforms' names"):
             jit(lax.sin).lower(X, lowering_platforms=bad)

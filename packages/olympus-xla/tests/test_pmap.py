@@ -231,12 +231,12 @@ def test_data_parallel_training_equals_that_on_one_device():
         ({}, (np.zeros((0, 2)),), "at least one example"),
     ],
 )
-def test_wrong_calls(options, args, message):
+def test_invalid_calls_raise(options, args, message):
     with pytest.raises(ValueError, match=message):
         pmap(lambda x, y=None: x, **options)(*args)
 
 
-def test_wrong_options():
+def test_invalid_options_raise():
     with pytest.raises(TypeError, match="Expected a callable"):
         pmap(3)
     with pytest.raises(TypeError, match="pmap in_axes must be an int, None"):

@@ -223,7 +223,7 @@ def test_array_likes():
     assert device_put(np.arange(2).view(np.recarray)).shape == (2,)
 
 
-def test_handlers_put_other_types(devices, monkeypatch):
+def test_registered_handlers_put_other_types(devices, monkeypatch):
     class Pair:
         def __init__(self, left, right):
             self.left, self.right = left, right

@@ -153,7 +153,7 @@ def test_the_cache_is_shown_and_cleared(folder, capsys):
     assert list((folder / "executables").iterdir()) == []
 
 
-def test_a_cache_that_is_off_or_refused(folder, capsys):
+def test_disabled_or_refused_cache(folder, capsys):
     folder.write_bytes(b"")
     assert command_line.main(["cache"]) == 1
     assert "is not a directory" in capsys.readouterr().err

@@ -144,7 +144,7 @@ def test_the_context_of_programs() -> None:
     assert isinstance(upstream_dialects, lowering.ir.DialectRegistry)
 
 
-def test_values_laid_out_as_their_types_say() -> None:
+def test_lower_with_sharding_in_types() -> None:
     def lower(ctx: LoweringRuleContext, x):
         unchanged = mlir.lower_with_sharding_in_types(ctx, x, ctx.avals_in[0])
         assert unchanged == x

@@ -195,7 +195,7 @@ def test_reductions_by_public_functions_use_their_own_primitives():
     assert names == ["reduce_window_max", "reduce_window_sum", "reduce_min"]
 
 
-def test_einsum_by_the_public_product_is_compiled_once(monkeypatch):
+def test_einsum_with_public_dot_general_is_compiled_once(monkeypatch):
     module = importlib.import_module("olympus_numpy.products.einsum")
     called = []
     compiled = module._einsum

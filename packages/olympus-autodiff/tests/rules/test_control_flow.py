@@ -108,7 +108,7 @@ def test_mapped_loops():
     np.testing.assert_allclose(grad(total)(X), [grad(f)(x, 2.0) for x in X], rtol=1e-5)
 
 
-def test_constants_made_by_rules_become_operands():
+def test_constants_of_rules_become_operands():
     table = np.arange(5, dtype=np.float32)
 
     def step(c, _):

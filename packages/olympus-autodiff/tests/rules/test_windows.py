@@ -219,7 +219,7 @@ def test_derivatives_with_respect_to_the_initial_value():
     check_grads(reduced, (1.5,), order=2)
 
 
-def test_scattering_by_a_function():
+def test_select_and_scatter_with_a_function():
     x, source = numbers((3, 4)), numbers((2, 3), 1) + 3
 
     def scattered(source):

@@ -69,7 +69,7 @@ def test_while_with_unbatched_condition(check):
     assert len(names) == 1
 
 
-def test_while_carry_becomes_batched_step_by_step(check):
+def test_while_carry_batching_reaches_a_fixed_point(check):
     def fun(x):
         def body(carry):
             i, _, b, c = carry

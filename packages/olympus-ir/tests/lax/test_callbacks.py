@@ -165,7 +165,7 @@ class TestPureCallback:
         with pytest.raises(Exception, match=message):
             np.asarray(lax.pure_callback(lambda x: callback(np.asarray(x)), VECTOR_STRUCT, VECTOR))
 
-    def test_bad_arguments(self):
+    def test_invalid_arguments_raise(self):
         with pytest.raises(ValueError, match=r"must be one of the allowed methods.*got: some"):
             lax.pure_callback(np.sin, VECTOR_STRUCT, VECTOR, vmap_method="some")
         with pytest.raises(TypeError, match=r"pytree of olympus.ShapeDtypeStruct.*got 3"):

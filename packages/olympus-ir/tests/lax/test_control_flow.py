@@ -130,7 +130,7 @@ class TestCond:
             (None, "cond predicate is None"),
         ],
     )
-    def test_bad_predicates(self, pred, message):
+    def test_invalid_predicates_raise(self, pred, message):
         with pytest.raises(TypeError, match=message):
             lax.cond(pred, lambda: 1, lambda: 2)
 
@@ -190,7 +190,7 @@ class TestSwitch:
             (1, [1, 2], TypeError, "sequence of callables"),
         ],
     )
-    def test_bad_arguments(self, index, branches, error, message):
+    def test_invalid_arguments_raise(self, index, branches, error, message):
         with pytest.raises(error, match=message):
             lax.switch(index, branches)
 
@@ -244,11 +244,11 @@ class TestWhileLoop:
             (lambda c: lax.lt(VECTOR, 2.0), "boolean scalar, but got output type"),
         ],
     )
-    def test_bad_conditions(self, cond_fun, message):
+    def test_invalid_conditions_raise(self, cond_fun, message):
         with pytest.raises(TypeError, match=f"cond_fun must return a {message}"):
             lax.while_loop(cond_fun, lambda c: c, np.float32(0))
 
-    def test_bad_bodies(self):
+    def test_invalid_bodies_raise(self):
         def below(c):
             return True
 
@@ -394,7 +394,7 @@ class TestScan:
             ({"xs": None, "length": -1}, ValueError, "-1, which is negative"),
         ],
     )
-    def test_bad_arguments(self, arguments, error, message):
+    def test_invalid_arguments_raise(self, arguments, error, message):
         with pytest.raises(error, match=message):
             lax.scan(lambda c, x: (c, x), 0.0, **arguments)
 
@@ -428,7 +428,7 @@ class TestScan:
             ),
         ],
     )
-    def test_bad_bodies(self, body, init, message):
+    def test_invalid_bodies_raise(self, body, init, message):
         with pytest.raises(TypeError, match=message):
             lax.scan(body, init, VECTOR)
 
@@ -550,7 +550,7 @@ def test_unsupported_effects_in_loops_raise():
         lax.scan(lambda c, _: (strange_p.bind(c), None), 1.0, None, length=2)
 
 
-def test_effects_of_branches_and_bodies_are_those_of_the_equation():
+def test_equations_have_the_effects_of_branches_and_bodies():
     def noisy(x):
         lax.debug_print("x")
         return lax.sin(x)

@@ -127,7 +127,7 @@ def test_dimension_numbers():
         (("NHWC", "HVIO", "NHWC"), "the same set of spatial characters"),
     ],
 )
-def test_bad_dimension_numbers(numbers, message):
+def test_invalid_dimension_numbers_raise(numbers, message):
     with pytest.raises(TypeError, match=message):
         lax.conv_dimension_numbers(X.shape, KERNEL.shape, numbers)
 
@@ -163,7 +163,7 @@ def test_bad_dimension_numbers(numbers, message):
         (ValueError, "Precision argument", {"precision": "exact"}),
     ],
 )
-def test_bad_input(error, message, arguments):
+def test_invalid_input_raises(error, message, arguments):
     arguments = {"lhs": X, "rhs": KERNEL, "window_strides": (1, 1), "padding": "VALID"} | arguments
     with pytest.raises(error, match=message):
         lax.conv_general_dilated(**arguments)

@@ -308,7 +308,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input(name):
+def test_invalid_input_raises(name):
     function, error, message = BAD[name]
     with pytest.raises(error, match=message):
         function()

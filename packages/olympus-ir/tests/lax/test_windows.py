@@ -178,7 +178,7 @@ def test_several_operands():
         (TypeError, "does not accept dtype bool", {"operand": X > 3, "init_value": False}),
     ],
 )
-def test_bad_input(error, message, changes):
+def test_invalid_input_raises(error, message, changes):
     arguments = {
         "operand": X,
         "init_value": 0.0,
@@ -189,7 +189,7 @@ def test_bad_input(error, message, changes):
         lax.reduce_window(**(arguments | changes))
 
 
-def test_more_bad_input():
+def test_more_invalid_input_raises():
     with pytest.raises(ValueError, match="at least one operand"):
         lax.reduce_window((), (), lambda x, y: x, (2,))
     with pytest.raises(TypeError, match="must have the same shape"):
@@ -228,7 +228,7 @@ def test_padding_is_never_selected():
     assert np.asarray(result).tolist() == [2, 1]
 
 
-def test_bad_selections():
+def test_invalid_selections_raise():
     window = ((2,), (1,), ((0, 0),))
     x, source = np.ones(3, np.float32), np.ones(2, np.float32)
     with pytest.raises(TypeError, match=r"source shape \(3,\).*windows \(2,\)"):

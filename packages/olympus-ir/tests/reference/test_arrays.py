@@ -58,7 +58,7 @@ def test_conversion_to_python_numbers():
     assert bool(array([[1]]))
 
 
-def test_wrong_conversions():
+def test_invalid_conversions_raise():
     x = array([1, 2])
     with pytest.raises(TypeError, match="Only scalar arrays can be converted to Python scalars"):
         int(x)
