@@ -344,10 +344,10 @@ def verdict(found: np.ndarray, right: np.ndarray) -> str:
 
 HEAD = """# Derivatives at hard points
 
-The formula of a derivative can break where the derivative exists: infinity times zero, or zero over
-zero. By default OLYMPUS computes what JAX computes, since programs depend on it. With
-`olympus_strong_zeros` derivatives are finite and right at these points, in forward mode, in reverse mode and in
-second order:
+The formula of a derivative can fail at a point where the derivative exists, because it multiplies infinity
+by zero or divides zero by zero. By default OLYMPUS returns what JAX returns, since programs depend on it.
+With the flag `olympus_strong_zeros`, derivatives are finite and right at these points, in forward mode, in
+reverse mode and in second order:
 
 ```python
 import olympus
@@ -357,26 +357,26 @@ olympus.config.update("olympus_strong_zeros", True)  # or: with olympus.strong_z
 olympus.grad(lambda x: jnp.where(x > 0, jnp.log(x), 0.0))(0.0)  # 0
 ```
 
-The flag makes products of tangents and cotangents strong: zero times infinity is zero, whichever
-factor is zero. `norm` and `arctan2` have the derivative zero at zero. Singular matrices have Cholesky
-factors. Sums of products (`dot_general`, convolutions) are not strong.
+With the flag, zero times infinity is zero in products with tangents and cotangents, whichever factor is
+zero. Sums of products (`dot_general`, convolutions) are excepted. `norm` and `arctan2` have the derivative
+zero at zero. Singular matrices have Cholesky factors.
 
-Functions of the factors of `eigh`, `svd` and `eigvals` are recognized before they are differentiated:
+OLYMPUS recognizes these functions of the results of `eigh`, `svd` and `eigvals` before it differentiates:
 `(v * g(w)) @ v.T`, `v @ jnp.diag(g(w)) @ v.T`, `v @ (g(w) * (v.T @ b))`, the same with `einsum` and with
-`u`, `s` and `vh`, and `jnp.sum(g(w))`. Their derivatives are exact to any order where eigenvalues or
-singular values are equal. `g` may have known numbers as constants, but no values by which is
-differentiated, and both operands are in one function, outside of loops. In other expressions equal values are
-moved apart by a relative 1.5e-8 in double precision, so that first derivatives have seven digits; second
-ones are infinite there.
+`u`, `s` and `vh`, and `jnp.sum(g(w))`. Their derivatives of any order are exact even where eigenvalues or
+singular values are equal. There are two conditions. `g` may contain constants, but no other values that are
+differentiated. The decomposition and the expression must be in the same function, outside of loops. In
+other expressions, equal values are perturbed by a relative 1.5e-8 in double precision: first derivatives then
+have seven digits, and second derivatives are infinite.
 
-With and without the flag, `jnp.linalg.matrix_function(g, a)` is V g(w) V^H for Hermitian matrices, with
-exact derivatives of any order. Those of `polar`, `sqrtm`, `logm` and `expm` are exact, too.
+Independently of the flag, `jnp.linalg.matrix_function(g, a)` computes V g(w) V^H for Hermitian matrices, with
+exact derivatives of any order. Derivatives of `polar`, `sqrtm`, `logm` and `expm` are also exact.
 
-Derivatives that are infinite stay infinite: that of `sqrt(x)` at zero, for example. At ties the derivative is a
-convention, which the table states. It is one of the values between those from both sides.
+Infinite derivatives remain infinite, for example that of `sqrt(x)` at zero. At ties the derivative is a
+convention, which the table states. Its value lies between the one-sided derivatives.
 
-`nox -s hard-points` writes the table; `integration_tests/test_hard_points.py` checks each value to 1e-6
-in double precision. A dash stands for second derivatives that do not exist.
+`nox -s hard-points` writes this page, and `integration_tests/test_hard_points.py` checks each value to 1e-6
+in double precision. A dash marks a second derivative that does not exist.
 
 | function and point | forward | reverse | second order | by default | convention |
 |---|---|---|---|---|---|
