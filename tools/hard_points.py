@@ -365,7 +365,7 @@ OLYMPUS recognizes these functions of the results of `eigh`, `svd` and `eigvals`
 `(v * g(w)) @ v.T`, `v @ jnp.diag(g(w)) @ v.T`, `v @ (g(w) * (v.T @ b))`, the same with `einsum` and with
 `u`, `s` and `vh`, and `jnp.sum(g(w))`. Their derivatives of any order are exact even where eigenvalues or
 singular values are equal. There are two conditions. `g` may contain constants, but no other values that are
-differentiated. The decomposition and the expression must be in the same function, outside of loops. In
+differentiated. Both factors of the product must be computed in the same function, outside of loops. In
 other expressions, equal values are perturbed by a relative 1.5e-8 in double precision: first derivatives then
 have seven digits, and second derivatives are infinite.
 
