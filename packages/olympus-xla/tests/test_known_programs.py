@@ -27,7 +27,8 @@ from olympus_xla.calls import program_executables
 from olympus_xla.compiling import cache_key, compilation_cache
 from olympus_xla.compiling.compiler import compiled_programs
 from olympus_xla.compiling.lowering import mlir
-from olympus_xla.compiling.placement import on_one_device, resolve_placement
+from olympus_xla.compiling.placement.placements import on_one_device
+from olympus_xla.compiling.placement.resolution import resolve_placement
 from olympus_xla.compiling.program_lowering import lower
 from olympus_xla.compiling.recognition import program_digest, sources
 

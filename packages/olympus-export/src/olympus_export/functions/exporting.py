@@ -30,7 +30,8 @@ from olympus_xla.calls import stages
 from olympus_xla.calls.jit import jit
 from olympus_xla.compiling import program_lowering
 from olympus_xla.compiling.lowering import mlir
-from olympus_xla.compiling.placement import Placement, platform_of, resolve_placement
+from olympus_xla.compiling.placement.placements import Placement, platform_of
+from olympus_xla.compiling.placement.resolution import resolve_placement
 from olympus_xla.platforms.backends import default_device
 
 from .exported import Exported, path_of

@@ -20,7 +20,7 @@ from ..arrays.spec_search import hlo_from_proto, spec_of_hlo
 from ..arrays.transfer import put_leaf
 from ..compiling.compiler import CacheEntry, compile_module
 from ..compiling.lowering.lowered import Lowered
-from ..compiling.placement import Placement
+from ..compiling.placement.placements import Placement
 from ..foreign.callback_errors import find_cause
 from ..platforms import backends
 from .executables import Executable

@@ -19,7 +19,7 @@ from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types.avals import get_aval
 
 from ..arrays.layouts import layouts_in_use
-from ..compiling.placement import committed_sharding
+from ..compiling.placement.resolution import committed_sharding
 from .compiled import Compiled
 from .cpp_functions import make_cpp_function
 from .operand_layouts import check_layouts_compiled_for

@@ -16,7 +16,7 @@ from .._jaxlib import ArrayImpl, NamedSharding, SingleDeviceSharding
 from ..arrays.assembly import make_array_from_single_device_arrays
 from ..arrays.layouts import Layout, layout_of, layouts_in_use, same_layout
 from ..arrays.transfer import put_leaf
-from ..compiling.placement import Placement, platform_of
+from ..compiling.placement.placements import Placement, platform_of
 from .jit import jit
 
 if TYPE_CHECKING:

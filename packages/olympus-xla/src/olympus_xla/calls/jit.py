@@ -34,7 +34,7 @@ from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.known_types import ClosedOverMutableError
 
 from .._jaxlib import PjitFunction
-from ..compiling.placement import check_shardings
+from ..compiling.placement.requests import check_shardings
 from ..platforms.backends import are_backends_initialized, clear_backends
 from . import effect_tokens
 from .cpp_functions import clear_call_caches, make_cpp_function

@@ -21,12 +21,8 @@ from olympus_sharding.meshes.context import concrete_mesh_in_force
 
 from .._jaxlib import NamedSharding
 from ..arrays.layouts import Format
-from ..compiling.placement import (
-    asked_device,
-    check_divisible,
-    prefix_of_shardings,
-    spec_without_mesh,
-)
+from ..compiling.placement.checks import check_divisible
+from ..compiling.placement.requests import prefix_of_shardings, requested_device, spec_without_mesh
 from ..platforms.backends import device_sharding
 
 __all__ = ["nested_placement"]
@@ -50,7 +46,7 @@ def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, t
     in_requested = [*captured, *_spread(requested.get("in_shardings"), arguments, "in_shardings")]
     in_requested += [None] * (len(in_avals) - len(in_requested))  # keyword arguments
     # The device is looked up only here, because `jit` accepts backends that do not exist.
-    device = asked_device(requested)
+    device = requested_device(requested)
     if device is None:
         out_requested = _spread(requested.get("out_shardings"), program.out_tree, "out_shardings")
     else:

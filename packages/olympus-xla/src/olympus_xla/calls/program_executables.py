@@ -23,13 +23,9 @@ from olympus_ir.settings.naming import naming
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from ..compiling.placement import (
-    Placement,
-    committed_sharding,
-    name_of_operand,
-    platform_of,
-    resolve_placement,
-)
+from ..compiling.placement.checks import name_of_operand
+from ..compiling.placement.placements import Placement, platform_of
+from ..compiling.placement.resolution import committed_sharding, resolve_placement
 from ..platforms.backends import default_sharding
 
 # MLIR and the lowering rules are imported at the first compilation, for a fast import of OLYMPUS.

@@ -28,7 +28,7 @@ from .._jaxlib import (
 from ..arrays.transfer import put_leaf
 from ..compiling.compile_options import compile_options
 from ..compiling.lowering.lowered import Lowered
-from ..compiling.placement import Placement, platform_of
+from ..compiling.placement.placements import Placement, platform_of
 from ..platforms import backends
 from .compiled import Compiled
 from .executables import Executable

@@ -26,13 +26,9 @@ from ..arrays.layouts import Format, Layout
 from ..compiling import compile_report
 from ..compiling.lowering import mlir
 from ..compiling.lowering.lowered import Lowered as LoweredModule
-from ..compiling.placement import (
-    Placement,
-    asked_out_shardings,
-    committed_sharding,
-    platform_of,
-    resolve_placement,
-)
+from ..compiling.placement.placements import Placement, platform_of
+from ..compiling.placement.requests import requested_out_shardings
+from ..compiling.placement.resolution import committed_sharding, resolve_placement
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
 from .program_executables import staged_module
@@ -190,7 +186,7 @@ class Traced(Stage):
     @property
     def out_info(self) -> Any:
         """Shapes, dtypes, weak types and known shardings, in the structure of the result."""
-        shardings = asked_out_shardings(self._options, self._program)
+        shardings = requested_out_shardings(self._options, self._program)
         structs = [
             aval
             if getattr(aval, "is_high", False)

@@ -46,7 +46,7 @@ from .main_function import (
     annotate_shardings,
     donate,
 )
-from .placement import Placement
+from .placement.placements import Placement
 
 if TYPE_CHECKING:
     from olympus_ir.references import discharge

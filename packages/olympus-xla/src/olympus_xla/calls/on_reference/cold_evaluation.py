@@ -41,7 +41,8 @@ from ..._jaxlib import ArrayImpl
 from ...arrays.array import host_value, make_array
 from ...arrays.layouts import layouts_in_use
 from ...arrays.transfer_guards import guards_in_use
-from ...compiling.placement import Placement, committed_sharding, resolve_placement
+from ...compiling.placement.placements import Placement
+from ...compiling.placement.resolution import committed_sharding, resolve_placement
 from ...platforms import backends
 from ..result_checks import checks_results
 from .exactness import Exactness, exactness_rules, is_narrow

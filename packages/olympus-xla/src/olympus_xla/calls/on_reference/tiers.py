@@ -38,7 +38,7 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.memory_spaces import on_host
 
 from ..._jaxlib import ArrayImpl
-from ...compiling.placement import Placement, platform_of
+from ...compiling.placement.placements import Placement, platform_of
 from .. import effect_tokens
 from ..compiled import Compiled, compile_lowered
 from ..program_executables import lowered_module

@@ -21,7 +21,7 @@ from .. import cache_usage, compilation_cache
 from ..cache_store import ProgramCache, UserCache
 from ..compiler import CacheEntry, CompiledProgram, compiled_programs
 from ..lowering.lowered import Lowered
-from ..placement import Placement
+from ..placement.placements import Placement
 
 __all__ = ["FOLDER", "KnownProgram", "find", "keep"]
 

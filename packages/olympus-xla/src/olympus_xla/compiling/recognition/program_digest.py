@@ -42,7 +42,7 @@ from ..._jaxlib import ArrayImpl, is_description
 from ...arrays.layouts import layouts_in_use
 from .. import cache_key
 from ..lowering.lowered import LARGEST_INLINE_CONSTANT, PARAMETERS_THAT_MATTER
-from ..placement import Placement
+from ..placement.placements import Placement
 from .sources import OLYMPUS_PACKAGES, source_files
 
 __all__ = ["program_digest"]
