@@ -88,24 +88,16 @@ def scan(
     layout = ScanLayout(num_consts, num_carry)
     consts, carry, xs = layout.operands(operands)
     avals = layout.results(jaxpr.out_avals)
-    refs = [get_aval(x).is_ref for x in xs]
-    # For each reference in `xs`, the body receives a new reference to one slice. The final values
-    # of the new references are stacked.
-    arrays = [x._current() if is_ref else x for x, is_ref in zip(xs, refs, strict=True)]
+    scanned = [_ScannedReference(x) if get_aval(x).is_ref else x for x in xs]
     stacks: list[list[Any]] = [[] for _ in avals.ys]
-    written: list[list[Any]] = [[] for _ in xs]
     for position in reversed(range(length)) if reverse else range(length):
-        slices = [index_in_dim(array, position, keepdims=False) for array in arrays]
-        inputs = _with_references(slices, refs) if any(refs) else slices
-        carry, ys = layout.results(run(jaxpr, [*consts, *carry, *inputs]))
+        slices = [_slice(x, position) for x in scanned]
+        carry, ys = layout.results(run(jaxpr, [*consts, *carry, *slices]))
         for stack, y in zip(stacks, ys, strict=True):
             stack.append(y)
-        for stack, is_ref, part in zip(written, refs, inputs, strict=True):
-            if is_ref:
-                stack.append(part._current())  # pyright: ignore[reportAttributeAccessIssue]
-    for stack, x in zip(written, xs, strict=True):
-        if stack:
-            x._replace(_stacked(stack, reverse, get_aval(x).inner_aval))
+    for x in scanned:
+        if isinstance(x, _ScannedReference):
+            x.write_back(reverse)
     return [
         *(typed(value, aval) for value, aval in zip(carry, avals.carry, strict=True)),
         *(
@@ -115,14 +107,41 @@ def scan(
     ]
 
 
-def _with_references(slices: Sequence[Any], refs: Sequence[bool]) -> list[Any]:
-    return [
-        references.new_ref(part) if is_ref else part
-        for part, is_ref in zip(slices, refs, strict=True)
-    ]
+class _ScannedReference:
+    """A reference that `scan` takes in slices.
+
+    Each iteration receives a new reference to its slice. After the loop, the values of the new
+    references are stacked and written back.
+    """
+
+    def __init__(self, reference: Any) -> None:
+        self.reference = reference
+        self.array = reference._current()
+        self.slices: list[Any] = []
+
+    def new_slice(self, position: int) -> Any:
+        """Returns a new reference to a slice."""
+        part = references.new_ref(index_in_dim(self.array, position, keepdims=False))
+        self.slices.append(part)
+        return part
+
+    def write_back(self, reverse: bool) -> None:
+        """Writes the values of all slices, which are in the order of the iterations."""
+        if self.slices:
+            values = [part._current() for part in self.slices]
+            aval = get_aval(self.reference).inner_aval
+            self.reference._replace(_stacked(values, reverse, aval))
+
+
+def _slice(x: Any, position: int) -> Any:
+    """Returns the slice of a scanned operand that one iteration receives."""
+    if isinstance(x, _ScannedReference):
+        return x.new_slice(position)
+    return index_in_dim(x, position, keepdims=False)
 
 
 def _stacked(slices: list[Any], reverse: bool, aval: Any) -> Any:
+    """Stacks slices, which are in the order of the iterations, to an array of a type."""
     if not slices:
         return typed(empty(aval.shape, aval.dtype), aval)
     parts = [expand_dims(part, (0,)) for part in (reversed(slices) if reverse else slices)]
