@@ -18,6 +18,7 @@ from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands
 from olympus_ir.lax.control_flow.primitives import stacked_aval
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import (
+    Atom,
     ClosedOlympuspr,
     Equation,
     Literal,
@@ -125,31 +126,57 @@ def instantiated(tangents: Sequence[Any], nonzero: Sequence[bool]) -> list[Any]:
 class _ScanPlan(NamedTuple):
     """A scan split into its primal and its linear part.
 
-    The loops take their constants from a pool. The pool holds the constants of the original loop,
-    the values computed before the loop, and the values of the programs' constants.
+    Variables of the prelude and of the primal body name the values that the loops take.
 
     Attributes:
       prelude: computes the loop-invariant values from the constants, once.
-      values: the values of the programs' constants.
+      constants: the values of the primal program's own constants, by variable.
       body: the primal body, which also returns the residuals of an iteration.
-      body_consts: the positions of the primal body's constants in the pool.
+      body_consts: the variables of the primal body's constants.
       linear_body: maps residuals and tangents to tangents.
-      linear_consts: the positions in the pool of the residuals that are constants.
-      linear_xs: the positions of the other residuals among the slices that the original loop takes
-        and the stacked results of the primal loop.
+      linear_constants: the values of the linear program's own constants.
+      shared_residuals: the variables of the residuals that are the same in all iterations.
+      sliced_residuals: the variables of the residuals of which each iteration has its own.
       nonzero_carry: for each component of the carry, whether it has a tangent.
       nonzero_ys: for each stacked result, whether it has a tangent.
     """
 
     prelude: Olympuspr
-    values: list[Any]
+    constants: dict[Var, Any]
     body: ClosedOlympuspr
-    body_consts: tuple[int, ...]
+    body_consts: Sequence[Var]
     linear_body: ClosedOlympuspr
-    linear_consts: tuple[int, ...]
-    linear_xs: tuple[int, ...]
+    linear_constants: Sequence[Any]
+    shared_residuals: Sequence[Var]
+    sliced_residuals: Sequence[Atom]
     nonzero_carry: Sequence[bool]
     nonzero_ys: Sequence[bool]
+
+    def invariant_values(self, consts: Sequence[Any]) -> dict[Atom, Any]:
+        """Runs the prelude, and returns all values that stay the same in the loop, by variable.
+
+        Args:
+          consts: the constants of the original loop.
+        """
+        hoisted = eval_olympuspr(self.prelude, (), *consts)
+        return {
+            **dict(zip(self.prelude.invars, consts, strict=True)),
+            **dict(zip(self.prelude.outvars, hoisted, strict=True)),
+            **self.constants,
+        }
+
+    def stacked_values(self, xs: Sequence[Any], ys: Sequence[Any]) -> dict[Atom, Any]:
+        """Returns the arrays of which an iteration takes or returns a slice, by variable.
+
+        Args:
+          xs: the arrays that the loops take in slices.
+          ys: the stacked results of the primal loop, with the residuals.
+        """
+        layout = ScanLayout(len(self.body_consts), len(self.nonzero_carry))
+        program = self.body.jaxpr
+        results = zip(layout.results(program.outvars).ys, ys, strict=True)
+        slices = zip(layout.operands(program.invars).xs, xs, strict=True)
+        return {**dict(results), **dict(slices)}
 
 
 @memoized
@@ -204,18 +231,15 @@ class _ScanSplitter:
             (*olympuspr.invars, *olympuspr.outvars)[position] for position in split.residuals
         ]
         inner, hoisted_equations, hoisted = self._hoist(residuals)
-        # The pool has the constants of the original loop, the hoisted values, and the constants of
-        # the programs.
-        pool: dict[Any, int] = {}
-        for var in (*self.const_vars, *hoisted, *olympuspr.constvars):
-            pool[var] = len(pool)
-        own_consts = range(len(pool), len(pool) + len(split.linear.consts))
-        outvars, stacked = self._stack([atom for atom in residuals if atom not in pool])
+        invariant = dict.fromkeys((*self.const_vars, *hoisted, *olympuspr.constvars))
+        shared = [atom for atom in residuals if atom in invariant]
+        sliced = [atom for atom in residuals if atom not in invariant]
+        outvars = self._with_stacked(sliced)
         moves = self._moves(outvars) if self.offloads else {}
         inner = [*inner, *(move.to for move in moves.values())]
         outvars = self._with_moved(outvars, moves)
         used = _used_variables(inner, outvars)
-        body_consts = [var for var in pool if var in used]
+        body_consts = [var for var in invariant if var in used]
         body = olympuspr.replace(
             constvars=[],
             invars=[*body_consts, *self.carry_vars, *self.x_vars],
@@ -223,38 +247,31 @@ class _ScanSplitter:
             eqns=inner,
             effects=joined_effects(inner),
         )
-        is_const = [atom in pool for atom in residuals]
         return _ScanPlan(
             prelude=Olympuspr([], self.const_vars, hoisted, hoisted_equations),
-            values=[*split.primal.consts, *split.linear.consts],
+            constants=dict(zip(olympuspr.constvars, split.primal.consts, strict=True)),
             body=close_olympuspr(body),
-            body_consts=tuple(pool[var] for var in body_consts),
+            body_consts=body_consts,
             linear_body=self._linear_body(
-                is_const, sum(nonzero_carry), [atom in moves for atom in residuals]
+                [atom in invariant for atom in residuals],
+                sum(nonzero_carry),
+                [atom in moves for atom in residuals],
             ),
-            linear_consts=(*(pool[atom] for atom in residuals if atom in pool), *own_consts),
-            linear_xs=tuple(stacked[atom] for atom in residuals if atom not in pool),
+            linear_constants=split.linear.consts,
+            shared_residuals=shared,
+            sliced_residuals=[moves[atom].there if atom in moves else atom for atom in sliced],
             nonzero_carry=nonzero_carry,
             nonzero_ys=nonzero_ys,
         )
 
-    def _stack(self, residuals: Sequence[Any]) -> tuple[list[Any], dict[Any, int]]:
-        """Adds the stacked residuals to the results of the primal body.
+    def _with_stacked(self, residuals: Sequence[Any]) -> list[Any]:
+        """Returns the results of the primal body, with the residuals that are to be stacked.
 
-        Returns:
-          The results, and the position of each residual among slices and stacked results.
+        Residuals that the loop takes as slices, or returns anyway, are left out.
         """
         outvars = list(self.olympuspr.outvars[: self.num_carry + self.num_ys])
-        positions: dict[Any, int] = {var: position for position, var in enumerate(self.x_vars)}
-        num_xs = len(self.x_vars)
-        for position, atom in enumerate(outvars[self.num_carry :]):
-            if atom.__class__ is not Literal:
-                positions.setdefault(atom, num_xs + position)
-        for atom in residuals:
-            if atom not in positions:
-                positions[atom] = num_xs + len(outvars) - self.num_carry
-                outvars.append(atom)
-        return outvars, positions
+        available = {*self.x_vars, *outvars[self.num_carry :]}
+        return [*outvars, *(atom for atom in dict.fromkeys(residuals) if atom not in available)]
 
     def _moves(self, outvars: Sequence[Any]) -> dict[Any, Move]:
         """Returns the moves of stacked residuals to host memory."""
@@ -363,19 +380,22 @@ def _scan_linearize(
     )
     primal, tangent = layout.operands(primals), layout.operands(tangents)
     with set_current_trace(trace.parent):
-        hoisted = eval_olympuspr(plan.prelude, (), *primal.consts)
-        pool = [*primal.consts, *hoisted, *plan.values]
-        operands = primal._replace(consts=[pool[position] for position in plan.body_consts])
+        invariant = plan.invariant_values(primal.consts)
+        operands = primal._replace(consts=[invariant[var] for var in plan.body_consts])
         outs = lax.scan_p.bind(*operands.flat, jaxpr=plan.body, **operands.layout.params, **params)
     results = outs[: num_carry + len(plan.nonzero_ys)]
     nonzero_out = (*plan.nonzero_carry, *plan.nonzero_ys)
     if not any(nonzero_out):
         return results, [Zero.of(result) for result in results]
-    stacked = [*primal.xs, *layout.results(outs).ys]
+    stacked = plan.stacked_values(primal.xs, layout.results(outs).ys)
     operands = ScanOperands(
-        consts=[*(pool[position] for position in plan.linear_consts), *moving(tangent.consts)],
+        consts=[
+            *(invariant[var] for var in plan.shared_residuals),
+            *plan.linear_constants,
+            *moving(tangent.consts),
+        ],
         carry=instantiated(tangent.carry, plan.nonzero_carry),
-        xs=[*(stacked[position] for position in plan.linear_xs), *moving(tangent.xs)],
+        xs=[*(stacked[var] for var in plan.sliced_residuals), *moving(tangent.xs)],
     )
     tangents_out = trace.tangent_trace.record(
         lax.scan_p,
