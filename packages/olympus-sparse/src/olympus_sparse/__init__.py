@@ -35,10 +35,10 @@ from .bcoo.products import (
     bcoo_dot_general_sampled,
     bcoo_dot_general_sampled_p,
 )
+from .bcoo.reshaping import bcoo_reshape
 from .bcoo.shaping import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
-    bcoo_reshape,
     bcoo_rev,
     bcoo_squeeze,
     bcoo_transpose,

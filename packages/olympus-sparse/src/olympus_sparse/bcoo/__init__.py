@@ -2,6 +2,6 @@
 """BCOO: sparse arrays as batches of lists of coordinates and values.
 
 Modules here import `core`. From the lowest to the highest, they are `array`, `batching`,
-`conversion`, `layouts`, `ordering` and `shaping`. The modules of products, arithmetic, indexing and
-convolution are above these.
+`conversion`, `layouts`, `ordering`, `shaping` and `reshaping`. The modules of products, arithmetic,
+indexing and convolution are above these.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of BCOO arrays: transposition, broadcasting, reshaping, reversal, concatenation."""
+"""Shapes of BCOO arrays: transposition, broadcasting, reversal, concatenation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from .batching import batched_info, lead, without_lead
 __all__ = [
     "bcoo_broadcast_in_dim",
     "bcoo_concatenate",
-    "bcoo_reshape",
     "bcoo_rev",
     "bcoo_squeeze",
     "bcoo_transpose",
     "bcoo_transpose_p",
+    "zero_column",
 ]
 
 
@@ -212,7 +212,7 @@ def bcoo_broadcast_in_dim(
             columns.append(indices[..., column])
             repeats.append(shape[dim] if mat._sparse_shape[column] == 1 else 1)
         else:
-            columns.append(_zero_column(indices))
+            columns.append(zero_column(indices))
             repeats.append(shape[dim])
     if columns:
         indices = jnp.stack(columns, axis=-1)
@@ -285,7 +285,7 @@ def _check_broadcast(mat: BCOO, shape: tuple[int, ...], dims: tuple[int, ...]) -
             raise ValueError(f"an array of shape {mat.shape} cannot be broadcast to {shape}")
 
 
-def _zero_column(indices: Any) -> Any:
+def zero_column(indices: Any) -> Any:
     """Returns one column of coordinates, all zero."""
     return jnp.zeros(indices.shape[:-1], indices.dtype)
 
@@ -433,154 +433,6 @@ def _concatenate_batches(operands: Sequence[BCOO], dimension: int, shape: tuple[
         all_indices.append(jnp.broadcast_to(indices, (*batch, *indices.shape[n_batch:])))
     buffers = jnp.concatenate(datas, dimension), jnp.concatenate(all_indices, dimension)
     return make(buffers, SparseInfo(shape))
-
-
-# ---- bcoo_reshape ----
-
-
-def bcoo_reshape(
-    mat: BCOO,
-    *,
-    new_sizes: Sequence[int],
-    dimensions: Sequence[int] | None = None,
-    sharding: Any = None,
-) -> BCOO:
-    """Reshapes an array.
-
-    Args:
-      mat: the sparse array.
-      new_sizes: the new shape. It must not mix batch, sparse and dense dimensions.
-      dimensions: the order in which the dimensions of ``mat`` are read.
-      sharding: must be None, since sparse arrays are placed by their buffers.
-
-    Returns:
-      A `BCOO`.
-
-    Raises:
-      ValueError: sizes do not fit, or kinds of dimensions would be mixed.
-
-    Example:
-      >>> import numpy as np
-      >>> mat = BCOO((np.array([1, 2]), np.array([[0], [4]])), shape=(6,))
-      >>> np.asarray(bcoo_reshape(mat, new_sizes=(2, 3)).todense()).tolist()
-      [[1, 0, 0], [0, 2, 0]]
-    """
-    if sharding is not None:
-        raise NotImplementedError("bcoo_reshape: sharding must be None")
-    new_shape = tuple(canonicalize_shape(new_sizes))
-    if math.prod(new_shape) != mat.size:
-        raise ValueError(
-            f"bcoo_reshape: cannot reshape an array of shape {mat.shape} to {new_shape}"
-        )
-    if dimensions is not None:
-        mat = bcoo_transpose(mat, permutation=dimensions)
-    if new_shape == mat.shape:
-        return mat
-    n_batch, n_dense = mat.n_batch, mat.n_dense
-    sparse_end = mat.ndim - n_dense
-    batch_size = math.prod(mat.shape[:n_batch])
-    dense_size = math.prod(mat.shape[sparse_end:])
-    new_batch = _leading(new_shape, batch_size) if n_batch else 0
-    if new_batch is None:
-        raise ValueError(
-            "bcoo_reshape: new shape cannot mix batch and sparse dimensions; "
-            f"got shape={mat.shape} new_shape={new_shape} with n_batch={n_batch}"
-        )
-    trailing = _leading(new_shape[new_batch:][::-1], dense_size, ones=False) if n_dense else 0
-    if trailing is None:
-        raise ValueError(
-            "bcoo_reshape: new shape cannot mix sparse and dense dimensions; "
-            f"got shape={mat.shape} new_shape={new_shape} with n_dense={n_dense}"
-        )
-    new_sparse_end = len(new_shape) - trailing
-    batch, dense = new_shape[:new_batch], new_shape[new_sparse_end:]
-    data, indices = mat.data, mat.indices
-    old_batch = mat.shape[:n_batch]
-    if batch != old_batch:
-        data = jnp.broadcast_to(data, (*old_batch, *data.shape[n_batch:]))
-        indices = jnp.broadcast_to(indices, (*old_batch, *indices.shape[n_batch:]))
-    lead_data = data.shape[:n_batch] if batch == old_batch else batch
-    lead_indices = indices.shape[:n_batch] if batch == old_batch else batch
-    data = lax.reshape(data, (*lead_data, mat.nse, *dense))
-    indices = lax.reshape(indices, (*lead_indices, mat.nse, mat.n_sparse))
-    sparse, new_sparse = mat._sparse_shape, new_shape[new_batch:new_sparse_end]
-    if sparse != new_sparse:
-        if not new_sparse:
-            # If no sparse dimension is left, the values of padding must be zero.
-            inside = in_bounds(indices, sparse)
-            inside = lax.expand_dims(inside, tuple(range(inside.ndim, data.ndim)))
-            data = jnp.where(inside, data, jnp.zeros((), data.dtype))
-        indices = _reshaped_coordinates(indices, sparse, new_sparse)
-    # Coordinates keep their order, since the order of elements is kept.
-    return make((data, indices), SparseInfo(new_shape, mat.indices_sorted, mat.unique_indices))
-
-
-def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
-    """Returns the number of leading dimensions with ``size`` elements together, or None.
-
-    With ``ones``, the dimensions of size one that follow are counted too.
-    """
-    product = 1
-    for count, each in enumerate(shape):
-        if product == size and (each != 1 or (not ones and count)):
-            return count
-        product *= each
-    return len(shape) if product == size else None
-
-
-def _reshaped_coordinates(indices: Any, shape: tuple[int, ...], new_shape: tuple[int, ...]) -> Any:
-    """Converts coordinates to another shape of the same size."""
-    if not new_shape:
-        return jnp.zeros((*indices.shape[:-1], 0), indices.dtype)
-    inside = in_bounds(indices, shape)
-    out_of_bounds = jnp.asarray(padding(new_shape, indices))
-    columns: list[Any] = []
-    # Each run of dimensions is converted separately, so that flat indices stay small.
-    for old_dims, new_dims in _runs(shape, new_shape):
-        if [shape[dim] for dim in old_dims] == [new_shape[dim] for dim in new_dims]:
-            columns += [indices[..., dim] for dim in old_dims]
-            continue
-        position = _zero_column(indices)
-        for dim in old_dims:
-            position = position * shape[dim] + indices[..., dim]
-        parts = []
-        for dim in reversed(new_dims):
-            size = max(new_shape[dim], 1)
-            parts.append(lax.rem(position, jnp.asarray(size, indices.dtype)))
-            position = lax.div(position, jnp.asarray(size, indices.dtype))
-        columns += reversed(parts)
-    return jnp.where(inside[..., None], jnp.stack(columns, axis=-1), out_of_bounds)
-
-
-def _runs(shape: tuple[int, ...], new_shape: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
-    """Splits two shapes of equal size into the shortest runs of dimensions with equal products."""
-    if 0 in shape:
-        return [(list(range(len(shape))), list(range(len(new_shape))))]
-    runs: list[tuple[list[int], list[int]]] = []
-    old, new = 0, 0
-    while old < len(shape) or new < len(new_shape):
-        old_dims: list[int] = []
-        new_dims: list[int] = []
-        old_size = new_size = 1
-        if old < len(shape):
-            old_dims.append(old)
-            old_size *= shape[old]
-            old += 1
-        if new < len(new_shape) and (old_size != 1 or not old_dims or new_shape[new] == 1):
-            new_dims.append(new)
-            new_size *= new_shape[new]
-            new += 1
-        while old_size != new_size:
-            if old_size < new_size:
-                old_dims.append(old)
-                old_size *= shape[old]
-                old += 1
-            else:
-                new_dims.append(new)
-                new_size *= new_shape[new]
-                new += 1
-        runs.append((old_dims, new_dims))
-    return runs
 
 
 # ---- bcoo_rev and bcoo_squeeze ----

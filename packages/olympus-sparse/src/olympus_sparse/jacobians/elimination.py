@@ -13,8 +13,9 @@ raises the error, too. The plan then computes compressed products.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,29 +119,49 @@ def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
         operands, fixed = (operands[:1], operands[1:]) if fill else (operands, ())
         if any(isinstance(each, Linear) for each in fixed):
             raise Unsupported("padding depends on the argument")
-        missing = [np.array(-1)] if fill else []
-        reference = reference_rules[primitive]
-        starts = np.cumsum([0, *(math.prod(np.shape(_like(each))) for each in operands)])
-        indices = [
-            _flat_indices(each, start) for each, start in zip(operands, starts[:-1], strict=True)
+        starts = [0, *itertools.accumulate(math.prod(np.shape(_like(each))) for each in operands)]
+        origins = _origins(primitive, operands, starts, params, fill)
+        groups = [
+            *(
+                _moved_terms(primitive, aligned, operands, origins, results, params, fill)
+                for aligned in _aligned(operands)
+            ),
+            *(
+                [expanded(term, origin) for origin in origins]
+                for term in _terms_with_rows(operands, starts)
+            ),
         ]
-        ids = _listed(primitive, reference(*indices, *missing, **params))
-        made: list[list[Term]] = [[] for _ in results]
-        for aligned in _aligned(operands):
-            columns = np.concatenate([term.columns.ravel() for term in aligned])
-            moved = _moved(primitive, aligned, operands, ids, params, fill)
-            for position, coefficient in enumerate(moved):
-                chosen = np.where(ids[position] >= 0, columns[ids[position]], -1)
-                made[position].append(Term(chosen.reshape(results[position].shape), coefficient))
-        for operand, start in zip(operands, starts[:-1], strict=True):
-            for term in operand.terms if isinstance(operand, Linear) else ():
-                if term.rows is not None:
-                    shifted = term._replace(rows=term.rows + start)
-                    for position, each in enumerate(ids):
-                        made[position].append(expanded(shifted, each))
+        made = [[group[position] for group in groups] for position in range(len(results))]
         return made if primitive.multiple_results else made[0]
 
     return rule
+
+
+def _origins(
+    primitive: Primitive,
+    operands: Sequence[Any],
+    starts: Sequence[int],
+    params: dict[str, Any],
+    fill: bool,
+) -> list[np.ndarray]:
+    """Returns for each result the origins of its elements.
+
+    An origin is an index among the elements of all operands, or -1 for an element that is zero.
+    """
+    indices = [
+        _flat_indices(operand, start) for operand, start in zip(operands, starts, strict=False)
+    ]
+    zero = [np.array(-1)] if fill else []
+    moved = reference_rules[primitive](*indices, *zero, **params)
+    return [np.asarray(each) for each in (moved if primitive.multiple_results else [moved])]
+
+
+def _terms_with_rows(operands: Sequence[Any], starts: Sequence[int]) -> Iterator[Term]:
+    """Yields the terms with ``rows``, which count the elements of all operands together."""
+    for operand, start in zip(operands, starts, strict=False):
+        for term in operand.terms if isinstance(operand, Linear) else ():
+            if term.rows is not None:
+                yield term._replace(rows=term.rows + start)
 
 
 def _like(operand: Any) -> Any:
@@ -152,10 +173,6 @@ def _flat_indices(operand: Any, start: int) -> np.ndarray:
     if not isinstance(operand, Linear):
         return np.full(np.shape(operand), -1)
     return np.arange(start, start + operand.size).reshape(operand.shape)
-
-
-def _listed(primitive: Primitive, value: Any) -> list[np.ndarray]:
-    return [np.asarray(each) for each in (value if primitive.multiple_results else [value])]
 
 
 def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
@@ -179,11 +196,29 @@ def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
     ]
 
 
-def _moved(
+def _moved_terms(
     primitive: Primitive,
     aligned: Sequence[Term],
     operands: Sequence[Any],
-    ids: Sequence[np.ndarray],
+    origins: Sequence[np.ndarray],
+    results: Sequence[Any],
+    params: dict[str, Any],
+    fill: bool,
+) -> list[Term]:
+    """Moves aligned terms as a primitive moves elements; returns one term for each result."""
+    columns = np.concatenate([term.columns.ravel() for term in aligned])
+    coefficients = _moved_coefficients(primitive, aligned, operands, origins, params, fill)
+    return [
+        Term(np.where(origin >= 0, columns[origin], -1).reshape(result.shape), coefficient)
+        for origin, result, coefficient in zip(origins, results, coefficients, strict=True)
+    ]
+
+
+def _moved_coefficients(
+    primitive: Primitive,
+    aligned: Sequence[Term],
+    operands: Sequence[Any],
+    origins: Sequence[np.ndarray],
     params: dict[str, Any],
     fill: bool,
 ) -> list[Any]:
@@ -196,14 +231,14 @@ def _moved(
     if all(
         is_known(each) and np.ndim(each) == 0 and each == first for each in coefficients
     ):  # the same constant everywhere
-        return [first for _ in ids]
+        return [first for _ in origins]
     dtype = next(each.aval.dtype for each in operands if isinstance(each, Linear))
     full = [filled(term.coefficient, term.columns.shape).astype(dtype) for term in aligned]
     if all(map(is_known, full)):
         flat = np.concatenate([each.ravel() for each in full])
-        return [picked(flat, each) for each in ids]
+        return [picked(flat, origin) for origin in origins]
     if len(full) == 1 and np.ndim(coefficients[0]) == 0:
-        return [coefficients[0] for _ in ids]
+        return [coefficients[0] for _ in origins]
     padding = [np.zeros((), dtype)] if fill else []
     moved = primitive.bind(*full, *padding, **params)
     return list(moved) if primitive.multiple_results else [moved]

@@ -18,10 +18,10 @@ from ..bcoo.array import make
 from ..bcoo.conversion import bcoo_extract_p
 from ..bcoo.convolution import bcoo_conv_general_dilated
 from ..bcoo.indexing import bcoo_dynamic_slice, bcoo_gather, bcoo_slice
+from ..bcoo.reshaping import bcoo_reshape
 from ..bcoo.shaping import (
     bcoo_broadcast_in_dim,
     bcoo_concatenate,
-    bcoo_reshape,
     bcoo_rev,
     bcoo_squeeze,
     bcoo_transpose,

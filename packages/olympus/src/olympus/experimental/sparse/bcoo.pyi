@@ -25,9 +25,9 @@ from olympus_sparse.bcoo.ordering import bcoo_eliminate_zeros as bcoo_eliminate_
 from olympus_sparse.bcoo.ordering import bcoo_sort_indices as bcoo_sort_indices
 from olympus_sparse.bcoo.ordering import bcoo_sum_duplicates as bcoo_sum_duplicates
 from olympus_sparse.bcoo.products import bcoo_dot_general_sampled as bcoo_dot_general_sampled
+from olympus_sparse.bcoo.reshaping import bcoo_reshape as bcoo_reshape
 from olympus_sparse.bcoo.shaping import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from olympus_sparse.bcoo.shaping import bcoo_concatenate as bcoo_concatenate
-from olympus_sparse.bcoo.shaping import bcoo_reshape as bcoo_reshape
 from olympus_sparse.bcoo.shaping import bcoo_rev as bcoo_rev
 from olympus_sparse.bcoo.shaping import bcoo_squeeze as bcoo_squeeze
 from olympus_sparse.bcoo.shaping import bcoo_transpose as bcoo_transpose
