@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
@@ -384,6 +385,18 @@ def subolympusprs(olympuspr: Olympuspr) -> Iterator[Olympuspr]:
     """Returns the programs that are parameters of a program's equations."""
     for equation in olympuspr.eqns:
         yield from olympusprs_in_params(equation.params)
+
+
+def primitives_of(olympuspr: Olympuspr) -> Iterator[Primitive]:
+    """Returns the primitives of a program's equations, in their order.
+
+    Passes look through every program for a few primitives, most often in vain. This iterator runs
+    in C, so they spend no Python code on an equation.
+    """
+    return map(_primitive_of, olympuspr.eqns)
+
+
+_primitive_of = operator.attrgetter("primitive")
 
 
 def joined_effects(equations: Sequence[Equation], inputs: Sequence[Var] | None = None) -> frozenset:

@@ -13,7 +13,6 @@ measurements.
 from __future__ import annotations
 
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -21,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.olympuspr import Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.olympuspr import Equation, Literal, Olympuspr, Var, primitives_of
 from olympus_ir.types.avals import ShapedArray
 
+from .cpu.choice import is_static
 from .cuts.fusions import Cuts
 
 __all__ = ["with_starts_as_values"]
@@ -76,7 +76,7 @@ def _places(olympuspr: Olympuspr) -> list[int]:
 
     Only operands of the program count: XLA simplifies slices of values such as concatenations.
     """
-    primitives = [*map(_primitive_of, olympuspr.eqns)]
+    primitives = [*primitives_of(olympuspr)]
     if primitives.count(lax.slice_p) < _FEWEST_STARTS:
         return []
     slices = [place for place, primitive in enumerate(primitives) if primitive is lax.slice_p]
@@ -101,9 +101,6 @@ def _places(olympuspr: Olympuspr) -> list[int]:
     )
 
 
-_primitive_of = operator.attrgetter("primitive")
-
-
 def _start(equation: Equation) -> tuple[int, ...]:
     return tuple(equation.params["start_indices"])
 
@@ -112,7 +109,7 @@ def _is_plain(aval: Any) -> bool:
     """Returns whether a type has a static shape and no explicit sharding."""
     return (
         type(aval) is ShapedArray
-        and all(type(size) is int for size in aval.shape)
+        and is_static(aval.shape)
         and aval == ShapedArray(aval.shape, aval.dtype)
     )
 

@@ -8,11 +8,10 @@ cuts of fusions.py, the pass of XLA that removes barriers is switched off.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from olympus_ir.programs.olympuspr import Equation, Olympuspr
+from olympus_ir.programs.olympuspr import Equation, Olympuspr, primitives_of
 
 from .fusions import Cuts, is_fused, with_barriers
 from .gathers import GATHERS, is_cut_from_gather
@@ -23,11 +22,10 @@ __all__ = ["cut_from_operands", "may_be_cut"]
 
 def may_be_cut(olympuspr: Olympuspr) -> bool:
     """Returns whether a program has operations that may be cut from an operand."""
-    return not _CUT.isdisjoint(map(_primitive_of, olympuspr.eqns))
+    return not _CUT.isdisjoint(primitives_of(olympuspr))
 
 
 _CUT = UPDATES | GATHERS
-_primitive_of = operator.attrgetter("primitive")
 
 
 def cut_from_operands(

@@ -20,6 +20,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation
 
+from ..cpu.choice import is_static
 from .fusions import MOVING
 
 __all__ = ["UPDATES", "is_cut_from_update", "update_of"]
@@ -52,6 +53,6 @@ def is_cut_from_update(equation: Equation, fused: Iterable[Equation]) -> bool:
 def _is_one_window(equation: Equation) -> bool:
     """Returns whether an update writes one window that is large enough."""
     shape = update_of(equation).aval.shape
-    if not all(type(size) is int for size in shape) or math.prod(shape) < _SMALLEST:
+    if not is_static(shape) or math.prod(shape) < _SMALLEST:
         return False
     return equation.primitive is not lax.scatter_p or equation.invars[1].aval.ndim == 1
