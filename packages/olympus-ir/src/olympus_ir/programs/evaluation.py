@@ -91,9 +91,11 @@ def evaluator() -> Evaluator:
 
 
 def _choose_evaluator() -> None:
-    found = sorted(metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name)
-    if found:
-        chosen = found[0].load()
+    evaluators = sorted(
+        metadata.entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name
+    )
+    if evaluators:
+        chosen = evaluators[0].load()
         if _installed is None:  # the import of the package may have installed its evaluator
             install_evaluator(chosen)
     else:

@@ -42,11 +42,11 @@ def copy_between_devices(array: ArrayImpl, sharding: Any) -> ArrayImpl:
     The devices cut the shards and exchange them. If the sets of devices differ, each device of
     ``array`` holds the whole array during the copy.
     """
-    own = array._sharding
-    if own.device_set == sharding.device_set:
+    current = array._sharding
+    if current.device_set == sharding.device_set:
         return copy_with_sharding(array, sharding)
-    if not own.is_fully_replicated:
-        array = copy_with_sharding(array, NamedSharding(own.mesh, PartitionSpec()))
+    if not current.is_fully_replicated:
+        array = copy_with_sharding(array, NamedSharding(current.mesh, PartitionSpec()))
     whole = {shard.device: shard.data for shard in array.addressable_shards}
     source = next(iter(whole.values()))
     parts = [
@@ -58,11 +58,11 @@ def copy_between_devices(array: ArrayImpl, sharding: Any) -> ArrayImpl:
 
 def copy_with_layout(array: ArrayImpl, layout: Layout) -> ArrayImpl:
     """Returns the array with another layout, on the same devices."""
-    own = layout_of(array)
-    if same_layout(own, layout):
+    current = layout_of(array)
+    if same_layout(current, layout):
         return array
     layouts_in_use.in_use = True
-    executable = _copy_program(array.aval, array._sharding, array._committed, own, layout)
+    executable = _copy_program(array.aval, array._sharding, array._committed, current, layout)
     (result,) = executable.loaded.execute_sharded([array]).consume_with_handlers(
         executable.handlers
     )

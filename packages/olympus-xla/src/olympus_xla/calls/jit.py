@@ -305,9 +305,9 @@ def _cache_miss(
         request = None
         if options.is_cached and run_arrays is _run_arrays and not checks_results():
             request = program_cache.request(fun, options, args, kwargs)
-            found = program_cache.find(request, executables.Executable)
-            if found is not None:
-                return found
+            outcome = program_cache.find(request, executables.Executable)
+            if outcome is not None:
+                return outcome
         program, leaves = trace_call(fun, options, args, kwargs)
         if sharded and program.kind == "references":
             return _call_with_references(fun, options, args, kwargs), None, False
@@ -354,8 +354,8 @@ def _call_with_references(
     def nested(*args: Any, **kwargs: Any) -> Any:
         return call_under_trace(fun, options, args, kwargs, nested_shardings.nested_placement)
 
-    kept = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
-    without_shardings = options.replace(placement=kept)
+    other_options = tuple([pair for pair in options.placement if pair[0] not in _SHARDINGS])
+    without_shardings = options.replace(placement=other_options)
     program, leaves = trace_call(nested, without_shardings, args, kwargs)
     results, _ = program.run(_run_arrays, without_shardings, leaves)
     return pytrees.tree_unflatten(program.out_tree, results)
@@ -457,11 +457,11 @@ def _eval_shape(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _tier(self: Any) -> str:
     """The tier that runs the signature of the last call: "reference" or "compiled"."""
-    found = tiered.tier_of(self.__wrapped__)
-    if found is None:
+    tier = tiered.tier_of(self.__wrapped__)
+    if tier is None:
         is_new = _has_tiers(self._olympus_options) and not self._cache_size()
-        found = "reference" if is_new else "compiled"
-    return found
+        tier = "reference" if is_new else "compiled"
+    return tier
 
 
 def _wait(self: Any) -> None:
@@ -481,9 +481,9 @@ def _clear_cache(self: Any) -> None:
 
 def _reduce(self: Any, protocol: Any) -> Any:
     """Returns the contents of pickles: the function's name, or the function and its options."""
-    recipe = getattr(self, "_olympus_recipe", None)
-    own = recipe or (make_jitted, (self.__wrapped__, self._olympus_options))
-    return name_in_module(self) or own
+    own_recipe = getattr(self, "_olympus_recipe", None)
+    recipe = own_recipe or (make_jitted, (self.__wrapped__, self._olympus_options))
+    return name_in_module(self) or recipe
 
 
 PjitFunction.__reduce_ex__ = _reduce

@@ -63,15 +63,15 @@ def nested_placement(program: TracedProgram, options: JitOptions) -> dict[str, t
     }
 
 
-def _spread(prefix: Any, tree: Any, what: str) -> list[Any]:
+def _spread(prefix: Any, tree: Any, option: str) -> list[Any]:
     """Returns the user's sharding or format for each leaf of a tree; None where there is none."""
     if prefix is None:
         return [None] * tree.num_leaves
-    return prefix_of_shardings(prefix, pytrees.Structure(tree), what)
+    return prefix_of_shardings(prefix, pytrees.Structure(tree), option)
 
 
 def _shardings(requested: Sequence[Any], avals: Sequence[Any], option: str) -> list[Any]:
-    return [_sharding(each, aval, option) for each, aval in zip(requested, avals, strict=True)]
+    return [_sharding(leaf, aval, option) for leaf, aval in zip(requested, avals, strict=True)]
 
 
 def _sharding(requested: Any, aval: Any, option: str) -> Any:
@@ -89,8 +89,8 @@ def _sharding(requested: Any, aval: Any, option: str) -> Any:
 
 
 def _or_unspecified(shardings: Sequence[Any]) -> tuple:
-    return tuple([UNSPECIFIED if each is None else each for each in shardings])
+    return tuple([UNSPECIFIED if sharding is None else sharding for sharding in shardings])
 
 
 def _layouts(requested: Sequence[Any]) -> tuple:
-    return tuple([each.layout if type(each) is Format else None for each in requested])
+    return tuple([leaf.layout if type(leaf) is Format else None for leaf in requested])

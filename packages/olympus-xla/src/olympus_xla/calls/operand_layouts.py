@@ -89,8 +89,8 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
     for leaf, required in zip(leaves, compiled.placement.in_layouts, strict=False):
         if required is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
-        own = layout_of(leaf)
-        if required is not Layout.AUTO and same_layout(own, required):
+        given = layout_of(leaf)
+        if required is not Layout.AUTO and same_layout(given, required):
             continue
         hint = (
             " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
@@ -101,13 +101,13 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
         )
         raise ValueError(
             "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
-            f"{required},\narg layout: {own} for arg type: {leaf.aval.str_short()}.{hint}"
+            f"{required},\narg layout: {given} for arg type: {leaf.aval.str_short()}.{hint}"
         )
 
 
 def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequence[str]) -> None:
     """Raises ValueError if committed arrays do not have the layouts of the compilation."""
-    kept = [
+    taken = [
         (leaf, name)
         for leaf, name, keep in zip(leaves, names, compiled.lowered.kept, strict=True)
         if keep
@@ -116,7 +116,7 @@ def check_layouts_compiled_for(compiled: Any, leaves: Sequence[Any], names: Sequ
         f"Argument {name} with shape {leaf.aval.str_short()}:\n"
         f"  Passed layout: {layout_of(leaf)}\n"
         f"  Required layout: {_as_layout(leaf, layout)}"
-        for (leaf, name), layout in zip(kept, _wanted(compiled, len(kept)), strict=True)
+        for (leaf, name), layout in zip(taken, _wanted(compiled, len(taken)), strict=True)
         if type(leaf) is ArrayImpl and leaf._committed and not _lies_as(leaf, layout)
     ]
     if mismatches:

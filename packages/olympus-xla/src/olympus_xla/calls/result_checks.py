@@ -104,9 +104,9 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
                 and isinstance(inner, ClosedOlympuspr)
                 and len(inner.in_avals) == len(operands)
             ):
-                found = _culprit(inner, operands)
-                if found:
-                    return found
+                culprit = _culprit(inner, operands)
+                if culprit:
+                    return culprit
             line = source_info.summarize(equation.source_info)
             if is_mapped:
                 return f"sharded computation at {line}"

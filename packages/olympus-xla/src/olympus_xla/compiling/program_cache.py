@@ -156,11 +156,11 @@ def find(query: Request | None, executable_type: Any) -> tuple[Any, Any, bool] |
     if cache is None:
         return None
     try:
-        found = cache.get(cache.path_of(query.name, query.key))
-        if found is None:
+        entry = cache.get(cache.path_of(query.name, query.key))
+        if entry is None:
             _log("%s is traced: no process has left its program", query.name)
             return None
-        program = _load(pickle.loads(found[0]), executable_type)
+        program = _load(pickle.loads(entry[0]), executable_type)
     except Exception as error:
         _report(f"a program of {query.name} cannot be read: {error}")
         return None

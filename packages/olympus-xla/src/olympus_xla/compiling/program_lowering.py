@@ -340,7 +340,7 @@ def _operands(
     layouts: Sequence[Any] = (None,) * count
     if placement is not None:
         if placement.mesh is not None and len(placement.devices) > 1:
-            shardings = [each or placement.replicated for each in placement.in_shardings]
+            shardings = [sharding or placement.replicated for sharding in placement.in_shardings]
         # Closed-over operands come first. They have no requested layouts.
         program_layouts = placement.in_layouts
         layouts = (*(None,) * (count - len(program_layouts)), *program_layouts)
@@ -365,7 +365,7 @@ def _results(
             shardings = placement.out_shardings
         layouts = placement.out_layouts or layouts
         if constrains_layouts(program):
-            layouts = [Layout.AUTO if each is None else each for each in layouts]
+            layouts = [Layout.AUTO if layout is None else layout for layout in layouts]
     return [
         Result(aval, sharding=sharding, layout=layout)
         for aval, sharding, layout in zip(avals, shardings, layouts, strict=True)
@@ -432,7 +432,9 @@ def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
     flags = kept[len(kept) - len(names) :]
     shown = [name for name, keep in zip(names, flags, strict=True) if keep]
     main = next(
-        each for each in module.body.operations if str(each.attributes["sym_name"]) == _MAIN
+        operation
+        for operation in module.body.operations
+        if str(operation.attributes["sym_name"]) == _MAIN
     )
     arguments = list(main.operation.regions[0].blocks[0].arguments)
     for argument, name in zip(arguments[len(arguments) - len(shown) :], shown, strict=True):

@@ -182,14 +182,14 @@ def _static_name(record: TraceRecord, place: int | str) -> str:
 
 def _changed_type(name: str, now: Any, before: Any) -> Iterator[Cause]:
     """Yields the differences between two types of one argument."""
-    found = False
+    differs = False
     for kind, attribute in _PARTS_OF_TYPES:
         new, old = getattr(now, attribute, None), getattr(before, attribute, None)
         if new != old:
-            found = True
+            differs = True
             shown = _part_text(attribute, new, now)
             yield Cause(kind, name, shown, _part_text(attribute, old, before))
-    if not found:
+    if not differs:
         yield Cause("type", name, str(now), str(before))
 
 
@@ -216,7 +216,9 @@ def _part_text(attribute: str, value: Any, aval: Any) -> str:
 def _changed_structure(now: TraceRecord, before: TraceRecord) -> Iterator[Cause]:
     names = _argument_names(now), _argument_names(before)
     for name in {**names[0], **names[1]}:
-        (new_how, new), (old_how, old) = (each.get(name, ("is not given", None)) for each in names)
+        (new_how, new), (old_how, old) = (
+            arguments.get(name, ("is not given", None)) for arguments in names
+        )
         if new_how != old_how:
             yield Cause("structure", name, new_how, old_how)
         elif new != old:
@@ -321,11 +323,11 @@ def stale_values(record: TraceRecord) -> tuple[Cause, ...]:
 
 def _loads(code: types.CodeType, name: str) -> bool:
     """Returns whether code reads a global variable rather than an attribute of this name."""
-    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
     return any(
-        each.opname in ("LOAD_GLOBAL", "LOAD_NAME") and each.argval == name
-        for each in dis.get_instructions(code)
-    ) or any(_loads(each, name) for each in inner)
+        instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and instruction.argval == name
+        for instruction in dis.get_instructions(code)
+    ) or any(_loads(function, name) for function in inner)
 
 
 # ---- compilations ----

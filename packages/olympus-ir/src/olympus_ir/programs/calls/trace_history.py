@@ -212,14 +212,14 @@ def _chain(fun: Any) -> list[Any]:
 
 
 def _codes(chain: Sequence[Any]) -> Codes:
-    found = []
-    for each in chain:
-        code = getattr(each, "__code__", None)
-        if code is None and not isinstance(each, type | functools.partial):
-            code = getattr(type(each).__call__, "__code__", None)
-        if isinstance(code, types.CodeType) and code not in found[-1:]:
-            found.append(code)
-    return tuple(found)
+    codes = []
+    for link in chain:
+        code = getattr(link, "__code__", None)
+        if code is None and not isinstance(link, type | functools.partial):
+            code = getattr(type(link).__call__, "__code__", None)
+        if isinstance(code, types.CodeType) and code not in codes[-1:]:
+            codes.append(code)
+    return tuple(codes)
 
 
 def surroundings(fun: Callable[..., Any]) -> dict[tuple[str, str], Glimpse]:
@@ -232,34 +232,34 @@ def surroundings(fun: Callable[..., Any]) -> dict[tuple[str, str], Glimpse]:
 
 
 def _surroundings(chain: Sequence[Any]) -> dict[tuple[str, str], Glimpse]:
-    found: dict[tuple[str, str], Glimpse] = {}
-    for each in chain:
-        if isinstance(each, functools.partial):
-            for position, value in enumerate(each.args):
-                found["partial argument", str(position)] = Glimpse(value)
-            for name, value in each.keywords.items():
-                found["partial argument", name] = Glimpse(value)
-        elif isinstance(each, types.FunctionType) and source_info.is_user_file(
-            each.__code__.co_filename
+    glimpses: dict[tuple[str, str], Glimpse] = {}
+    for link in chain:
+        if isinstance(link, functools.partial):
+            for position, value in enumerate(link.args):
+                glimpses["partial argument", str(position)] = Glimpse(value)
+            for name, value in link.keywords.items():
+                glimpses["partial argument", name] = Glimpse(value)
+        elif isinstance(link, types.FunctionType) and source_info.is_user_file(
+            link.__code__.co_filename
         ):
-            _add_surroundings_of(each, found)
-    return found
+            _add_surroundings_of(link, glimpses)
+    return glimpses
 
 
-def _add_surroundings_of(fun: types.FunctionType, found: dict[tuple[str, str], Glimpse]) -> None:
+def _add_surroundings_of(fun: types.FunctionType, glimpses: dict[tuple[str, str], Glimpse]) -> None:
     for name, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
         try:
-            found["closure cell", name] = Glimpse(cell.cell_contents)
+            glimpses["closure cell", name] = Glimpse(cell.cell_contents)
         except ValueError:  # the variable has no value yet
             pass
     for position, value in enumerate(fun.__defaults__ or ()):
-        found["default", str(position)] = Glimpse(value)
+        glimpses["default", str(position)] = Glimpse(value)
     variables = fun.__globals__
     for name in _global_names(fun.__code__):
         value = variables.get(name, fun)
         try:
             if value is not fun and not isinstance(value, types.ModuleType | type):
-                found["global", name] = Glimpse(value)
+                glimpses["global", name] = Glimpse(value)
         except Exception:  # some proxy objects raise on any access
             pass
 

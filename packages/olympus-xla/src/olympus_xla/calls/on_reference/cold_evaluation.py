@@ -275,23 +275,23 @@ class _CloseTrace(EvaluationTrace):
       work: the number of elements of all operands and results so far.
     """
 
-    __slots__ = ("_left", "work")
+    __slots__ = ("_equations_left", "work")
 
     def __init__(self) -> None:
         super().__init__()
-        self._left = _MOST_EQUATIONS
+        self._equations_left = _MOST_EQUATIONS
         self.work = 0
 
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        self._left -= 1
+        self._equations_left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
         if not is_of_instruction_set(primitive):
             raise _AbandonedError
         sizes = [get_aval(arg).size for arg in args]
         self.work += sum(sizes)
-        if self._left < 0 or self.work > _MOST_WORK or max(sizes, default=0) > most:
+        if self._equations_left < 0 or self.work > _MOST_WORK or max(sizes, default=0) > most:
             raise _AbandonedError
         results = reference_evaluator.evaluate(primitive, args, params)
         for result in results if primitive.multiple_results else (results,):

@@ -145,10 +145,10 @@ on_clear_backends(_single_device_placements.clear)
 def on_one_device(device: Any, committed: bool) -> Placement:
     """Returns the placement on a single device."""
     key = (device, committed)
-    found = _single_device_placements.get(key)
-    if found is None:
-        found = _single_device_placements[key] = Placement((device,), None, (), (), committed)
-    return found
+    placement = _single_device_placements.get(key)
+    if placement is None:
+        placement = _single_device_placements[key] = Placement((device,), None, (), (), committed)
+    return placement
 
 
 _PLATFORM_OF_BACKEND = {"cpu": "cpu", "cuda": "cuda", "gpu": "cuda", "rocm": "rocm", "tpu": "tpu"}

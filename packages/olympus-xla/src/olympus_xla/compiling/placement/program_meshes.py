@@ -39,14 +39,14 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
 
 
 def _find_mesh(olympuspr: Olympuspr) -> tuple[Mesh | None, str]:
-    found, origin = None, ""
+    required, origin = None, ""
     for equation, mesh in _meshes_in(olympuspr, set()):
         inside = f"{equation.primitive} inside jit"
-        if found is None:
-            found, origin = mesh, inside
+        if required is None:
+            required, origin = mesh, inside
         else:
-            _check_same_devices(found, origin, mesh, inside)
-    return found, origin
+            _check_same_devices(required, origin, mesh, inside)
+    return required, origin
 
 
 def _check_same_devices(mesh: Mesh, origin: str, other: Mesh, other_origin: str) -> None:

@@ -164,20 +164,20 @@ def _is_over_mesh(value: Any) -> bool:
 
 def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
     """Returns the common device of all committed operands, or None."""
-    found, first = None, 0
+    common, first = None, 0
     for position, sharding in enumerate(shardings):
         if sharding is not None:
             device = sharding._internal_device_list[0]
-            if found is None:
-                found, first = device, position
-            elif device != found:
+            if common is None:
+                common, first = device, position
+            elif device != common:
                 raise incompatible_devices(
                     _argument(program, first, len(shardings)),
-                    (found,),
+                    (common,),
                     _argument(program, position, len(shardings)),
                     (device,),
                 )
-    return found
+    return common
 
 
 def _argument(program: Any, position: int, count: int) -> str:
@@ -218,8 +218,8 @@ def _resolve_shardings(
     in_requested = flat_shardings(requested, "in_shardings", program.in_tree, count)
     out_requested = flat_shardings(requested, "out_shardings", program.out_tree, len(avals_out))
     in_shardings = [
-        own if sharding is None else sharding
-        for own, sharding in zip(shardings, in_requested, strict=True)
+        committed if wanted is None else wanted
+        for committed, wanted in zip(shardings, in_requested, strict=True)
     ]
     check_memories(in_requested, avals_in)
     check_divisible(program, "arguments", in_shardings, avals_in)
@@ -281,18 +281,18 @@ def _constraints(
     """
     avals, count = program.closed.in_avals[-len(shardings) :], len(shardings)
     constraints: list[_Constraint] = []
-    for position, (own, requested) in enumerate(zip(shardings, in_requested, strict=True)):
-        if own is not None:
+    for position, (committed, requested) in enumerate(zip(shardings, in_requested, strict=True)):
+        if committed is not None:
             argument = _argument(program, position, count)
             ndim = avals[position].ndim
-            if requested is not None and not _have_same_parts(own, requested, ndim):
+            if requested is not None and not _have_same_parts(committed, requested, ndim):
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
-                    f"Got jit sharding: {requested},\narg sharding: {own} for {argument[:-4]}. Put "
-                    "the array there with device_put before the call."
+                    f"Got jit sharding: {requested},\narg sharding: {committed} for "
+                    f"{argument[:-4]}. Put the array there with device_put before the call."
                 )
-            if requested is None or own.is_equivalent_to(requested, ndim):
-                constraints.append(_Constraint(argument, own))
+            if requested is None or committed.is_equivalent_to(requested, ndim):
+                constraints.append(_Constraint(argument, committed))
             else:  # the call moves the operand
                 constraints.append(_Constraint("in_shardings", requested))
         elif requested is not None:
