@@ -92,6 +92,12 @@ def _names(axis_name: Any) -> tuple:
     return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
 
 
+def _groups(context: LoweringContext, axis_name: Any, index_groups: Any = None) -> np.ndarray:
+    """Returns the groups of partitions along one or several axes; see `AxisContext.groups`."""
+    names = _names(axis_name)
+    return axis_context_of(context, names).groups(names, index_groups)
+
+
 def _group_attributes(
     context: LoweringContext, groups: np.ndarray, *, global_ids: bool = True
 ) -> dict[str, Any]:
@@ -126,20 +132,36 @@ def _all_reduce(operation: str) -> Any:
         names = [axis for axis in axes if type(axis) is not int]
         if not names:
             return operand
-        groups = axis_context_of(context, names).groups(names, axis_index_groups)
-        reduced = context.operation(
-            "stablehlo.all_reduce",
-            [mlir.aval_type(aval)],
-            [operand],
-            _group_attributes(context, groups),
-            regions=1,
-        )
-        inner = context.region(reduced, 0, [scalar, scalar])
-        left, right = inner.block.arguments
-        inner.end_region([reducer(inner, operation, left, right, dtype)])
-        return reduced.results[0]
+        groups = _groups(context, names, axis_index_groups)
+        return _reduced_over(context, operand, groups, operation)
 
     return rule
+
+
+def _reduced_over(
+    context: LoweringContext, operand: Any, groups: np.ndarray, operation: str
+) -> Any:
+    """Combines the operands of the devices of each group; returns the result's value.
+
+    Args:
+      context: the context of the equation, whose result has the type of the operand.
+      operand: the operand.
+      groups: the groups of partitions; see `AxisContext.groups`.
+      operation: the operation that combines two elements, such as ``"add"``.
+    """
+    aval = context.aval_out
+    reduced = context.operation(
+        "stablehlo.all_reduce",
+        [mlir.aval_type(aval)],
+        [operand],
+        _group_attributes(context, groups),
+        regions=1,
+    )
+    scalar = mlir.tensor_type((), aval.dtype)
+    inner = context.region(reduced, 0, [scalar, scalar])
+    left, right = inner.block.arguments
+    inner.end_region([reducer(inner, operation, left, right, aval.dtype)])
+    return reduced.results[0]
 
 
 _sum_over = _all_reduce("add")
@@ -221,8 +243,7 @@ def _all_gather(
     tiled: bool,
 ) -> Any:
     aval_in, aval = context.avals_in[0], context.aval_out
-    names = _names(axis_name)
-    groups = axis_context_of(context, names).groups(names, axis_index_groups)
+    groups = _groups(context, axis_name, axis_index_groups)
     if not tiled:
         shape = list(aval_in.shape)
         shape.insert(all_gather_dimension, 1)
@@ -250,8 +271,7 @@ def _reduce_scatter(
     tiled: bool,
 ) -> Any:
     aval_in, aval = context.avals_in[0], context.aval_out
-    names = _names(axis_name)
-    groups = axis_context_of(context, names).groups(names, axis_index_groups)
+    groups = _groups(context, axis_name, axis_index_groups)
     shape = list(aval_in.shape)
     shape[scatter_dimension] //= axis_size
     scalar = mlir.tensor_type((), aval.dtype)
@@ -283,8 +303,7 @@ def _all_to_all(
     axis_index_groups: Any,
     tiled: bool,
 ) -> Any:
-    names = _names(axis_name)
-    groups = axis_context_of(context, names).groups(names, axis_index_groups)
+    groups = _groups(context, axis_name, axis_index_groups)
     return context.operation(
         "stablehlo.all_to_all",
         [mlir.aval_type(context.aval_out)],
@@ -302,8 +321,7 @@ def _all_to_all(
 def _ppermute(
     context: LoweringContext, operand: Any, *, axis_name: Any, perm: Sequence[tuple[int, int]]
 ) -> Any:
-    names = _names(axis_name)
-    groups = axis_context_of(context, names).groups(names)
+    groups = _groups(context, axis_name)
     pairs = [
         (int(group[source]), int(group[target])) for group in groups for source, target in perm
     ]
@@ -327,44 +345,24 @@ def _ppermute(
 def _pbroadcast(context: LoweringContext, operand: Any, *, axis_name: Any, source: int) -> Any:
     """Broadcasts by a sum of the source's value and zeros from other devices, which is exact."""
     aval = context.aval_out
-    names = _names(axis_name)
-    index: Any = None
-    for name in names:
-        _, size = axis_context_of(context, (name,)).stride_and_size(name)
-        part = axis_index(context, name)
-        if index is None:
-            index = part
-        else:
-            kind = mlir.tensor_type((), np.dtype(np.int32))
-            scaled = context.create(
-                "stablehlo.multiply", kind, (index, context.scalar(size, np.dtype(np.int32)))
-            )
-            index = context.create("stablehlo.add", kind, (scaled, part))
-    mine = context.compare(
-        "EQ", index, context.scalar(source, np.dtype(np.int32)), (), np.dtype(np.int32)
-    )
+    integer = np.dtype(np.int32)
+    index = _index_in_group(context, _names(axis_name))
+    is_source = context.compare("EQ", index, context.scalar(source, integer), (), integer)
+    if aval.shape:
+        is_source = context.broadcast(is_source, aval.shape, np.dtype(np.bool_), ())
     zero = context.full(0, aval.shape, aval.dtype)
-    kind = mlir.aval_type(aval)
-    chosen = context.create(
-        "stablehlo.select",
-        kind,
-        (
-            context.broadcast(mine, aval.shape, np.dtype(np.bool_), ()) if aval.shape else mine,
-            operand,
-            zero,
-        ),
-    )
+    chosen = context.create("stablehlo.select", mlir.aval_type(aval), (is_source, operand, zero))
     combine = "or" if dtypes.issubdtype(aval.dtype, np.bool_) else "add"
-    groups = axis_context_of(context, names).groups(names)
-    reduced = context.operation(
-        "stablehlo.all_reduce",
-        [kind],
-        [chosen],
-        _group_attributes(context, groups),
-        regions=1,
-    )
-    scalar = mlir.tensor_type((), aval.dtype)
-    inner = context.region(reduced, 0, [scalar, scalar])
-    left, right = inner.block.arguments
-    inner.end_region([reducer(inner, combine, left, right, aval.dtype)])
-    return reduced.results[0]
+    return _reduced_over(context, chosen, _groups(context, axis_name), combine)
+
+
+def _index_in_group(context: LoweringContext, names: Sequence[Any]) -> Any:
+    """Returns this device's index among those along some axes; the last axis varies fastest."""
+    integer = np.dtype(np.int32)
+    kind = mlir.tensor_type((), integer)
+    index = axis_index(context, names[0])
+    for name in names[1:]:
+        _, size = axis_context_of(context, (name,)).stride_and_size(name)
+        scaled = context.create("stablehlo.multiply", kind, (index, context.scalar(size, integer)))
+        index = context.create("stablehlo.add", kind, (scaled, axis_index(context, name)))
+    return index
