@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from olympus_ir.loading import deferred
 from olympus_ir.settings import config_cache_flags as flags
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 else:
     tempfile = deferred("tempfile", milliseconds=4.0)
 
-__all__ = ["MAGIC", "SUFFIX", "UNFINISHED", "DirectoryContents", "ProgramCache", "UserCache"]
+__all__ = [
+    "MAGIC",
+    "SUFFIX",
+    "UNFINISHED",
+    "CacheEntry",
+    "DirectoryContents",
+    "ProgramCache",
+    "UserCache",
+]
 
 MAGIC = b"OLYMPUS-EXECUTABLE-2\n"
 _EARLIER_MAGIC = b"OLYMPUS-EXECUTABLE\n"
@@ -47,29 +55,44 @@ _MOST_ENTRIES = 1 << 14
 _WRITES_PER_SEARCH = 32
 
 
+class CacheEntry(NamedTuple):
+    """An entry of a cache directory. Entries are ordered by their last use.
+
+    Attributes:
+      last_use: the time of the last use, in nanoseconds.
+      size: the size in bytes.
+      path: the path of the file.
+    """
+
+    last_use: int
+    size: int
+    path: Path
+
+
 class DirectoryContents:
     """Entries of a cache directory, with their total size in bytes.
 
     Attributes:
-      entries: triples: the time of the last use in nanoseconds, the size, and the path.
+      entries: the entries, the least recently used first.
       size: the sum of the sizes.
     """
 
     def __init__(self, directory: Path) -> None:
-        self.entries: list[tuple[int, int, Path]] = []
+        self.entries: list[CacheEntry] = []
         now = time.time()
-        with os.scandir(directory) as found:
-            for entry in found:
+        with os.scandir(directory) as files:
+            for file in files:
                 try:
-                    status = entry.stat(follow_symlinks=False)
+                    status = file.stat(follow_symlinks=False)
                 except FileNotFoundError:  # another process removed the file
                     continue
-                if entry.name.endswith(SUFFIX):
-                    self.entries.append((status.st_mtime_ns, status.st_size, Path(entry.path)))
-                elif entry.name.endswith(UNFINISHED) and now - status.st_mtime > _ABANDONED_AFTER:
-                    _remove(Path(entry.path))
+                if file.name.endswith(SUFFIX):
+                    path = Path(file.path)
+                    self.entries.append(CacheEntry(status.st_mtime_ns, status.st_size, path))
+                elif file.name.endswith(UNFINISHED) and now - status.st_mtime > _ABANDONED_AFTER:
+                    _remove(Path(file.path))
         self.entries.sort()
-        self.size = sum(size for _, size, _ in self.entries)
+        self.size = sum(entry.size for entry in self.entries)
 
 
 class ProgramCache:
@@ -167,8 +190,8 @@ class ProgramCache:
         if not self.directory.is_dir():
             return 0
         contents = DirectoryContents(self.directory)
-        for _, _, path in contents.entries:
-            _remove(path)
+        for entry in contents.entries:
+            _remove(entry.path)
         return len(contents.entries)
 
     def _read(self, path: Path) -> bytes | None:
@@ -186,12 +209,12 @@ class ProgramCache:
         with self._lock:
             contents = DirectoryContents(self.directory)
             total, count = contents.size, len(contents.entries)
-            for _, size, path in contents.entries:
+            for entry in contents.entries:
                 if total <= most and (most_entries is None or count <= most_entries):
                     break
-                if path != keep:
-                    _remove(path)
-                    total, count = total - size, count - 1
+                if entry.path != keep:
+                    _remove(entry.path)
+                    total, count = total - entry.size, count - 1
 
 
 class UserCache(ProgramCache):
@@ -253,12 +276,12 @@ def _checksum(packed: bytes | memoryview, length: int, seconds: float) -> int:
 def _decompressed(packed: memoryview, length: int, path: Path) -> bytes:
     """Decompresses an entry; reserves no memory for the length that the entry claims to have."""
     try:
-        found = zlib.decompressobj().decompress(packed, min(length, sys.maxsize - 1) + 1)
+        serialized = zlib.decompressobj().decompress(packed, min(length, sys.maxsize - 1) + 1)
     except zlib.error as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if len(found) != length:
+    if len(serialized) != length:
         raise ValueError(f"{path} is damaged: it does not have the {length} bytes that it claims")
-    return found
+    return serialized
 
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -267,6 +290,6 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 def _remove(path: Path) -> None:
     try:
         path.unlink()
-    # another process removed the file, or is reading it on a system where this blocks removal
     except OSError:
+        # Another process removed the file, or reads it on a system where this blocks the removal.
         pass

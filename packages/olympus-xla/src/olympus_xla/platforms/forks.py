@@ -30,6 +30,7 @@ def warn_of_forks(has_devices: Callable[[], bool]) -> None:
 
 
 def _warn() -> None:
+    # Frame 1 is the hook that `warn_of_forks` registers, and frame 2 the one that calls `os.fork`.
     if sys._getframe(2).f_globals.get("__name__") == "subprocess":
         return
     warn_user(

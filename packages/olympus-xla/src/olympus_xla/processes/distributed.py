@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
@@ -79,21 +79,32 @@ class DistributedRuntime:
     check_no_failure: Callable[[], None] = lambda: None
 
 
+class _Timeouts(NamedTuple):
+    """Times in seconds after which a process gives up; see `initialize`."""
+
+    initialization: float
+    heartbeat: float
+    shutdown: float
+
+
 class _Membership:
     """State of this process in a multi-process program."""
 
-    def __init__(self, timeouts: dict[str, float], **fields: Any) -> None:
+    def __init__(
+        self,
+        client: Any,
+        service: CoordinationServiceProcess | None,
+        process_id: int,
+        num_processes: int,
+        timeouts: _Timeouts,
+    ) -> None:
         self.timeouts = timeouts
-        self.client: Any = fields["client"]
-        self.service: CoordinationServiceProcess | None = fields["service"]
-        self.process_id: int = fields["process_id"]
-        self.num_processes: int = fields["num_processes"]
+        self.client = client
+        self.service = service
+        self.process_id = process_id
+        self.num_processes = num_processes
         self.monitor = ProcessMonitor(
-            self.client,
-            self.process_id,
-            self.num_processes,
-            timeouts["heartbeat"],
-            _devices_of,
+            client, process_id, num_processes, timeouts.heartbeat, _devices_of
         )
         self.compilations = 0
         # The preemption manager, made on first use. It handles the termination signal.
@@ -197,11 +208,9 @@ def initialize(
             _log().warning(
                 "connecting to the coordinator at %s as process %d of %d", address, number, count
             )
-        timeouts = {
-            "initialization": initialization_timeout,
-            "heartbeat": heartbeat_timeout_seconds,
-            "shutdown": shutdown_timeout_seconds,
-        }
+        timeouts = _Timeouts(
+            initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
+        )
         secret = _secret(coordinator_secret)
         _membership = _connect(address, count, number, timeouts, coordinator_bind_address, secret)
         if distributed_debug.value:
@@ -289,30 +298,30 @@ def _connect(
     address: str,
     count: int,
     number: int,
-    timeouts: dict[str, float],
+    timeouts: _Timeouts,
     bind_address: str | None,
     secret: str | None,
 ) -> _Membership:
-    deadline = time.monotonic() + timeouts["initialization"]
+    deadline = time.monotonic() + timeouts.initialization
     service = None
     if number == 0:
         service = CoordinationServiceProcess(
             bind_address or _bind_address(address),
             count,
-            timeouts["initialization"],
-            timeouts["heartbeat"],
-            timeouts["shutdown"],
+            timeouts.initialization,
+            timeouts.heartbeat,
+            timeouts.shutdown,
             secret,
         )
     try:
-        hello = greeting(number, count, timeouts["heartbeat"])
-        join(address, hello, deadline, timeouts["initialization"], secret)
+        hello = greeting(number, count, timeouts.heartbeat)
+        join(address, hello, deadline, timeouts.initialization, secret)
         client = distributed_runtime_client(
             address,
             number,
-            init_timeout=max(60, round(timeouts["initialization"])),
-            heartbeat_timeout=max(1, round(timeouts["heartbeat"])),
-            shutdown_timeout=max(1, round(timeouts["shutdown"])),
+            init_timeout=max(60, round(timeouts.initialization)),
+            heartbeat_timeout=max(1, round(timeouts.heartbeat)),
+            shutdown_timeout=max(1, round(timeouts.shutdown)),
             use_compression=True,
             shutdown_on_destruction=False,
         )
@@ -321,9 +330,7 @@ def _connect(
         if service is not None:
             service.discard()
         raise
-    return _Membership(
-        timeouts, client=client, service=service, process_id=number, num_processes=count
-    )
+    return _Membership(client, service, number, count, timeouts)
 
 
 def _bind_address(address: str) -> str:
@@ -417,7 +424,7 @@ def _leave(wait: bool) -> None:
 
 def _meet_at_the_end(membership: _Membership) -> None:
     client, monitor = membership.client, membership.monitor
-    timeout = round(1000 * membership.timeouts["shutdown"])
+    timeout = round(1000 * membership.timeouts.shutdown)
     monitor.say_good_bye()
     client.wait_at_barrier("olympus/shutdown", timeout)
     monitor.stop()
@@ -497,7 +504,7 @@ def check_same_program(name: str, module_text: str) -> None:
     digest = hashlib.sha256(_ADDRESSES.sub(r"\1", module_text).encode()).hexdigest()
     client, own = membership.client, membership.process_id
     client.key_value_set(f"{prefix}/{own}", f"{digest} {name}", allow_overwrite=True)
-    timeout = membership.timeouts["initialization"]
+    timeout = membership.timeouts.initialization
     for other in range(membership.num_processes):
         if other == own:
             continue
