@@ -147,13 +147,13 @@ def _batch_custom_vmap_call(
     out_tree: Any,
 ) -> Any:
     name = function_name(rule)
-    closed_over = len(operands) - in_tree.num_leaves
-    if any(dim is not None for dim in batch_dims[:closed_over]):
+    num_closed_over = len(operands) - in_tree.num_leaves
+    if any(dim is not None for dim in batch_dims[:num_closed_over]):
         raise ValueError(
             f"the custom_vmap function of the rule {name} closes over a value that differs between "
             "the examples, which its rule does not get. Pass the value as an argument."
         )
-    operands, batch_dims = operands[closed_over:], batch_dims[closed_over:]
+    operands, batch_dims = operands[num_closed_over:], batch_dims[num_closed_over:]
     fronted = [to_front(operand, dim) for operand, dim in zip(operands, batch_dims, strict=True)]
     args, _ = pytrees.tree_unflatten(in_tree, fronted)
     in_batched, _ = pytrees.tree_unflatten(in_tree, [dim is not None for dim in batch_dims])

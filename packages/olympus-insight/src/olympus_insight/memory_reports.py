@@ -277,9 +277,11 @@ class _Analysis:
         timeline = self._timeline()
         totals = [sum(each.values()) for each in timeline]
         peak = totals.index(max(totals))
-        found = [self._described(*each, totals) for each in self._alive(peak)]
-        found.sort(key=lambda each: -each.bytes)
-        return MemoryReport(self.module.name, sizes, timeline, self.lifetimes.order, tuple(found))
+        at_peak = [
+            self._described(allocation, buffer, totals) for allocation, buffer in self._alive(peak)
+        ]
+        at_peak.sort(key=lambda buffer: -buffer.bytes)
+        return MemoryReport(self.module.name, sizes, timeline, self.lifetimes.order, tuple(at_peak))
 
     # ---- kinds ----
 
@@ -343,20 +345,20 @@ class _Analysis:
             if buffer.id in self.lifetimes.live:
                 span = (*self.lifetimes.live[buffer.id], buffer)
                 spans.setdefault((buffer.offset, buffer.size), []).append(span)
-        found = []
-        for each in spans.values():
-            each.sort(key=lambda span: span[:2])
-            first, last, buffer = each[0]
-            for start, stop, other in each[1:]:
+        parts = []
+        for spans_of_part in spans.values():
+            spans_of_part.sort(key=lambda span: span[:2])
+            first, last, buffer = spans_of_part[0]
+            for start, stop, other in spans_of_part[1:]:
                 if start <= last:
                     last = max(last, stop)
                     if self.kinds[other.id] == "residual":
                         buffer = other
                 else:
-                    found.append((first, last, buffer))
+                    parts.append((first, last, buffer))
                     first, last, buffer = start, stop, other
-            found.append((first, last, buffer))
-        return found
+            parts.append((first, last, buffer))
+        return parts
 
     def _alive(self, position: int) -> list[tuple[Allocation, Buffer]]:
         alive = []

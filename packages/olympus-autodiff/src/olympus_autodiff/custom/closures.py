@@ -103,12 +103,14 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         result, rule = _checked_pair(fun, fun(*args))
         cotangents = pytrees.tree_map(lambda leaf: _Typed(aval_of(leaf).to_tangent_aval()), result)
         closure, closed_over = _trace_closure(rule, (cotangents,), "custom_gradient")
-        return result, (pytrees.Partial(closure, closed_over), pytrees.tree_map(lambda _: 0, args))
+        # `backward` needs only the number of arguments. Zeros stand for the arguments, whose memory
+        # is not kept until the backward pass.
+        return result, (pytrees.Partial(closure, closed_over), (0,) * len(args))
 
     def backward(residuals: Any, cotangent: Any) -> Any:
-        rule, args = residuals
+        rule, placeholders = residuals
         returned = rule(cotangent)
-        if len(args) == 1 and not (isinstance(returned, tuple) and len(returned) == 1):
+        if len(placeholders) == 1 and not (isinstance(returned, tuple) and len(returned) == 1):
             returned = (returned,)
         return returned
 

@@ -42,12 +42,18 @@ class PipelinePipeline(enum.IntEnum):
 
 
 class _Operand:
-    """Operand of a pipeline: an array in global memory, and its blocks."""
+    """Operand of a pipeline: an array in global memory, and its blocks.
 
-    def __init__(self, ref: Any, spec: BlockSpec, steps: int) -> None:
+    Args:
+      ref: the array.
+      spec: the specification of the blocks.
+      slots: the number of buffers in shared memory, each for one block.
+    """
+
+    def __init__(self, ref: Any, spec: BlockSpec, slots: int) -> None:
         shape: Any = ref.shape if spec.block_shape is None else spec.block_shape
         self.ref = ref
-        self.steps = steps
+        self.slots = slots
         self.is_direct = spec.memory_space is GMEM
         self.squeezed = [dim is None or isinstance(dim, Squeezed) for dim in shape]
         self.sizes = [
@@ -58,23 +64,26 @@ class _Operand:
         self.transforms = tuple(getattr(spec, "transforms", ()))
 
     @property
-    def kept(self) -> tuple[int, ...]:
+    def block_shape(self) -> tuple[int, ...]:
+        """The shape of a block without squeezed dimensions."""
         return tuple(
             size for size, squeezed in zip(self.sizes, self.squeezed, strict=True) if not squeezed
         )
 
     @property
     def buffer(self) -> Any:
-        return SMEM((self.steps, *self.kept), self.ref.dtype, transforms=self.transforms)
+        """The type of the buffers for this operand, stacked along the first dimension."""
+        return SMEM((self.slots, *self.block_shape), self.ref.dtype, transforms=self.transforms)
 
     def part(self, place: Sequence[Any]) -> Any:
         """Returns the block at a grid index, as a part of the array in global memory."""
         block = self.index_map(*place)
         block = tuple(block) if isinstance(block, tuple | list) else (block,)
         index = []
-        for at, size, squeezed in zip(block, self.sizes, self.squeezed, strict=True):
-            at = np.int32(at) if isinstance(at, int) else at
-            index.append(at if squeezed else ds(lax.mul(at, np.int32(size)), size))
+        for position, size, squeezed in zip(block, self.sizes, self.squeezed, strict=True):
+            if isinstance(position, int):
+                position = np.int32(position)
+            index.append(position if squeezed else ds(lax.mul(position, np.int32(size)), size))
         return self.ref.at[tuple(index)]
 
 
@@ -175,8 +184,8 @@ class _UniformPipeline(_Pipeline):
         if num_copies:
             barriers = [Barrier(num_arrivals=num_copies, num_barriers=self.slots)]
 
-        def run(*made: Any) -> Any:
-            buffers = iter(made)
+        def run(*allocated: Any) -> Any:
+            buffers = iter(allocated)
             windows = [
                 _Window(operand, None if operand.is_direct else next(buffers))
                 for operand in operands

@@ -104,7 +104,8 @@ def _checked_indices(
       start_index_map: the operand's axes that the elements of an index vector refer to.
       sizes: the sizes of the windows along all axes of the operand.
       mode: the treatment of indices out of bounds.
-      clips_all: whether to clip indices of dimensions with static sizes, too.
+      clips_all: whether to clip indices of dimensions with static sizes, too. This is needed if the
+        caller drops some updates: in the mode that drops, nothing else clips these indices.
     """
     lengths, shape = site.lengths, site.operands[0].shape
     clips = mode in (GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
@@ -184,7 +185,7 @@ def _scatter_rule(primitive: Primitive) -> Any:
         mode = GatherScatterMode.from_any(mode)
         axes = dimension_numbers.scatter_dims_to_operand_dims
         mask = site.lengths.valid(site.operands[1].shape)
-        indices = _checked_indices(site, indices, axes, sizes, mode, mask is not None)
+        indices = _checked_indices(site, indices, axes, sizes, mode, clips_all=mask is not None)
         if mask is not None:  # updates in the padding are dropped
             indices = lax.convert_element_type(indices, np.int32)
             if not axes:
