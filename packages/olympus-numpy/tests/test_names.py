@@ -59,6 +59,18 @@ def test_names_of_later_modules_are_listed():
         _ = jnp.polyvil
 
 
+def test_modules_of_linear_algebra_are_loaded_later():
+    for module, names in linalg._MODULES.items():
+        exported = importlib.import_module(f"olympus_numpy.linalg.{module}").__all__
+        assert names.split() == sorted(exported)
+    code = (
+        "import sys, olympus_numpy as jnp; jnp.linalg.norm(jnp.ones((2, 2))); "
+        "print([name for name in sys.modules if name.startswith('olympus_ir.lax.linalg')])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert loaded.stdout.strip() == b"[]"
+
+
 def test_importing_loads_no_derivatives():
     code = (
         "import sys, olympus_numpy as jnp; jnp.add(1.0, 2.0); "

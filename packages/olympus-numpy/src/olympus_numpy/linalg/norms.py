@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.loading import deferred
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -22,7 +23,11 @@ from ..elementwise.arithmetic import absolute
 from ..elementwise.powers import power, sqrt
 from ..reductions.extremes import largest, smallest
 from ..reductions.sums import sum_along
-from .factoring import svd
+
+if TYPE_CHECKING:
+    from . import factoring
+else:
+    factoring = deferred(".factoring", milliseconds=6.0)
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -101,7 +106,7 @@ def _matrix_norm(x: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any
     if ord in (2, -2, "nuc"):
         others = [axis for axis in range(x.ndim) if axis not in axes]
         moved = lax.transpose(x, (*others, rows, columns))
-        values = svd(moved, compute_uv=False)
+        values = factoring.svd(moved, compute_uv=False)
         last = (values.ndim - 1,)
         if ord == "nuc":
             result = _sum(values, last, False)
