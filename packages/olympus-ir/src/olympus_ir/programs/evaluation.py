@@ -205,12 +205,14 @@ def last_uses(olympuspr: Olympuspr) -> dict[int, list[Var]]:
 
     The results of the program are left out.
     """
-    results = {atom for atom in olympuspr.outvars if atom.__class__ is not Literal}
-    last: dict[Var, int] = {}
+    results = set(olympuspr.outvars)  # literals among them do no harm
+    last: dict[Any, int] = {}
     for position, equation in enumerate(olympuspr.eqns):
-        for atom in (*equation.invars, *equation.outvars):
-            if isinstance(atom, Var):
+        for atom in equation.invars:
+            if atom.__class__ is not Literal:
                 last[atom] = position
+        for var in equation.outvars:
+            last[var] = position
     ends: dict[int, list[Var]] = {}
     for var, position in last.items():
         if var not in results:

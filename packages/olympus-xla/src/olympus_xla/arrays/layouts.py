@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -166,7 +167,7 @@ def constrains_layouts(closed: Any) -> bool:
 
 
 def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
-    for equation in olympuspr.eqns:
+    for equation in filter(_params_of, olympuspr.eqns):  # constraints and calls have parameters
         name = equation.primitive.name
         if name == "layout_constraint":
             return True
@@ -180,6 +181,9 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
                 if _any_constraint(inner, seen):
                     return True
     return False
+
+
+_params_of = operator.attrgetter("params")
 
 
 def _layouts(params: dict[str, Any]) -> tuple:

@@ -293,8 +293,8 @@ def _in_double(
     plain = nary(operation)
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-        aval = context.aval_out
-        if of_complex is not None and dtypes.issubdtype(aval.dtype, np.complexfloating):
+        aval = context.equation.outvars[0].aval
+        if of_complex is not None and aval.dtype.kind == "c":
             return context.inline_function(of_complex, operands, {})
         if params.get("accuracy") is None:
             if trigonometry.is_double_arithmetic(context, aval):
