@@ -14,6 +14,7 @@ import olympus_random as random
 from olympus_autodiff import jvp, vjp
 from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.programs.jit import jit
+from olympus_ir.programs.make import eval_shape
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
@@ -374,6 +375,24 @@ def test_weak_types_match_jax(function):
 def test_a_chi_squared_distribution_of_bfloat16_scalars_is_in_bfloat16():
     x = np.array(1.5, dtypes.bfloat16)
     assert jit(lambda x: stats.chi2.cdf(x, 2.0))(x).dtype == x.dtype
+
+
+@pytest.mark.parametrize(
+    ("function", "of_scalars", "of_arrays"),
+    [
+        (lambda x: stats.beta.pdf(x, 0.5, 2.0), True, False),
+        (lambda x: stats.geom.pmf(x, 0.5), True, False),
+        (lambda x: stats.pareto.cdf(x, 0.5), True, False),
+        (lambda x: stats.pareto.logcdf(x, 0.5), True, True),
+        (lambda x: stats.bernoulli.cdf(x, 0.5), True, False),
+        (lambda x: stats.bernoulli.ppf(x, 0.5), True, False),
+    ],
+)
+def test_scalars_that_are_no_floats_are_weakly_typed_beside_floats(function, of_scalars, of_arrays):
+    for dtype in ("bool", "int8"):
+        one = array(1, dtype)
+        assert eval_shape(function, one).weak_type == of_scalars
+        assert eval_shape(function, one.reshape(1)).weak_type == of_arrays
 
 
 @pytest.mark.parametrize("name", ["cauchy", "laplace", "logistic", "norm"])

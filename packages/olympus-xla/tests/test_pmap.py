@@ -236,6 +236,11 @@ def test_invalid_calls_raise(options, args, message):
         pmap(lambda x, y=None: x, **options)(*args)
 
 
+def test_sizes_that_differ_do_not_divide_among_the_devices():
+    with pytest.raises(IndivisibleError, match="inconsistent sizes"):
+        pmap(lambda x, y: x)(V, V[:2])
+
+
 def test_invalid_options_raise():
     with pytest.raises(TypeError, match="Expected a callable"):
         pmap(3)

@@ -12,7 +12,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
 from .. import special
-from ..arguments import reals, reals_as_first
+from ..arguments import reals_as_first
 
 __all__ = ["cdf", "logpmf", "pmf", "ppf"]
 
@@ -81,10 +81,10 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
       >>> round(float(cdf(1, 0.4)), 4)
       1.0
     """
-    k, p = reals("bernoulli.cdf", k, p)
+    k, p = reals_as_first("bernoulli.cdf", k, p)
     legal = (p >= 0.0) & (p <= 1.0)
     value = onp.where(k < 0.0, 0.0, onp.where(k < 1.0, 1.0 - p, 1.0))
-    return onp.where(legal & (k == k), value, np.nan)
+    return onp.where(legal & (k == k), value, onp.full_like(k, np.nan))
 
 
 @outlined()
@@ -105,7 +105,7 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
       >>> round(float(ppf(0.5, 0.4)), 4)
       0.0
     """
-    q, p = reals("bernoulli.ppf", q, p)
+    q, p = reals_as_first("bernoulli.ppf", q, p)
     legal = (q >= 0.0) & (q <= 1.0) & (p >= 0.0) & (p <= 1.0)
     value = onp.where(q <= 1.0 - p, onp.zeros_like(p), 1.0)
-    return onp.where(legal, onp.where(q == 0.0, -1.0, value), np.nan)
+    return onp.where(legal, onp.where(q == 0.0, -1.0, value), onp.full_like(q, np.nan))

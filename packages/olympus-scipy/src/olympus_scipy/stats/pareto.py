@@ -13,7 +13,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from ..arguments import reals_as_first
+from ..arguments import reals, reals_as_first
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
@@ -86,11 +86,16 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
       >>> round(float(cdf(2.0, 3.0)), 4)
       0.875
     """
-    x, b, loc, scale = reals_as_first("pareto.cdf", x, b, loc, scale)
+    return _cdf(*reals_as_first("pareto.cdf", x, b, loc, scale))
+
+
+def _cdf(x: Array, b: Array, loc: Array, scale: Array) -> Array:
+    """Returns the distribution function of operands of one dtype and shape."""
     y = onp.maximum((x - loc) / scale, 1.0)
     return -lax.expm1(-b * lax.log(y))
 
 
+@outlined()
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the logarithm of the distribution function of the Pareto distribution.
 
@@ -110,7 +115,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
       >>> round(float(logcdf(2.0, 3.0)), 4)
       -0.1335
     """
-    return lax.log(cdf(x, b, loc, scale))
+    return lax.log(_cdf(*reals("pareto.logcdf", x, b, loc, scale)))
 
 
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

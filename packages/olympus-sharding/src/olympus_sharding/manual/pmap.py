@@ -322,7 +322,7 @@ class _Call:
             sizes[name] = shape[axis]
         if len(set(sizes.values())) > 1:
             listed = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-            raise ValueError(
+            raise IndivisibleError(
                 "pmap got inconsistent sizes for array axes to be mapped in the arguments of "
                 f"{function_name(self.mapping.fun)}: {listed}. They must be the same."
             )
