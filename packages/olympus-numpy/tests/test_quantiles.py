@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
+from olympus_ir.settings import config
 
 X = np.random.default_rng(0).normal(size=(3, 4, 2)).astype(np.float32)
 WITH_NAN = X.copy()
@@ -89,3 +90,16 @@ def test_variance_with_given_mean_of_narrow_floats(name):
     out = getattr(jnp, name)(x, axis=1, mean=x.mean(1, keepdims=True))
     expected = getattr(np, name)(np.asarray(x, np.float64), axis=1)
     np.testing.assert_allclose(np.asarray(out, np.float64), expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_wide_arrays_have_narrow_quantiles_while_wide_types_are_off(dtype):
+    with config.enable_x64(True):
+        x = jnp.array([1, 2, 4], dtype)
+    assert x.dtype == dtype
+    for found in (jnp.median(x), jnp.quantile(x, 0.5)):
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, 2.0)
+    values = jnp.polyval(x, x)
+    assert values.dtype.itemsize == 4
+    np.testing.assert_allclose(values, [7, 12, 28])

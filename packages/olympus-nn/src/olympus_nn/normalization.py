@@ -111,7 +111,7 @@ def _shifted(x: Any, where: Any, axis: Any) -> Any:
     """Returns ``x`` minus its maximum, and -inf at masked elements."""
     dtype = ensure_array(x).dtype
     is_integer = dtypes.issubdtype(dtype, np.integer)
-    lowest = int(dtypes.iinfo(dtype).min) if is_integer else -np.inf
+    lowest = int(dtypes.iinfo(dtypes.canonicalize_dtype(dtype)).min) if is_integer else -np.inf
     largest = onp.max(x, axis=axis, where=where, initial=lowest, keepdims=True)
     x = x if where is None else onp.where(where, x, -np.inf)
     return onp.subtract(x, lax.stop_gradient(largest))

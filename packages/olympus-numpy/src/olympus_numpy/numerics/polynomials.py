@@ -33,7 +33,8 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 
 def _horner(p: Any, x: Any, unroll: int) -> Any:
     p, x = promote_dtypes(ensure_array(p), ensure_array(x))
-    p, x = (convert(operand, operand.dtype) for operand in map(ensure_array, (p, x)))
+    dtype = dtypes.canonicalize_dtype(ensure_array(p).dtype)
+    p, x = convert(p, dtype), convert(x, dtype)
     is_bool = p.dtype == np.bool_
     multiply, add = (lax.bitwise_and, lax.bitwise_or) if is_bool else (lax.mul, lax.add)
     shape = lax.broadcast_shapes(p.shape[1:], np.shape(x))

@@ -73,6 +73,7 @@ def _quantile_of(
     (a,) = promote_dtypes_inexact(ensure_array(a))
     q = ensure_array(q)
     dtype, _ = result_type_of(a) if weights is None else result_type_of(a, weights)
+    dtype = dtypes.canonicalize_dtype(dtype)
     if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) == 16:
         # Positions in long lines are not representable in 16 bits.
         a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
