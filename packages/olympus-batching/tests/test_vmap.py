@@ -224,6 +224,8 @@ def test_unmapped_arguments_may_be_any_object():
     np.testing.assert_array_equal(result, [3, 3])
     with pytest.raises(TypeError, match="is not a valid OLYMPUS type"):
         vmap(lambda x, f: x)(rows, len)
+    with pytest.raises(TypeError, match="Argument <class 'numpy.ndarray'> of type"):
+        vmap(lambda x: x)(np.ndarray)
 
 
 # ---- messages ----

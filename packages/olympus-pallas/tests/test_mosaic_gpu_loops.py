@@ -201,7 +201,7 @@ def test_snakes_and_swizzles():
         *[16, 32, 64, 128, 64]
     ]
     with pytest.raises(ValueError, match="No valid out swizzle for x: minor dimension has 100"):
-        plgpu.find_swizzle(100, "x")
+        plgpu.find_swizzle(100, what="x")
 
 
 def test_dynamic_work_scheduling():

@@ -374,6 +374,6 @@ def test_constraints_inside_of_shard_map(mesh, devices):
 def test_an_unknown_backend_is_reported_by_calls():
     with pytest.warns(DeprecationWarning, match="backend and device argument"):
         function = jit(lambda x: x, backend="abacus")
-    for call in (function, jit(function), function.lower):
+    for call in (function, jit(function), function.lower, function.trace):
         with pytest.raises(RuntimeError, match="Unknown backend abacus. Available backends are"):
             call(X)

@@ -106,9 +106,10 @@ def mapped_axis(
             continue
         try:
             shape = leaf.shape
-        except AttributeError:
+            ndim = len(shape)
+        except (AttributeError, TypeError):  # not an array; the shape of a class is a descriptor
             shape = _shape(leaf)
-        ndim = len(shape)
+            ndim = len(shape)
         if not -ndim <= axis < ndim:
             _raise_no_axis(fun, in_tree, leaves, len(dims), axis, shape)
         dim = axis if axis >= 0 else axis + ndim

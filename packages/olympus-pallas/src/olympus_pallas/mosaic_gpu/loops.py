@@ -135,12 +135,12 @@ def _int32(value: Any) -> Any:
     return np.int32(value) if isinstance(value, int) else lax.convert_element_type(value, np.int32)
 
 
-def find_swizzle(minor_dim_bits: int, operand: str = "") -> int:
+def find_swizzle(minor_dim_bits: int, what: str = "") -> int:
     """Returns the widest swizzle that fits rows of memory.
 
     Args:
       minor_dim_bits: the size of a row, in bits.
-      operand: name of the operand, for messages.
+      what: name of the operand, for messages.
 
     Returns:
       The width of the swizzle in bytes.
@@ -156,6 +156,6 @@ def find_swizzle(minor_dim_bits: int, operand: str = "") -> int:
         if minor_dim_bits % (swizzle * 8) == 0:
             return swizzle
     raise ValueError(
-        f"No valid out swizzle{f' for {operand}' if operand else ''}: minor dimension has "
+        f"No valid out swizzle{f' for {what}' if what else ''}: minor dimension has "
         f"{minor_dim_bits} bits, which is not a multiple of 128 (16 bytes)"
     )

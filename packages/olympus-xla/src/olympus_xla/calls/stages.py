@@ -27,7 +27,7 @@ from ..compiling import compile_report
 from ..compiling.lowering import mlir
 from ..compiling.lowering.lowered import Lowered as LoweredModule
 from ..compiling.placement.placements import Placement, platform_of
-from ..compiling.placement.requests import requested_out_shardings
+from ..compiling.placement.requests import requested_device, requested_out_shardings
 from ..compiling.placement.resolution import committed_sharding, resolve_placement
 from . import compiled as compiled_programs
 from .compiled_call import make_compiled_call
@@ -512,6 +512,7 @@ def _loaded(contents: bytes, in_tree: Any, out_tree: Any) -> Compiled:
 
 def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
     """Traces a function for arguments that are arrays or `ShapeDtypeStruct`s."""
+    requested_device(dict(options.placement))  # raises for an unknown backend
     program, leaves = trace_call(fun, options, args, kwargs, abstract=True)
     for value in program.hoisted:
         if isinstance(value, Tracer):

@@ -202,9 +202,9 @@ def lax_out_dtype_ops() -> list[OpRecord]:
 def lax_reduce_ops() -> list[ReducerOpRecord]:
     """Returns records of binary operations with the values with which reductions begin."""
     bits = int_dtypes + uint_dtypes + bool_dtypes
-    lowest = [(0, uint_dtypes + bool_dtypes), (-np.inf, float_dtypes)]
+    lowest: list[tuple[Any, Any]] = [(0, uint_dtypes + bool_dtypes), (-np.inf, float_dtypes)]
     lowest += [(np.iinfo(dtype).min, [dtype]) for dtype in (np.int32, np.int64)]
-    highest: list[Any] = [(np.inf, float_dtypes)]
+    highest: list[tuple[Any, Any]] = [(np.inf, float_dtypes)]
     wide = (np.int32, np.int64, np.uint32, np.uint64)
     highest += [(np.iinfo(dtype).max, [dtype]) for dtype in wide]
     return [
