@@ -16,6 +16,8 @@ if _typing.TYPE_CHECKING:
     from .products import *  # noqa: F403
     from .solving import *  # noqa: F403
 
+    __all__: list[str]
+
 # The names that each module exports; a test compares them with its ``__all__``.
 _MODULES = {
     "determinants": "det slogdet",

@@ -202,16 +202,16 @@ def lax_out_dtype_ops() -> list[OpRecord]:
 def lax_reduce_ops() -> list[ReducerOpRecord]:
     """Returns records of binary operations with the values with which reductions begin."""
     bits = int_dtypes + uint_dtypes + bool_dtypes
-    lowest: list[tuple[Any, Any]] = [(0, uint_dtypes + bool_dtypes), (-np.inf, float_dtypes)]
+    lowest: list[Any] = [(0, uint_dtypes + bool_dtypes), (-np.inf, float_dtypes)]
     lowest += [(np.iinfo(dtype).min, [dtype]) for dtype in (np.int32, np.int64)]
-    highest: list[tuple[Any, Any]] = [(np.inf, float_dtypes)]
+    highest: list[Any] = [(np.inf, float_dtypes)]
     wide = (np.int32, np.int64, np.uint32, np.uint64)
     highest += [(np.iinfo(dtype).max, [dtype]) for dtype in wide]
     return [
         ReducerOpRecord(lax.add, np.add, 0, default_dtypes, lax.reduce_sum_p),
         ReducerOpRecord(lax.mul, np.multiply, 1, default_dtypes, lax.reduce_prod_p),
-        *(ReducerOpRecord(lax.max, np.maximum, *begin, lax.reduce_max_p) for begin in lowest),
-        *(ReducerOpRecord(lax.min, np.minimum, *begin, lax.reduce_min_p) for begin in highest),
+        *(ReducerOpRecord(lax.max, np.maximum, v, kinds, lax.reduce_max_p) for v, kinds in lowest),
+        *(ReducerOpRecord(lax.min, np.minimum, v, kinds, lax.reduce_min_p) for v, kinds in highest),
         ReducerOpRecord(lax.bitwise_and, np.bitwise_and, -1, bits, lax.reduce_and_p),
         ReducerOpRecord(lax.bitwise_or, np.bitwise_or, 0, bits, lax.reduce_or_p),
         ReducerOpRecord(lax.bitwise_xor, np.bitwise_xor, 0, bits, lax.reduce_xor_p),
