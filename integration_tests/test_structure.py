@@ -148,8 +148,10 @@ def test_deferred_imports_hide_no_import_cycle(package: Path) -> None:
 
 
 def test_warnings_point_to_the_users_line() -> None:
-    # Attributes of modules are warned of by the import system's own rule for stack levels.
-    exceptions = {"diagnostics/user_warnings.py", "olympus/_lazy.py"}
+    # Attributes of modules are warned of by the import system's own rule for stack levels. JAX's
+    # helpers for deprecations take the level as an argument.
+    deprecations = ("olympus/_lazy.py", "counterparts/deprecations.py")
+    exceptions = {"diagnostics/user_warnings.py", *deprecations}
     direct = [
         f"{relative(path)}:{node.lineno}"
         for path in FILES
