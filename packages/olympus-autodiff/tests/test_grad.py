@@ -242,7 +242,7 @@ def test_repeated_argnums_raise(derivative, argnums):
     [
         (np.arange(3), "is int32[3]", "pass `params['layers'][0].astype('float32')`"),
         (3, "is int32[]", "pass `float(params['layers'][0])`"),
-        ("relu", "is a str", "take params['layers'][0] out of the argument"),
+        ("relu", "is a str", "Remove params['layers'][0] from the argument"),
     ],
 )
 def test_errors_name_leaves_that_cannot_be_differentiated(make, given, path, mended):
