@@ -146,16 +146,27 @@ def _is_weak_node(node: Node) -> bool:
     return isinstance(node, type)
 
 
+def _of_equal_operands(operands: tuple[tuple[DType, bool], ...]) -> tuple[DType, bool] | None:
+    """Returns the promoted type of operands of one dtype, which keep it; None for other operands.
+
+    Operands that are all weakly typed get the default width of their kind, so they are others.
+    """
+    if len(operands) == 1:
+        return operands[0]
+    dtype, _ = operands[0]
+    if any(other != dtype for other, _ in operands) or all(weak for _, weak in operands):
+        return None
+    return dtype, False
+
+
 def _least_upper_bound(operands: tuple[tuple[DType, bool], ...], strict: bool) -> tuple[Any, bool]:
     """Promotes operands, given as pairs of dtype and weakness, under the current configuration."""
     if not enable_x64.value and explicit_x64_dtypes.value is not ExplicitX64Mode.ALLOW:
         # 64-bit arrays made while 64-bit types were enabled keep their dtype among themselves. With
         # others they count with their current canonical dtype.
-        first, weak = operands[0]
-        if len(operands) == 1 or (
-            len({dtype for dtype, _ in operands}) == 1 and not all(weak for _, weak in operands)
-        ):
-            return first, weak and len(operands) == 1
+        equal = _of_equal_operands(operands)
+        if equal is not None:
+            return equal
         operands = tuple((_canonical(dtype), weak) for dtype, weak in operands)
     lattice = _lattice(strict)
     for dtype, _ in operands:
