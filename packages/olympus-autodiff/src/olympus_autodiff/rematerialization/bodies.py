@@ -170,7 +170,7 @@ def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> 
             ]
             current.source = equation.source_info
             key = _INLINED.get(equation.primitive)
-            if key is None or (key == "jaxpr" and places_values(equation.params)):
+            if key is None or places_values(equation.params):
                 results = bind_equation(equation, operands)
             else:
                 inner = equation.params[key]

@@ -172,7 +172,7 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
     def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
         key = _program_of_call.find(equation.primitive)
-        if key is None or (equation.primitive is calls.jit_p and places_values(equation.params)):
+        if key is None or places_values(equation.params):
             return bind_equation(equation, operands)
         inner = equation.params[key]
         return run_equations(inner.jaxpr, inner.consts, operands, apply)

@@ -271,7 +271,8 @@ def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(used, shape, strides)
 
 
-# The rules are listed by name, because some of the operations belong to other packages.
+# Rules by the names of primitives, not a `RuleTable`: some primitives belong to packages above this
+# one, which would have to import this module, and it is loaded only if keys are checked.
 _rules: dict[str, Callable[[Equation, Sequence[Marks], dict[Any, int]], Marks]] = {
     "random_bits": _consume,
     "random_split": _consume,

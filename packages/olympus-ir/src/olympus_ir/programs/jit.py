@@ -101,11 +101,15 @@ def _mesh_in_force() -> Any:
 
 
 def places_values(params: dict[str, Any]) -> bool:
-    """Returns whether the parameters of a `jit` equation hold a sharding or a layout."""
-    return any(
-        sharding is not UNSPECIFIED
-        for sharding in (*params["in_shardings"], *params["out_shardings"])
-    ) or any(layout is not None for layout in (*params["in_layouts"], *params["out_layouts"]))
+    """Returns whether the parameters of a call hold a sharding or a layout.
+
+    Only those of `jit` equations can. Such a call must not be replaced by its equations.
+    """
+    shardings = (*params.get("in_shardings", ()), *params.get("out_shardings", ()))
+    layouts = (*params.get("in_layouts", ()), *params.get("out_layouts", ()))
+    return any(sharding is not UNSPECIFIED for sharding in shardings) or any(
+        layout is not None for layout in layouts
+    )
 
 
 def _inlined(closed: ClosedOlympuspr, operands: list[Any]) -> list[Any]:
