@@ -55,6 +55,12 @@ def call_under_trace(
 ) -> Any:
     """Calls a jitted function during tracing by recording a `jit` equation.
 
+    With the option `inline`, the equations of the function are recorded one by one instead. For
+    this, the function is called directly. The exception is a call with numbers or NumPy arrays
+    among the arguments. The function is then traced first, because a jitted function must receive
+    traced arrays. With the option `plain_arguments`, the function accepts these arguments as they
+    are.
+
     Args:
       fun: the function.
       options: the options of `jit`.
@@ -62,12 +68,6 @@ def call_under_trace(
       kwargs: the keyword arguments.
       placement: a function that returns the shardings and layouts of the equation, if the options
         ask for any. A call with shardings is never inlined.
-
-    With the option `inline`, the equations of the function are recorded one by one instead. For
-    this, the function is called directly. The exception is a call with numbers or NumPy arrays
-    among the arguments. The function is then traced first, because a jitted function must receive
-    traced arrays. With the option `plain_arguments`, the function accepts these arguments as they
-    are.
     """
     if options.compiler_options and isinstance(current.trace, StagingTrace):
         _refuse_compiler_options(fun, options)
