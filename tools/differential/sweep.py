@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import itertools
 import pathlib
 import pickle
 import re
@@ -231,9 +232,11 @@ LASTING = ("enable_x64", "explicit_x64_dtypes")
 
 def cases(options: argparse.Namespace) -> Iterator[tuple[str, str, str, str]]:
     """Yields section, expression, dtype and mode of each case."""
+    shard, shards = map(int, options.shard.split("/"))
+    numbers = itertools.count(1 - shard)
     for section, expressions in calls.sections(*options.sections, folder=options.calls).items():
         for expression in expressions:
-            if options.match and not re.search(options.match, expression):
+            if not re.search(options.match, expression) or next(numbers) % shards:
                 continue
             named = calls.operands_of(expression)
             varied = any(calls.OPERANDS[name].dtype is None for name in named)
@@ -334,7 +337,8 @@ def recorded(options: argparse.Namespace, name: str, interpreter: str, setting: 
             command = [interpreter, __file__, "--record", name, setting, str(path)]
             for option in ("sections", "dtypes", "modes"):
                 command += [f"--{option}", *getattr(options, option)]
-            command += ["--match", options.match, "--calls", str(options.calls)]
+            for option in ("match", "shard", "calls"):
+                command += [f"--{option}", str(getattr(options, option))]
             subprocess.run(command, check=True)
         return pickle.loads(path.read_bytes())
 
@@ -354,6 +358,9 @@ def main() -> int:
     )
     parser.add_argument(
         "--calls", type=pathlib.Path, default=calls.FOLDER, help="a folder of calls"
+    )
+    parser.add_argument(
+        "--shard", default="1/1", help="K/N: every N-th expression, beginning with the K-th"
     )
     parser.add_argument("--keep", help="a folder for the recorded outcomes")
     parser.add_argument("--reuse", action="store_true", help="reuse recorded outcomes of JAX")

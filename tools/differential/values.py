@@ -194,16 +194,12 @@ def record(options: argparse.Namespace) -> None:
     flags = sweep.SETTINGS[setting]
     library.update({flag: value for flag, value in flags.items() if flag in sweep.LASTING})
     passing = {flag: value for flag, value in flags.items() if flag not in sweep.LASTING}
-    shard, shards = map(int, options.shard.split("/"))
     found = {}
-    expressions: dict[str, int] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for (section, expression, dtype), group in itertools.groupby(
             sweep.cases(options), key=lambda case: case[:3]
         ):
-            if expressions.setdefault(expression, len(expressions)) % shards != shard - 1:
-                continue
             modes = [mode for *_, mode in group]
             results = outcomes(library, expression, dtype, modes, passing)
             for mode, result in results.items():

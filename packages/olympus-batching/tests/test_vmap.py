@@ -13,6 +13,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import (
     ConcretizationTypeError,
     LeakedTracerError,
+    ShapeError,
     TracerArrayConversionError,
     TracerBoolConversionError,
     TracerIntegerConversionError,
@@ -226,6 +227,22 @@ def test_unmapped_arguments_may_be_any_object():
         vmap(lambda x, f: x)(rows, len)
     with pytest.raises(TypeError, match="Argument <class 'numpy.ndarray'> of type"):
         vmap(lambda x: x)(np.ndarray)
+
+
+@pytest.mark.parametrize("out", [(lax.add, M, X4), (lax.max, X4, M)])
+@pytest.mark.parametrize("batched", [(0, 0), (0, None), (None, 0), (-1, -1)])
+def test_examples_of_different_ranks_raise(out, batched):
+    fun, *operands = out
+    operands = [x if axis is None else np.stack([x, x], axis) for x, axis in zip(operands, batched)]
+    with pytest.raises(ShapeError, match="must have the same number of dimensions"):
+        vmap(fun, in_axes=batched)(*operands)
+
+
+def test_approximate_extremes_look_at_one_example():
+    with pytest.raises(TypeError, match="must have >= 1 dimension"):
+        vmap(lambda x: lax.approx_max_k(x, 1))(X3)
+    with pytest.raises(IndexError, match="reduction_dimension=1 is out of bounds"):
+        vmap(lambda x: lax.approx_max_k(x, 1, reduction_dimension=1))(M)
 
 
 # ---- messages ----

@@ -335,3 +335,14 @@ def test_polyfit_of_complex_values_has_real_rcond():
     x = jnp.arange(4.0)
     limits = [jnp.polyfit(each, each * each, 2, full=True)[4] for each in (x, x + 1j)]
     assert [str(limit.dtype) for limit in limits] == ["float32", "float32"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_lists_of_arrays_of_64_bits_keep_them():
+    with config.enable_x64(True):
+        wide = jnp.arange(3.0)
+    assert wide.dtype == np.float64
+    assert jnp.array([wide, wide]).dtype == np.float64
+    assert jnp.array([[wide], [wide]]).dtype == np.float64
+    np.testing.assert_array_equal(jnp.array([wide, [2.0, 1.0, 0.0]]), [[0, 1, 2], [2, 1, 0]])
+    assert jnp.array([wide, wide], np.float32).dtype == np.float32

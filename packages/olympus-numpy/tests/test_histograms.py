@@ -7,6 +7,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_batching import vmap
 from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 
 RNG = np.random.default_rng(0)
 RANGES = [
@@ -83,3 +84,22 @@ def test_densities_have_the_dtype_of_the_sample(dtype):
     density, *_ = jnp.histogram2d(points, points, bins=2, density=True)
     assert density.dtype == dtype
     np.testing.assert_allclose(density, [[2, 0], [0, 2]])
+
+
+@pytest.mark.parametrize("dtype", [float, int])
+def test_arrays_of_64_bits_where_these_are_off(dtype):
+    values = np.array([0, 1, 1, 2, 5], dtype)
+    with config.enable_x64(True):
+        wide = jnp.asarray(values)
+    assert wide.dtype.itemsize == 8
+    for given in ({"bins": 4}, {"bins": wide[:3]}, {"bins": 5, "weights": wide}):
+        counts, edges = jnp.histogram(wide, **given)
+        expected, expected_edges = np.histogram(
+            values, **{name: np.asarray(value) for name, value in given.items()}
+        )
+        np.testing.assert_array_equal(counts, expected)
+        np.testing.assert_allclose(edges, expected_edges, rtol=1e-6)
+        assert counts.dtype == edges.dtype == np.float32
+    np.testing.assert_array_equal(
+        jnp.histogram2d(wide, wide, 3)[0], np.histogram2d(values, values, 3)[0]
+    )

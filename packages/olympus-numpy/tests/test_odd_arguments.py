@@ -716,3 +716,17 @@ def test_unwrap_of_an_empty_array_has_the_usual_dtype():
 def test_spacings_of_complex_numbers_are_refused():
     with pytest.raises(ValueError, match="complex"):
         jnp.spacing(np.ones(2, np.complex64))
+
+
+def test_sums_of_scales():
+    scales = jnp.array([1.0, 2.0, 0.5, 4.0], jnp.float8_e8m0fnu)
+    for found, expected in (
+        (jnp.sum(scales), 8.0),  # of 7.5, the nearest power of two
+        (jnp.sum(scales, dtype=scales.dtype), 8.0),
+        (jnp.sum(scales, dtype=np.float32), 7.5),
+        (jnp.mean(scales[:2]), 2.0),
+        (jnp.prod(scales), 4.0),
+        (jnp.cumsum(scales), [1.0, 4.0, 4.0, 8.0]),
+    ):
+        np.testing.assert_array_equal(np.asarray(found, np.float32), expected)
+    assert jnp.sum(scales).dtype == jnp.cumsum(scales).dtype == scales.dtype

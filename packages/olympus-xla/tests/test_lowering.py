@@ -178,6 +178,16 @@ def test_dce_sink_keeps_unused_values():
     assert "dce_sink" not in text_for(lambda x: fun(x, False), X)
 
 
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"]
+)
+def test_powers_of_two_in_few_bits_are_exact(dtype):
+    x = np.array([0.5, 1, 2, 4], np.float32).astype(getattr(ml_dtypes, dtype, dtype))
+    expected = np.exp2(x.astype(np.float32)).astype(x.dtype)
+    result = np.asarray(jit(lax.exp2)(x))
+    np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
+
+
 @pytest.mark.parametrize("function", [lax.exp, lax.exp2, lax.log, lax.tanh, lax.rsqrt])
 def test_accuracy_of_results(function):
     tolerance = lax.Tolerance(1e-3, 0.0, 2)

@@ -163,11 +163,11 @@ def align(axis_size: int, args: Sequence[Any], batch_dims: Sequence[BatchDim]) -
     for arg, dim, own_rank in zip(args, batch_dims, ranks, strict=True):
         if dim is None:
             if own_rank:
-                arg = lax.expand_dims(arg, (target,))
-        elif own_rank < rank:
+                arg = lax.expand_dims(arg, (min(target, own_rank),))
+        elif not own_rank and rank:
             arg = lax.expand_dims(arg, tuple(i for i in range(rank + 1) if i != target))
-        else:
-            arg = move_dim(arg, dim, target)
+        else:  # the primitive refuses an example of another rank that is no scalar
+            arg = move_dim(arg, dim, min(target, own_rank))
         operands.append(arg)
     return operands, target
 

@@ -159,6 +159,11 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
     """Converts a value to an array of the requested dtype."""
     if dtype is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(dtype, function)
+    return _converted_to(function, value, dtype, must_copy)
+
+
+def _converted_to(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
+    """Converts a value to an array of a dtype, which may have 64 bits under any setting."""
     if isinstance(value, Array):
         if must_copy:
             value = _copied(value)
@@ -174,7 +179,7 @@ def _make(function: str, value: Any, dtype: Any, must_copy: bool) -> Any:
         return _from_sequence(function, value, dtype)
     convert_itself = array_conversion(value)
     if convert_itself is not None:
-        return _make(function, convert_itself(), dtype, must_copy)
+        return _converted_to(function, convert_itself(), dtype, must_copy)
     return _from_object(function, value, dtype)
 
 
@@ -321,7 +326,7 @@ def _stacked(function: str, values: Any, dtype: Any) -> Any:
     elements = [
         _stacked(function, value, dtype)
         if isinstance(value, list | tuple)
-        else _make(function, value, dtype, False)
+        else _converted_to(function, value, dtype, False)
         for value in values
     ]
     if not elements:

@@ -165,7 +165,7 @@ def histogram_bin_edges(
         raise NotImplementedError("string values for `bins` not implemented.")
     check_arraylike("histogram_bin_edges", a, bins)
     a = ravel(a)
-    dtype = dtypes.to_inexact_dtype(result_type_of(a)[0])
+    dtype = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(result_type_of(a)[0]))
     if np.ndim(bins):
         if np.ndim(bins) > 1:
             raise ShapeError(
@@ -189,6 +189,14 @@ def histogram_bin_edges(
     low = where(flat, bounds[0] - half, bounds[0])
     high = where(flat, bounds[1] + half, bounds[1])
     return linspace(low, high, count + 1, dtype=dtype)
+
+
+def _as_edges(*arrays: Any) -> list[Array]:
+    """Converts arrays to a common inexact dtype, of 64 bits only if they are enabled, as edges."""
+    return [
+        convert(each, dtypes.canonicalize_dtype(each.dtype))
+        for each in promote_dtypes_inexact(*map(ensure_array, arrays))
+    ]
 
 
 def histogram(
@@ -224,13 +232,13 @@ def histogram(
     """
     if weights is None:
         check_arraylike("histogram", a, bins)
-        (a,) = promote_dtypes_inexact(ensure_array(a))
+        (a,) = _as_edges(a)
         weights = lax.full(np.shape(a), np.ones((), a.dtype))
     else:
         check_arraylike("histogram", a, bins, weights)
         if np.shape(a) != np.shape(weights):
             raise ValueError("weights should have the same shape as a.")
-        a, weights = promote_dtypes_inexact(ensure_array(a), ensure_array(weights))
+        a, weights = _as_edges(a, weights)
     edges = histogram_bin_edges(a, bins, range, weights)
     if np.ndim(bins) == 0 and _is_large(a, edges):
         positions = _bins_in_even(edges, a)
@@ -332,10 +340,10 @@ def histogramdd(
     """
     check_arraylike("histogramdd", sample)
     if weights is None:
-        (sample,) = promote_dtypes_inexact(ensure_array(sample))
+        (sample,) = _as_edges(sample)
     else:
         check_arraylike("histogramdd", weights)
-        sample, weights = promote_dtypes_inexact(ensure_array(sample), ensure_array(weights))
+        sample, weights = _as_edges(sample, weights)
     if sample.ndim != 2 or sample.shape[1] == 0:
         raise ValueError(
             f"histogramdd: sample must be two-dimensional, with columns, got shape {sample.shape}"

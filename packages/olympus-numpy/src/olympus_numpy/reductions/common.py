@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from olympus_ir import lax
@@ -13,9 +14,21 @@ from olympus_ir.types import dtypes
 
 from ..core.promotion import as_integer, check_arraylike, convert, ensure_array
 
-__all__ = ["check_where", "initial_value", "keep_axes", "reducible_dtype", "widened_dtype"]
+__all__ = [
+    "check_where",
+    "initial_value",
+    "keep_axes",
+    "reducible_dtype",
+    "scale_dtype",
+    "summed_in_float32",
+    "widened_dtype",
+]
 
 _bool = np.dtype(bool)
+#: The dtype of scales, which are powers of two. It has no zero, from which a sum could start.
+scale_dtype = np.dtype(ml_dtypes.float8_e8m0fnu)
+#: Dtypes of floats that are summed in float32.
+summed_in_float32 = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16), scale_dtype})
 
 
 def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:

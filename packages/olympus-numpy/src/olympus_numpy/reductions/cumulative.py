@@ -21,7 +21,7 @@ from ..arrays.selection import where
 from ..core.axes import canonical_axis, hashable_axis, refuse_out
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import widened_dtype
+from .common import scale_dtype, widened_dtype
 
 __all__ = [
     "cumprod",
@@ -56,9 +56,9 @@ def _accumulated(
     if fill_nan is not None and dtypes.issubdtype(a.dtype, np.inexact):
         a = where(lax.ne(a, a), np.array(fill_nan, a.dtype), a)
     a = convert(a, widened_dtype(a.dtype, promote_integers) if dtype is None else dtype)
-    if a.dtype == np.bool_:
-        a = convert(operation(convert(a, dtypes.default_int_dtype()), axis), a.dtype)
-        return a
+    if a.dtype in (np.bool_, scale_dtype):
+        computed = dtypes.default_int_dtype() if a.dtype == np.bool_ else np.dtype(np.float32)
+        return convert(operation(convert(a, computed), axis), a.dtype)
     return operation(a, axis)
 
 

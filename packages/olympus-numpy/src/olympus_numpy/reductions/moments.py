@@ -18,18 +18,16 @@ from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
-from .common import reducible_dtype
+from .common import reducible_dtype, summed_in_float32
 from .sums import sum_of
 
 __all__ = ["average", "mean", "std", "var"]
-
-_half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 
 def _computation_dtype(dtype: Any) -> Any:
     """Returns the dtype in which means are computed: inexact, and wider than 16 bits."""
     dtype = reducible_dtype(dtypes.to_inexact_dtype(dtype))
-    return np.dtype(np.float32) if dtype in _half_floats else dtype
+    return np.dtype(np.float32) if dtype in summed_in_float32 else dtype
 
 
 def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
@@ -51,7 +49,7 @@ def mean_of(
         computed = _computation_dtype(a.dtype)
     else:
         result_dtype = dtype
-        computed = np.dtype(np.float32) if result_dtype in _half_floats else result_dtype
+        computed = np.dtype(np.float32) if result_dtype in summed_in_float32 else result_dtype
     count = _elements(a.shape, axes, where, computed, keepdims)
     if a.dtype == np.bool_:
         a = convert(a, dtypes.default_int_dtype())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and products along axes.
 
-Sums and products of float16 and bfloat16 are computed in float32. Narrow integers are widened.
+Sums and products of float16, bfloat16 and float8_e8m0fnu are computed in float32. Narrow integers
+are widened.
 """
 
 from __future__ import annotations
@@ -25,13 +26,19 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_where, initial_value, keep_axes, widened_dtype
+from .common import (
+    check_where,
+    initial_value,
+    keep_axes,
+    scale_dtype,
+    summed_in_float32,
+    widened_dtype,
+)
 
 __all__ = ["prod", "sum"]
 
 _bool = np.dtype(bool)
 _float32 = np.dtype(np.float32)
-_half_floats = frozenset({np.dtype(np.float16), np.dtype(dtypes.bfloat16)})
 
 
 def _additive(
@@ -54,9 +61,10 @@ def _additive(
     axes = canonical_axes(axis, a.ndim)
     if dtype is None:
         result_dtype = widened_dtype(a.dtype, promote_integers)
-        computed = _float32 if result_dtype in _half_floats else result_dtype
+        computed = _float32 if result_dtype in summed_in_float32 else result_dtype
     else:
-        result_dtype = computed = dtype
+        result_dtype = dtype
+        computed = _float32 if dtype == scale_dtype else dtype
     shape = a.shape
     if dtypes.issubdtype(a.dtype, np.complexfloating) and not dtypes.issubdtype(
         computed, np.complexfloating

@@ -238,9 +238,16 @@ def _exp2(context: LoweringContext, operand: Any, *, accuracy: Any = None) -> An
     attributes = None
     if accuracy is not None:
         attributes = {"result_accuracy": mlir.result_accuracy(accuracy)}
-    log_2 = context.full(np.log(2.0), aval.shape, aval.dtype)
-    scaled = context.create("stablehlo.multiply", mlir.aval_type(aval), (log_2, operand))
-    return context.create("stablehlo.exponential", mlir.aval_type(aval), (scaled,), attributes)
+    dtype = aval.dtype
+    if dtypes.itemsize_bits(dtype) < 32:
+        # The logarithm of two and the product would have few correct bits.
+        dtype = np.dtype(np.float32)
+        operand = context.convert(operand, aval.shape, dtype)
+    kind = mlir.tensor_type(aval.shape, dtype)
+    log_2 = context.full(np.log(2.0), aval.shape, dtype)
+    scaled = context.create("stablehlo.multiply", kind, (log_2, operand))
+    value = context.create("stablehlo.exponential", kind, (scaled,), attributes)
+    return value if dtype == aval.dtype else context.convert(value, aval.shape, aval.dtype)
 
 
 @lowering_rules.define(lax.square_p)
