@@ -12,6 +12,7 @@ import olympus
 import olympus.numpy as jnp
 from olympus import P, grad, jit, lax, shard_map, vmap
 from olympus.experimental import io_callback
+from olympus.experimental.buffer_callback import buffer_callback
 from olympus.sharding import NamedSharding
 
 SCALAR = olympus.ShapeDtypeStruct((), np.float32)
@@ -332,3 +333,98 @@ def test_an_error_without_a_result_surfaces_at_the_barrier():
         jit(lambda x: olympus.debug.callback(raise_user_error, x))(1.0)
         olympus.effects_barrier()
     olympus.effects_barrier()  # is raised once
+
+
+# An error on one device used to leave the others in a collective, until XLA ended the process.
+
+
+def raise_once(log, x):
+    log.append(np.shape(x))
+    if len(log) == 1:
+        raise UserError(f"first of {len(log)}")
+    return np.asarray(x) * 2
+
+
+def on_one_device(host, x):
+    return olympus.pure_callback(host, x, x) + x.sum()
+
+
+def on_each_device(host, x):
+    def block(v):
+        return olympus.pure_callback(host, v, v) + lax.psum(v, "x")
+
+    return shard_map(block, in_specs=P("x"), out_specs=P("x"), check_vma=False)(x)
+
+
+def in_a_loop(host, x):
+    def body(i, v):
+        return io_callback(host, v, v, ordered=True) + x.sum()
+
+    return lax.fori_loop(0, 3, body, x.sum())
+
+
+def without_results(host, x):
+    olympus.debug.callback(host, x)
+    return x / x.sum()
+
+
+def without_outputs(host, x):
+    olympus.debug.callback(host, x.sum())
+
+
+def in_buffers(host, x):
+    def fill(context, out, v):
+        np.asarray(out)[...] = host(np.asarray(v))
+
+    return shard_map(
+        lambda v: (
+            buffer_callback(fill, olympus.ShapeDtypeStruct(v.shape, v.dtype))(v) + lax.psum(v, "x")
+        ),
+        in_specs=P("x"),
+        out_specs=P("x"),
+        check_vma=False,
+    )(x)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [on_one_device, on_each_device, in_a_loop, without_results, without_outputs, in_buffers],
+)
+def test_an_error_on_one_of_many_devices_ends_the_call_alone(program, mesh):
+    log = []
+    x = olympus.device_put(jnp.arange(8.0), NamedSharding(mesh, P("x")))
+    with olympus.set_mesh(mesh):
+        f = jit(lambda x: program(lambda v: raise_once(log, v), x))
+        with pytest.raises(olympus.errors.JaxRuntimeError, match="UserError: first of") as caught:
+            f(x)
+        assert isinstance(caught.value.__cause__, UserError)
+        olympus.effects_barrier()  # nothing is left to raise
+        again = f(x)
+    if again is not None:
+        assert np.asarray(again).sum() > 0
+    if program is not on_each_device and program is not in_buffers:
+        # No function ran after the one that failed.
+        assert len(log) == (4 if program is in_a_loop else 2)
+
+
+def test_an_exit_on_one_of_many_devices_is_raised_itself(mesh):
+    def leave(x):
+        raise SystemExit(3)
+
+    x = olympus.device_put(jnp.arange(8.0), NamedSharding(mesh, P("x")))
+    with pytest.raises(SystemExit):
+        jit(lambda x: on_one_device(leave, x))(x)
+
+
+def test_a_callback_of_many_devices_gets_arrays_of_64_bits(mesh):
+    """The threads of XLA did not know the setting, so the callback's result had 32 bits."""
+    seen = []
+
+    def host(x):
+        seen.append(x.dtype)
+        return x * 2
+
+    with olympus.enable_x64(True):
+        x = olympus.device_put(jnp.arange(8.0) / 3, NamedSharding(mesh, P("x")))
+        np.testing.assert_array_equal(jit(lambda x: on_one_device(host, x))(x), x * 2 + x.sum())
+    assert seen == [np.float64]

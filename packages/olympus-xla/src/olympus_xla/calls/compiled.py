@@ -220,6 +220,7 @@ def assembled(
         committed=placement.committed,
         ordered_effects=lowered.ordered_effects,
         calls_python=bool(lowered.host_callbacks),
+        callback_errors=lowered.callback_errors,
         keep_alive=lowered.keep_alive,
         spans_processes=_spans_processes(placement.devices),
         serialized=serialized,

@@ -28,7 +28,7 @@ from .._jaxlib import ArrayImpl, JaxRuntimeError, array_result_handler, collecti
 from ..arrays.array import check_not_deleted
 from ..arrays.layouts import layouts_in_use
 from ..arrays.transfer import put_leaf
-from ..foreign.callback_errors import raise_callback_error
+from ..foreign.callback_errors import DeferredErrors, raise_callback_error
 from ..platforms import backends
 from . import effect_tokens
 from .cpp_functions import Fastpath
@@ -122,6 +122,7 @@ class Executable:
     """A loaded executable, with the types and shardings of its operands and results."""
 
     __slots__ = (
+        "callback_errors",
         "calls_python",
         "committed",
         "extended_results",
@@ -151,6 +152,7 @@ class Executable:
         committed: bool,
         ordered_effects: Sequence[Any] = (),
         calls_python: bool = False,
+        callback_errors: DeferredErrors | None = None,
         keep_alive: Sequence[Any] = (),
         spans_processes: bool = False,
         serialized: bytes | None = None,
@@ -159,6 +161,7 @@ class Executable:
         self.serialized = serialized  # the bytes of an executable that was loaded from disk
         self.spans_processes = spans_processes
         self.calls_python = calls_python
+        self.callback_errors = callback_errors
         self.in_avals = in_avals
         self.in_shardings = in_shardings
         self.out_avals = out_avals
@@ -197,16 +200,12 @@ class Executable:
         if layouts_in_use.in_use:
             arrays = as_executable_expects(self.loaded, arrays, len(self.ordered_effects))
         try:
-            if self.ordered_effects:
-                results = self._call_in_order(arrays)
-            elif self.needs_bound:
-                results = self._call_bounded(arrays)
-            elif self.calls_python:
-                results = self.loaded.execute_sharded(arrays, with_tokens=True)
-                effect_tokens.watch(results.consume_token())
-                results = results.consume_with_handlers(self.handlers)
+            if self.callback_errors is None:
+                results, _ = self._launched(arrays)
             else:
-                results = self.loaded.execute_sharded(arrays).consume_with_handlers(self.handlers)
+                with self.callback_errors.raised_at_end():
+                    results, token = self._launched(arrays)
+                    token.block_until_ready()
         except JaxRuntimeError as error:
             raise_callback_error(error)
             for operand in operands:
@@ -219,8 +218,26 @@ class Executable:
             return list(map(_result_of_type, results, self.out_avals))
         return results
 
-    def _call_in_order(self, arrays: list[Any]) -> list[Any]:
-        """Runs the executable with the last call's tokens, and stores the returned tokens."""
+    def _launched(self, arrays: list[Any]) -> tuple[list[Any], Any]:
+        """Starts the executable.
+
+        Returns:
+          The results, and a token that is ready at the end of a program that calls Python.
+        """
+        if self.ordered_effects:
+            return self._launched_in_order(arrays)
+        if self.needs_bound:
+            return self._launched_bounded(arrays)
+        if not self.calls_python:
+            started = self.loaded.execute_sharded(arrays)
+            return started.consume_with_handlers(self.handlers), None
+        started = self.loaded.execute_sharded(arrays, with_tokens=True)
+        token = started.consume_token()
+        effect_tokens.watch(token)
+        return started.consume_with_handlers(self.handlers), token
+
+    def _launched_in_order(self, arrays: list[Any]) -> tuple[list[Any], Any]:
+        """Starts the executable with the last call's tokens, and stores the returned tokens."""
         effects, devices = self.ordered_effects, tuple(self.loaded.local_devices())
         with effect_tokens.lock:
             tokens = effect_tokens.take(effects, devices)
@@ -229,9 +246,9 @@ class Executable:
                 handlers
             )
             effect_tokens.give(effects, results[: len(effects)])
-        return results[len(effects) :]
+        return results[len(effects) :], results[0]
 
-    def _call_bounded(self, arrays: list[Any]) -> list[Any]:
+    def _launched_bounded(self, arrays: list[Any]) -> tuple[list[Any], Any]:
         with _launch_lock:
             while len(_in_flight) >= _MOST_IN_FLIGHT:
                 _in_flight.popleft().block_until_ready()
@@ -240,7 +257,7 @@ class Executable:
             _in_flight.append(token)
             if self.calls_python:
                 effect_tokens.watch(token)
-            return results.consume_with_handlers(self.handlers)
+            return results.consume_with_handlers(self.handlers), token
 
     def fastpath(
         self, out_tree: Any, kept: Sequence[bool], constants: Sequence[Any]

@@ -118,6 +118,7 @@ def load(
         effects=frozenset(state["ordered_effects"]),
         ordered_effects=state["ordered_effects"],
         host_callbacks=[],
+        callback_errors=None,
         keep_alive=[],
         platforms=(platform_of(placement.devices[0]),),
         needs_refinement=False,

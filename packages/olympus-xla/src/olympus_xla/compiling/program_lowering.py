@@ -31,6 +31,7 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import ArrayImpl, NamedSharding
 from ..arrays.layouts import Layout, constrains_layouts
+from ..foreign.callback_errors import DeferredErrors
 from .interruption import await_abandoned
 from .lowering import mlir
 from .lowering.context import ModuleLowering, constant_handlers
@@ -127,6 +128,7 @@ def lower(
         module.compile_budget, module.cuts = compile_budget, cuts
         module.set_partitions(1 if placement is None else len(placement.devices))
         module.replicated = None if placement is None else placement.replicated
+        module.callback_errors = _deferred_errors(placement)
         if mesh is not None:
             module.mesh_symbol(mesh)
             annotate_shardings([*operands, *results], module.mesh_symbol)
@@ -151,6 +153,7 @@ def lower(
         effects=program.effects,
         ordered_effects=tuple(tokens),
         host_callbacks=module.host_callbacks,
+        callback_errors=module.callback_errors if module.host_callbacks else None,
         is_for_devices=module.is_for_devices or any(map(_is_over_mesh, constants)),
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
@@ -158,6 +161,17 @@ def lower(
         cuts=tuple(module.cuts),
         program=program,
     )
+
+
+def _deferred_errors(placement: Placement | None) -> DeferredErrors | None:
+    """Returns the store for exceptions of callbacks; None if XLA can raise them during a run.
+
+    Other processes would not learn of an exception and would go on with zeros, so programs of
+    several processes stop.
+    """
+    if placement is None or len({device.process_index for device in placement.devices}) > 1:
+        return None
+    return DeferredErrors() if len(placement.devices) > 1 else None
 
 
 def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) -> None:

@@ -3,13 +3,30 @@
 
 XLA turns an exception into a message. The function's wrapper therefore stores the exception with
 the user's traceback. The stored exception becomes the cause of the error that XLA raises.
+
+In a program on several devices, the device whose function fails would stop, and the others would
+wait for it in the next collective until XLA ends the process. `DeferredErrors` keeps the exception
+until the program has ended.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from olympus_ir.diagnostics.traceback_filtering import filter_exception
+from olympus_ir.loading import deferred
+
+from .._jaxlib import JaxRuntimeError
+
+if TYPE_CHECKING:
+    import traceback
+else:
+    traceback = deferred("traceback", milliseconds=0.7)
 
 _calls = threading.local()
 _lock = threading.Lock()
@@ -64,3 +81,73 @@ def find_cause(error: Exception) -> BaseException | None:
             if type(_raised[position]).__name__ in text:
                 return _raised.pop(position)
     return None
+
+
+class DeferredErrors:
+    """Exceptions of the functions of one program on several devices, raised when it has ended.
+
+    After an exception, the program calls no more functions. It computes with zeros in place of
+    their results, and `raised_at_end` keeps its own results from the user.
+    """
+
+    # A loop may wait for a result that zeros never give. After this many calls that return zeros,
+    # the device stops after all, and XLA ends the process.
+    MOST_SKIPPED = 100_000
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self._skipped = 0
+        self._error: JaxRuntimeError | None = None
+
+    def deferring(
+        self, function: Callable[..., Any], result_types: Sequence[Any]
+    ) -> Callable[..., Any]:
+        """Returns a function that stores exceptions of ``function``, and returns zeros then.
+
+        Args:
+          function: the function that the program calls.
+          result_types: the types of its results, as objects with ``shape`` and ``dtype``.
+        """
+
+        def call(*views: Any) -> Any:
+            if self._error is None:
+                try:
+                    return function(*views)
+                except BaseException as error:
+                    filter_exception(error)
+                    self._store(traceback.format_exc())
+            self._skip()
+            return tuple(np.zeros(each.shape, each.dtype) for each in result_types)
+
+        return call
+
+    def _store(self, trace: str) -> None:
+        with self._lock:
+            if self._error is None:
+                self._error = JaxRuntimeError(f"INTERNAL: error calling callback: {trace}")
+
+    def _skip(self) -> None:
+        with self._lock:
+            self._skipped += 1
+            if self._skipped > self.MOST_SKIPPED and self._error is not None:
+                raise self._error
+
+    @contextmanager
+    def raised_at_end(self) -> Iterator[None]:
+        """Context manager of one run, from its start to its end, which raises a stored exception.
+
+        Runs at the same time share functions, and all of them raise the exception.
+        """
+        with self._lock:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                error = self._error
+                if not self._running:
+                    self._error, self._skipped = None, 0
+        if error is not None:
+            raise error

@@ -22,6 +22,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractToken, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
 
+from ...foreign.callback_errors import DeferredErrors
 from . import mlir
 from .comparisons import comparison_attributes
 from .custom_calls import custom_call_attributes
@@ -40,6 +41,8 @@ class ModuleLowering:
     """A module that is being built.
 
     Attributes:
+      callback_errors: keeps exceptions of Python functions until the program has ended, if it runs
+        on several devices.
       compile_budget: the desired compile time in seconds; None for the default.
       cuts: for each program of the module, the cuts that limit the size of fused functions.
       module: the MLIR module.
@@ -66,6 +69,7 @@ class ModuleLowering:
         "_names",
         "axis_context",
         "body",
+        "callback_errors",
         "collective_channels",
         "compile_budget",
         "cuts",
@@ -90,6 +94,7 @@ class ModuleLowering:
         self.body = ir.InsertionPoint(self.module.body)
         self.platforms = tuple(platforms)
         self.host_callbacks: list[Callable[..., Any]] = []
+        self.callback_errors: DeferredErrors | None = None
         self.keep_alive: list[Any] = []
         self.ordered_effects = tuple(ordered_effects)
         self.axis_context: Any = None

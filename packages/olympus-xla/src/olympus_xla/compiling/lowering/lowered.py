@@ -40,6 +40,8 @@ class Lowered:
       effects: all effects of the program.
       ordered_effects: the effects whose tokens are the first operands and results.
       host_callbacks: Python functions that the computation calls.
+      callback_errors: keeps exceptions of these functions until the computation has ended; None
+        if XLA handles them.
       is_for_devices: whether the module can run only on the devices of its placement.
       keep_alive: objects that must live as long as the computation.
       platforms: the platforms for which the program was lowered.
@@ -49,6 +51,7 @@ class Lowered:
     """
 
     __slots__ = (
+        "callback_errors",
         "closed",
         "constants",
         "cuts",

@@ -158,6 +158,7 @@ def _lowered(program: TracedProgram, kept: tuple[bool, ...], constants: list[int
         effects=no_effects,
         ordered_effects=(),
         host_callbacks=[],
+        callback_errors=None,
         is_for_devices=False,
         keep_alive=[],
         platforms=("cpu",),

@@ -16,6 +16,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax import callbacks
 from olympus_ir.programs.tracing import evaluation_trace, set_current_trace
+from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import (
     io_effect,
@@ -49,10 +50,12 @@ _PARTITIONED_TARGETS = {
 def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
     """Returns the function that XLA calls with NumPy views. It calls ``run`` on arrays."""
     to_array = _array_maker()
+    wide = enable_x64.value
 
     def call(*views: Any) -> tuple:
-        # XLA's threads have no current trace, and a calling thread may be tracing.
-        with calling_back(), set_current_trace(evaluation_trace):
+        # XLA's threads have no current trace and no settings of a thread, and a calling thread may
+        # be tracing.
+        with calling_back(), set_current_trace(evaluation_trace), enable_x64(wide):
             operands = [to_array(view) for view in views if view is not None]
             return tuple(np.asarray(result) for result in run(*operands, **params))
 
@@ -143,6 +146,9 @@ def python_call(
         return _without_token(by_platform(context, emit, kinds), token)
     module = context.module
     target = _target(context, token, on_each_device)
+    if module.callback_errors is not None:
+        physical = [mlir.physical_aval(aval) for aval in result_avals]
+        function = module.callback_errors.deferring(function, physical)
     index = len(module.host_callbacks)
     module.host_callbacks.append(function if token is None else _with_token(function))
     ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())

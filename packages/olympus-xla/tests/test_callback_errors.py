@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exceptions of callbacks that are kept until a program on several devices has ended."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from olympus_ir.types.avals import ShapedArray
+from olympus_xla._jaxlib import JaxRuntimeError
+from olympus_xla.foreign.callback_errors import DeferredErrors
+
+TYPES = [ShapedArray((2,), np.dtype(np.float32)), ShapedArray((), np.dtype(np.int32))]
+
+
+def failing(*views):
+    raise ValueError("not today")
+
+
+def test_results_after_an_error_are_zeros_of_their_types():
+    errors = DeferredErrors()
+    calls = []
+    fails = errors.deferring(failing, TYPES)
+    works = errors.deferring(lambda: calls.append(1), TYPES)
+    with pytest.raises(JaxRuntimeError, match="ValueError: not today"), errors.raised_at_end():
+        works()
+        for function in fails, works:
+            first, second = function()
+            np.testing.assert_array_equal(first, np.zeros(2, np.float32), strict=True)
+            np.testing.assert_array_equal(second, np.zeros((), np.int32), strict=True)
+    assert len(calls) == 1
+    with errors.raised_at_end():
+        works()
+    assert len(calls) == 2
+
+
+def test_runs_at_the_same_time_all_raise():
+    errors = DeferredErrors()
+    both, caught = threading.Barrier(2), []
+
+    def run(function):
+        try:
+            with errors.raised_at_end():
+                both.wait(10)
+                errors.deferring(function, TYPES)()
+                both.wait(10)
+        except JaxRuntimeError as error:
+            caught.append(error)
+
+    threads = [threading.Thread(target=run, args=(f,)) for f in (failing, lambda: None)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(caught) == 2
+
+
+def test_a_loop_that_never_ends_after_an_error_is_ended(monkeypatch):
+    monkeypatch.setattr(DeferredErrors, "MOST_SKIPPED", 10)
+    errors = DeferredErrors()
+    fails = errors.deferring(failing, TYPES)
+    for _ in range(10):
+        fails()
+    with pytest.raises(JaxRuntimeError, match="not today"):
+        fails()
