@@ -6,6 +6,7 @@ Events have JAX's names, because programs that count or time compilations expect
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import time
@@ -112,10 +113,23 @@ def note(subject: str, message: str, *values: Any) -> None:
       message: the message, a format string of the values.
       *values: the values.
     """
-    if not log_compiles.value and "logging" not in sys.modules:
+    is_shown = log_compiles.value
+    if not is_shown and "logging" not in sys.modules:
         return  # Nobody can see the message, so the slow import of logging is avoided.
-    level = logging.WARNING if log_compiles.value else logging.DEBUG
-    logging.getLogger(logger_name(subject)).log(level, message, *values)
+    logger = _logger(logger_name(subject))
+    level = _WARNING if is_shown else _DEBUG
+    if logger.isEnabledFor(level):
+        logger.log(level, message, *values)
+
+
+@functools.cache
+def _logger(name: str) -> logging.Logger:
+    # `logging.getLogger` takes a lock, and every trace notes a step.
+    return logging.getLogger(name)
+
+
+# The values of logging.DEBUG and logging.WARNING.
+_DEBUG, _WARNING = 10, 30
 
 
 def tracing(name: str) -> Phase:
