@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
+import gc
 import inspect
 import subprocess
 import sys
 
 import pytest
 
-from olympus_ir.loading import deferred, deferred_modules
+from olympus_ir.loading import (
+    deferred,
+    deferred_modules,
+    import_seconds,
+    imported,
+    timed_import,
+)
 
 
 def test_deferred_module_forwards_attributes():
@@ -65,3 +72,70 @@ def test_inspection_does_not_import_a_missing_module():
     assert inspect.unwrap(stand_in) is stand_in
     with pytest.raises(ModuleNotFoundError):
         _ = stand_in.attribute
+
+
+# ---- the garbage collector ----
+
+
+def _printed(program):
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_the_garbage_collector_rests_during_the_import():
+    program = (
+        "import gc\n"
+        "ended = []\n"
+        "gc.callbacks.append(lambda phase, info: ended.append(phase) if phase == 'stop' else 0)\n"
+        "import olympus_ir\n"
+        "print(len(ended), gc.isenabled(), gc.get_freeze_count())"
+    )
+    collections, is_enabled, frozen = _printed(program)
+    assert int(collections) < 10
+    assert (is_enabled, frozen) == ("True", "0")
+
+
+def test_a_disabled_garbage_collector_stays_disabled():
+    program = "import gc\ngc.disable()\nimport olympus_ir\nprint(gc.isenabled())"
+    assert _printed(program) == ["False"]
+
+
+def test_objects_that_were_frozen_stay_frozen():
+    program = (
+        "import gc\ngc.collect()\ngc.freeze()\n"
+        "import olympus_ir\nprint(gc.get_freeze_count() > 1000, gc.isenabled())"
+    )
+    assert _printed(program) == ["True", "True"]
+
+
+def test_garbage_from_before_a_large_import_is_collected():
+    program = (
+        "import gc, weakref\n"
+        "class Node: pass\n"
+        "node = Node()\n"
+        "node.itself = node\n"
+        "seen = weakref.ref(node)\n"
+        "del node\n"
+        "import olympus_ir\n"
+        "gc.collect()\n"
+        "print(seen() is None)"
+    )
+    assert _printed(program) == ["True"]
+
+
+def test_the_garbage_collector_continues_after_a_failed_import():
+    assert gc.isenabled()
+    with pytest.raises(ModuleNotFoundError), timed_import:
+        with timed_import:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        imported("a_module_that_is_not_installed")
+    assert gc.isenabled()
+
+
+def test_late_imports_count_as_import_time():
+    before = import_seconds()
+    imported("colorsys")
+    assert import_seconds() > before

@@ -7,15 +7,17 @@ Arrays come from ``import olympus.numpy as jnp``. This module has ``jit``, ``gra
 
 from __future__ import annotations
 
-# The evaluator is imported first, because it compiles functions of the packages imported below.
-import olympus_xla.evaluator as _evaluator  # noqa: F401
-from olympus_ir.diagnostics.source_info import register_library_folder
 from olympus_ir.loading import timed_import as _timed_import
-from olympus_ir.settings.config import config as config
 
-from . import _lazy
-from .version import __version__ as __version__
-from .version import __version_info__ as __version_info__
+with _timed_import:
+    # The evaluator is imported first, because it compiles functions of the other packages.
+    import olympus_xla.evaluator as _evaluator  # noqa: F401
+    from olympus_ir.diagnostics.source_info import register_library_folder
+    from olympus_ir.settings.config import config as config
+
+    from . import _lazy
+    from .version import __version__ as __version__
+    from .version import __version_info__ as __version_info__
 
 _SUBMODULES = (
     "ad_checkpoint",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from olympus_ir.diagnostics.traceback_filtering import filter_exception
+from olympus_ir.loading import imported
 
 from ._faces import face, missing_name, present
 
@@ -54,7 +55,7 @@ def lazy_attributes(
 
     def find(name: str) -> Any:
         if name in submodules:
-            return importlib.import_module(f"{module_name}.{name}")
+            return imported(f"{module_name}.{name}")
         if name in sources:
             return face(module_name, name, _look_up(name, sources[name]))
         if name == "__all__":  # `from ... import *` reads this list
@@ -93,13 +94,13 @@ def lazy_attributes(
 
 def _look_up(name: str, source: str) -> Any:
     module, _, attribute = source.partition(":")
-    owner = importlib.import_module(module)
+    owner = imported(module)
     try:
         return getattr(owner, attribute or name)
     except AttributeError:
         # A package has its submodules as attributes only after they have been imported.
         try:
-            return importlib.import_module(f"{module}.{attribute or name}")
+            return imported(f"{module}.{attribute or name}")
         except ModuleNotFoundError:
             pass
         raise

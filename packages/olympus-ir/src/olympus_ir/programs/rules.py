@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..diagnostics.errors import MissingRuleError
-from ..loading import deferred
+from ..loading import deferred, imported
 
 if TYPE_CHECKING:
     import pkgutil
@@ -271,7 +270,7 @@ class RuleTable(Generic[Rule]):
 def _import_if_present(name: str) -> ModuleType | None:
     """Imports a rule file; returns None if the package has none for the family."""
     try:
-        return importlib.import_module(name)
+        return imported(name)
     except ModuleNotFoundError as error:
         if not f"{name}.".startswith(f"{error.name}."):  # an import inside the module failed
             raise
