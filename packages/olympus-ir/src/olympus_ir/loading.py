@@ -56,7 +56,8 @@ class _TimedImport:
     def __init__(self) -> None:
         self.seconds = self.started = 0.0
         self.depth = 0
-        self._changing = threading.Lock()
+        # A finalizer or a handler of signals can import while this thread holds the lock.
+        self._changing = threading.RLock()
         self._collects = False
 
     def __enter__(self) -> None:
