@@ -28,7 +28,7 @@ from ..memoization import memoized
 from ..zeros import Zero, can_move, explicit_layout, scalar
 from .checks import check_no_tracers, closed_over_error
 from .linearize import LinearizeTrace, LinearizeTracer
-from .tangent_trace import TangentTrace, is_scalar_constant, lift_constants, live_equations
+from .tangent_trace import ConstantCollector, TangentTrace, lift_constants, live_equations
 
 __all__ = ["LinearizedProgram", "join_nonzero", "linearize_olympuspr"]
 
@@ -137,16 +137,23 @@ def recorded_zeros(tangent_trace: TangentTrace, aval: Any) -> Any:
     return tangent_trace.record(lax.broadcast_in_dim_p, [zero], params)
 
 
-class ResidualCollector:
-    """Collector of residuals, which replaces them in equations by inputs of a program."""
+class ResidualCollector(ConstantCollector):
+    """Collector of residuals and constants of a linear program.
+
+    Replaces residuals by inputs of the program, and other values by its constants.
+
+    Attributes:
+      staged: the trace of the primal program, which computes the residuals.
+      sources: the residuals, as variables of the primal program.
+      residual_vars: the corresponding inputs of the linear program.
+    """
 
     def __init__(self, staged: StagingTrace) -> None:
+        super().__init__()
         self.staged = staged
-        self.sources: list[Var] = []  # the residuals, as variables of the staged program
-        self.residual_vars: list[Var] = []  # the corresponding inputs of the linear program
-        self.constvars: list[Var] = []
-        self.values: list[Any] = []
-        self._known: dict[Any, Var] = {}
+        self.sources: list[Var] = []
+        self.residual_vars: list[Var] = []
+        self._inputs: dict[Var, Var] = {}
 
     def lift(self, literal: Literal) -> Atom:
         value = literal.val
@@ -157,19 +164,13 @@ class ResidualCollector:
             return self.residual(atom)
         if isinstance(value, Tracer):
             raise closed_over_error(value)
-        if is_scalar_constant(value):
-            return literal
-        var = self._known.get(id(value))
-        if var is None:
-            var = self._known[id(value)] = Var(literal.aval)
-            self.constvars.append(var)
-            self.values.append(value)
-        return var
+        return super().lift(literal)
 
     def residual(self, source: Var) -> Var:
-        var = self._known.get(source)
+        """Returns the input of the linear program that stands for a residual."""
+        var = self._inputs.get(source)
         if var is None:
-            var = self._known[source] = Var(source.aval)
+            var = self._inputs[source] = Var(source.aval)
             self.sources.append(source)
             self.residual_vars.append(var)
         return var

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir.diagnostics.debug_info import unknown_debug_info
-from olympus_ir.diagnostics.source_info import SourceInfo, capture, unknown_source
 from olympus_ir.loading import deferred
 from olympus_ir.programs.dead_code import dead_code_rules
 from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.primitives import Primitive
-from olympus_ir.programs.staging import StagingTrace, StagingTracer, varying_alike
-from olympus_ir.programs.tracing import Trace, current, evaluation_trace, set_current_trace
+from olympus_ir.programs.staging import StagingTrace, StagingTracer
+from olympus_ir.programs.tracing import Trace, evaluation_trace, set_current_trace
 from olympus_ir.programs.wide_constants import numpy_classes, wide_constant_aval
 
 from ..tables import concerns_refs
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 else:
     held_references = deferred(".held_references", milliseconds=20)
 
-__all__ = ["TangentTrace", "lift_constants", "live_equations"]
+__all__ = ["ConstantCollector", "TangentTrace", "lift_constants", "live_equations"]
 
 
 class TangentTrace(StagingTrace):
@@ -43,14 +42,14 @@ class TangentTrace(StagingTrace):
     those of an ordinary program.
     """
 
-    __slots__ = ("_keeps_source",)
+    __slots__ = ("keeps_sources",)
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def __init__(self, parent: Trace, debug_info: Any = unknown_debug_info) -> None:
         super().__init__(debug_info, parent)
         # An eager backward pass runs immediately, so the sources of its equations are not needed.
-        self._keeps_source = parent is not evaluation_trace
+        self.keeps_sources = parent is not evaluation_trace
 
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -106,31 +105,19 @@ class TangentTrace(StagingTrace):
                 )
         return [results[var] for var in equation.outvars]
 
-    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        if current.axes.varying and primitive.spreads_varying and len(args) > 1:
-            # The transpose of these casts sums cotangents over the devices.
-            with set_current_trace(self):
-                args = varying_alike(args)
-        atoms: list[Any] = []
-        avals = []
-        for position, arg in enumerate(args):
-            atom = self.atom(arg)
-            if arg.__class__ in numpy_classes:
-                wide = wide_constant_aval(position, args, params)
-                atom = atom if wide is None else Literal(arg, wide)
-            atoms.append(atom)
-            avals.append(atom.aval)
-        out_avals, effects = primitive.infer(tuple(avals), params)
-        source = unknown_source
-        if self._keeps_source:
-            source = current.source
-            if source is None:
-                source = SourceInfo(capture(), current.name_stack)
-        outvars = [Var(aval) for aval in out_avals]
-        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
-        if primitive.multiple_results:
-            return [StagingTracer(self, var) for var in outvars]
-        return StagingTracer(self, outvars[0])
+    def operand(
+        self,
+        primitive: Primitive,
+        position: int,
+        operands: Sequence[Any],
+        params: dict[str, Any],
+    ) -> Atom:
+        value = operands[position]
+        if value.__class__ in numpy_classes:
+            wide = wide_constant_aval(position, operands, params)
+            if wide is not None:
+                return Literal(value, wide)
+        return Literal(value, aval_of(value))
 
     def atom(self, value: Any) -> Any:
         if value.__class__ is StagingTracer and value._trace is self:
@@ -168,26 +155,39 @@ class TangentTrace(StagingTrace):
         """Returns the recorded program of the given outputs, and the values of its constants."""
         outvars = [self.atom(output) for output in outputs]
         equations = live_equations(self.equations, outvars)
-        constvars: list[Var] = []
-        values: list[Any] = []
-        known: dict[int, Var] = {}
-
-        def lift(literal: Literal) -> Atom:
-            value = literal.val
-            if is_scalar_constant(value):
-                return literal
-            var = known.get(id(value))
-            if var is None:
-                var = known[id(value)] = Var(literal.aval)
-                constvars.append(var)
-                values.append(value)
-            return var
-
-        equations, outvars = lift_constants(equations, outvars, lift)
+        collector = ConstantCollector()
+        equations, outvars = lift_constants(equations, outvars, collector.lift)
         olympuspr = Olympuspr(
-            constvars, self.invars, outvars, equations, debug_info=self.debug_info
+            collector.constvars, self.invars, outvars, equations, debug_info=self.debug_info
         )
-        return olympuspr, values
+        return olympuspr, collector.values
+
+
+class ConstantCollector:
+    """Collector of the values in literals, which replaces them by constants of a program.
+
+    Attributes:
+      constvars: the variables of the constants.
+      values: the values of the constants.
+    """
+
+    def __init__(self) -> None:
+        self.constvars: list[Var] = []
+        self.values: list[Any] = []
+        # The variables of constants, by the ids of the values in `values`.
+        self._variables: dict[int, Var] = {}
+
+    def lift(self, literal: Literal) -> Atom:
+        """Returns the variable of a literal's value; a scalar constant stays a literal."""
+        value = literal.val
+        if is_scalar_constant(value):
+            return literal
+        var = self._variables.get(id(value))
+        if var is None:
+            var = self._variables[id(value)] = Var(literal.aval)
+            self.constvars.append(var)
+            self.values.append(value)
+        return var
 
 
 _PYTHON_SCALARS = frozenset({bool, int, float, complex})

@@ -18,7 +18,7 @@ from olympus_ir.types.annotations import AxisName, PyTree
 
 from ..forward.checks import tangent_aval_of
 from ..forward.linearize import linearize_at
-from ..forward.tangent_trace import is_scalar_constant, lift_constants, live_equations
+from ..forward.tangent_trace import ConstantCollector, lift_constants, live_equations
 from ..zeros import Zero, as_result, aval_of, laid_out_as
 from .arguments import argument_numbers, check_function, check_reduce_axes, function_of_chosen
 from .transpose import backward_pass
@@ -178,24 +178,11 @@ class VJP:
         """Returns the linear program with the residuals as constants, and the residuals' values."""
         if self._program is None or self._residuals is None:
             assert self._equations is not None
-            constvars: list[Var] = []
-            residuals: list[Any] = []
-            known: dict[int, Var] = {}
-
-            def lift(literal: Literal) -> Atom:
-                value = literal.val
-                if is_scalar_constant(value):
-                    return literal
-                if id(value) not in known:
-                    known[id(value)] = Var(literal.aval)
-                    constvars.append(known[id(value)])
-                    residuals.append(value)
-                return known[id(value)]
-
             present = [var for var in self._outvars if var is not None]
-            equations, outvars = lift_constants(self._equations, present, lift)
-            self._program = Olympuspr(constvars, self._invars, outvars, equations)
-            self._residuals = residuals
+            collector = ConstantCollector()
+            equations, outvars = lift_constants(self._equations, present, collector.lift)
+            self._program = Olympuspr(collector.constvars, self._invars, outvars, equations)
+            self._residuals = collector.values
         return self._program, self._residuals
 
     def __repr__(self) -> str:

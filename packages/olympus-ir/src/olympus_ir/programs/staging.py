@@ -10,7 +10,7 @@ from .._jaxlib import TracebackScope
 from ..diagnostics import source_info
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.errors import TracerBoolConversionError
-from ..diagnostics.source_info import SourceInfo, capture, function_name
+from ..diagnostics.source_info import SourceInfo, capture, function_name, unknown_source
 from ..loading import deferred
 from ..settings import config
 from ..settings.config_flags import tracer_error_num_traceback_frames
@@ -73,7 +73,13 @@ class Running(Protocol):
 
 
 class StagingTrace(Trace):
-    """Trace that records the primitives applied while one function runs."""
+    """Trace that records the primitives applied while one function runs.
+
+    Attributes:
+      keeps_sources: whether equations get the source lines of their primitives.
+    """
+
+    keeps_sources = True
 
     __slots__ = (
         "_constants",
@@ -156,7 +162,8 @@ class StagingTrace(Trace):
     def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Adds an equation and returns tracers for its results."""
         if current.axes.varying and primitive.spreads_varying and len(args) > 1:
-            args = varying_alike(args)
+            with set_current_trace(self):
+                args = varying_alike(args)
         # In Python 3.11 a comprehension is a call, and every traced operation comes through here.
         atoms: list[Atom] = []
         avals: list[Any] = []
@@ -164,13 +171,15 @@ class StagingTrace(Trace):
             if arg.__class__ is StagingTracer and arg._trace is self:
                 atom = arg.atom
             else:
-                atom = self._operand(primitive, len(atoms), args, params)
+                atom = self.operand(primitive, len(atoms), args, params)
             atoms.append(atom)
             avals.append(atom.aval)
         out_avals, effects = primitive.infer(tuple(avals), params)
         source = current.source
         if source is None:
-            source = SourceInfo(capture(), current.name_stack)
+            source = unknown_source
+            if self.keeps_sources:
+                source = SourceInfo(capture(), current.name_stack)
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out_avals]
             results: Any = [StagingTracer(self, var) for var in outvars]
@@ -180,13 +189,14 @@ class StagingTrace(Trace):
         self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
         return results
 
-    def _operand(
+    def operand(
         self,
         primitive: Primitive,
         position: int,
         operands: Sequence[Any],
         params: dict[str, Any],
     ) -> Atom:
+        """Returns the variable or literal that stands for one of an equation's operands."""
         value = operands[position]
         wide = wide_constant_aval(position, operands, params)
         if wide is not None:
