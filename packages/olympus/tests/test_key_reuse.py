@@ -99,13 +99,30 @@ def taken_and_used(k):
     return vmap(random.normal)(k[None][jnp.array([0, 0])]), random.normal(k)
 
 
+def constrained_and_used(k):
+    sharding = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    return random.normal(lax.with_sharding_constraint(k, sharding)), random.normal(k)
+
+
+def used_by_gamma(k):
+    return random.gamma(k, 2.0) + random.normal(k)
+
+
 def constant_of_one_step(k):
     return lax.scan(lambda c, _: (c, random.normal(k)), 0, None, length=1)[1]
 
 
 @pytest.mark.parametrize(
     "function",
-    [repeated_and_used, joined_and_used, chosen_and_used, taken_and_used, constant_of_one_step],
+    [
+        repeated_and_used,
+        joined_and_used,
+        chosen_and_used,
+        taken_and_used,
+        constrained_and_used,
+        used_by_gamma,
+        constant_of_one_step,
+    ],
 )
 def test_keys_moved_by_array_operations(function):
     with pytest.raises(KeyReuseError, match="consumed"):

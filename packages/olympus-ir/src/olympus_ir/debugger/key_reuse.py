@@ -5,32 +5,32 @@ Each key array has an array of integers, the marks, with one mark for each key. 
 unused key is 0. The mark of a consumed key is the index of the use that consumed the key, counted
 from 1. Errors show the source lines of this use. Slices and reshapes of a key array share its
 marks, so the use of a slice is recorded in the whole array. The check follows programs equation by
-equation, into calls, loops and branches. Unknown operations consume nothing, and their results are
-new keys.
+equation, into calls, loops and branches. `key_rules` has a rule for each primitive that consumes or
+moves keys. Other operations consume nothing, and their results are new keys.
 """
 
 from __future__ import annotations
 
-import math
+import contextlib
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from .. import lax
 from ..diagnostics import source_info
 from ..diagnostics.errors import KeyReuseError
 from ..diagnostics.name_stacks import no_names
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
+from ..programs.key_rules import KeyOperation, Marks, key_rules
 from ..programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr
 from ..settings.naming import naming
 from ..types import dtypes
 from ..types.avals import get_aval
+from . import key_reuse_rules as key_reuse_rules
 
 __all__ = ["check_key_reuse", "has_keys"]
-
-#: The marks of a key array; None for a value that is not a key array, or whose keys are new.
-Marks: TypeAlias = "np.ndarray | None"
 
 # The marks of live arrays, by identity, because arrays are not hashable.
 _used_of_arrays: dict[int, tuple[weakref.ref, np.ndarray]] = {}
@@ -57,11 +57,8 @@ def check_key_reuse(
         return
     values = [*operands, *closed.consts]
     used = [_used_of(value) if _is_key(value) else None for value in values]
-    _callers.append(_line_of_call())
-    try:
+    with _calling(_line_of_call()):
         _check(name, closed, operands, used, results)
-    finally:
-        _callers.pop()
 
 
 def _check(
@@ -141,7 +138,7 @@ def _follow(
 
     for equation in _equations_of_keys(olympuspr):
         operands = [used_of(atom) for atom in equation.invars]
-        if equation.primitive.name == "convert_element_type":
+        if equation.primitive is lax.convert_element_type_p:
             (converted,) = equation.invars
             if not isinstance(converted, Literal) and converted in indices:
                 indices[equation.outvars[0]] = indices[converted]
@@ -169,7 +166,7 @@ def _equations_of_keys(olympuspr: Olympuspr) -> Sequence[Equation]:
         found = [
             equation
             for equation, keys in zip(olympuspr.eqns, has_keys, strict=True)
-            if keys or (any(has_keys) and equation.primitive.name == "convert_element_type")
+            if keys or (any(has_keys) and equation.primitive is lax.convert_element_type_p)
         ]
         _of_keys[olympuspr] = found
     return found
@@ -179,144 +176,37 @@ def _new(aval: Any) -> np.ndarray | None:
     return np.zeros(aval.shape, np.int32) if _is_key(aval) else None
 
 
+class _Operation:
+    """An equation with the marks of its operands; see `olympus_ir.programs.key_rules`."""
+
+    __slots__ = ("equation", "indices", "operands")
+
+    def __init__(
+        self, equation: Equation, operands: Sequence[Marks], indices: Mapping[Any, int]
+    ) -> None:
+        self.equation = equation
+        self.operands: Sequence[Marks] = operands
+        self.indices: Mapping[Any, int] = indices
+
+    def consume(self, position: int) -> None:
+        used = self.operands[position]
+        assert used is not None
+        _use(self.equation, position, used, np.full_like(used, _number_of_use(self.equation)))
+
+
 def _follow_equation(
     equation: Equation, operands: list[Marks], indices: dict[Any, int]
 ) -> Sequence[Marks]:
-    rule = _rules.get(equation.primitive.name)
+    rule = key_rules.find(equation.primitive)
     if rule is not None:
         new = [None] * (len(equation.outvars) - 1)
-        return [rule(equation, operands, indices), *new]
-    _callers.append(_line_of(equation))
-    try:
-        return _follow_programs(equation, operands)
-    finally:
-        _callers.pop()
-
-
-# ---- operations: rules `(equation, marks of operands, known indices)` for marks of the result ----
-
-
-def _consume(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    """Marks all keys among the operands as consumed. The keys of the result are new."""
-    for position, used in enumerate(operands):
-        if used is not None:
-            _use(equation, position, used, np.full_like(used, _number_of_use(equation)))
-    return None
-
-
-def _forward(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    """Returns the marks of the operand, in the shape of the result."""
-    used = operands[0]
-    return None if used is None else used.reshape(equation.outvars[0].aval.shape)
-
-
-def _broadcast(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    used, shape = operands[0], equation.outvars[0].aval.shape
-    if used is None:
-        return None
-    strides = [0] * len(shape)
-    for size, stride, dimension in zip(
-        used.shape, used.strides, equation.params["broadcast_dimensions"], strict=True
-    ):
-        strides[dimension] = stride if size == shape[dimension] else 0
-    return _view(used, shape, strides)
-
-
-def _gather(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    """Returns the marks of gathered keys, if the array has a single key.
-
-    The positions are traced, but each can only be that of the single key.
-    """
-    used, shape = operands[0], equation.outvars[0].aval.shape
-    return _view(used, shape, (0,) * len(shape)) if used is not None and used.size == 1 else None
-
-
-def _overwrite(equation: Equation, new_keys: Marks) -> Marks:
-    """Returns the marks of an array in which keys at traced positions are replaced.
-
-    The check follows the new keys only if the array has a single key.
-    """
-    shape = equation.outvars[0].aval.shape
-    if new_keys is None or not new_keys.size == math.prod(shape) == 1:
-        return None
-    return new_keys.reshape(shape)
-
-
-def _slice(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    used, params = operands[0], equation.params
-    if used is None:
-        return None
-    strides = params["strides"] or (1,) * len(params["start_indices"])
-    limits = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
-    return used[tuple(slice(*limit) for limit in limits)]
-
-
-def _dynamic_slice(equation: Equation, operands: Sequence[Marks], indices: dict[Any, int]) -> Marks:
-    """Returns the marks of a slice if its position is known, clamped as in the operation."""
-    used = operands[0]
-    starts: list[Any] = [
-        int(atom.val) if isinstance(atom, Literal) else indices.get(atom)
-        for atom in equation.invars[1:]
-    ]
-    if used is None or None in starts:
-        return None
-    parts = []
-    for start, size, length in zip(starts, equation.params["slice_sizes"], used.shape, strict=True):
-        first = min(max(start, 0), length - size)
-        parts.append(slice(first, first + size))
-    return used[tuple(parts)]
-
-
-def _view(used: np.ndarray, shape: tuple, strides: Sequence[int]) -> np.ndarray:
-    return np.lib.stride_tricks.as_strided(used, shape, strides)
-
-
-# Rules by the names of primitives, not a `RuleTable`: some primitives belong to packages above this
-# one, which would have to import this module, and it is loaded only if keys are checked.
-_rules: dict[str, Callable[[Equation, Sequence[Marks], dict[Any, int]], Marks]] = {
-    "random_bits": _consume,
-    "random_split": _consume,
-    "random_gamma": _consume,
-    # Operations that move keys. They consume their operands.
-    "concatenate": _consume,
-    "optimization_barrier": _consume,
-    "rev": _consume,
-    "select_n": _consume,
-    "transpose": _consume,
-    # Operations whose result consists of the keys of their operand.
-    "copy": _forward,
-    "copy_p": _forward,
-    "device_put": _forward,
-    "reshape": _forward,
-    "squeeze": _forward,
-    "sharding_constraint": _forward,
-    "broadcast_in_dim": _broadcast,
-    "gather": _gather,
-    "slice": _slice,
-    "dynamic_slice": _dynamic_slice,
-    # Operations that overwrite keys at traced positions.
-    "scatter": lambda equation, operands, indices: _overwrite(equation, operands[2]),
-    "dynamic_update_slice": lambda equation, operands, indices: _overwrite(equation, operands[1]),
-}
-
-
-# ---- programs ----
-
-
-def _follow_programs(equation: Equation, operands: list[Marks]) -> Sequence[Marks]:
-    """Marks the keys that the programs of a call, a loop or a conditional consume."""
-    name = equation.primitive.name
-    if name == "scan":
-        _follow_scan(equation, operands)
-    elif name == "while":
-        _follow_while(equation, operands)
-    elif name == "cond":
-        _follow_branches(equation, operands)
-    # a backward pass recomputes uses of keys that have been counted already
-    elif not equation.params.get("differentiated"):
+        return [rule(_Operation(equation, operands, indices)), *new]
+    # A backward pass recomputes uses of keys that have been counted already.
+    if not equation.params.get("differentiated"):
         program = _called(equation)
         if program is not None:
-            return _follow(program, operands)
+            with _calling(_line_of(equation)):
+                return _follow(program, operands)
     return [None] * len(equation.outvars)
 
 
@@ -337,6 +227,16 @@ _callers: list[str] = []
 # Maps the source lines of each use, outermost first, to the index of the use. Indices count from 1
 # in the order of insertion, so an index also leads back to the lines.
 _uses: dict[tuple[str, ...], int] = {}
+
+
+@contextlib.contextmanager
+def _calling(line: str) -> Iterator[None]:
+    """Context in which a call at a line of the user's is the innermost call."""
+    _callers.append(line)
+    try:
+        yield
+    finally:
+        _callers.pop()
 
 
 def _number_of_use(equation: Equation) -> int:
@@ -379,6 +279,9 @@ def _lines_of_reuse(used: np.ndarray, now: np.ndarray) -> str:
     )
 
 
+# ---- operations that run programs ----
+
+
 def _called(equation: Equation) -> Olympuspr | None:
     """Returns the program that an equation calls; None if the equation is not a call."""
     for value in equation.params.values():
@@ -388,39 +291,51 @@ def _called(equation: Equation) -> Olympuspr | None:
     return None
 
 
-def _follow_branches(equation: Equation, operands: list[Marks]) -> None:
-    """Marks the keys that any of the branches consumes."""
+@key_rules.define(lax.cond_p)
+def _follow_branches(operation: KeyOperation) -> Marks:
+    """Consumes the keys that any of the branches consumes."""
+    equation, operands = operation.equation, operation.operands
     used_by_any = [None if used is None else used.copy() for used in operands[1:]]
     for branch in equation.params["branches"]:
         in_branch = [None if used is None else used.copy() for used in operands[1:]]
-        _follow(branch.jaxpr, in_branch)
+        with _calling(_line_of(equation)):
+            _follow(branch.jaxpr, in_branch)
         for everywhere, here in zip(used_by_any, in_branch, strict=True):
             if everywhere is not None and here is not None:
                 np.copyto(everywhere, here, where=everywhere == 0)
     for used, now in zip(operands[1:], used_by_any, strict=True):
         if used is not None:
             used[...] = now
+    return None
 
 
-def _follow_scan(equation: Equation, operands: list[Marks]) -> None:
-    params = equation.params
+@key_rules.define(lax.scan_p)
+def _follow_scan(operation: KeyOperation) -> Marks:
+    """Consumes the keys that the body consumes, which must be new in each iteration."""
+    params = operation.equation.params
     body, layout = params["jaxpr"].jaxpr, ScanLayout.of(params)
     of_body = [_new(var.aval) for var in body.invars]
-    results = _follow(body, of_body)
-    consts, carry = layout.operands(of_body).consts, layout.results(results).carry
-    _check_repeated("scan body", consts, carry)
-    _use_all(equation, operands, of_body)
+    with _calling(_line_of(operation.equation)):
+        results = _follow(body, of_body)
+        consts, carry = layout.operands(of_body).consts, layout.results(results).carry
+        _check_repeated("scan body", consts, carry)
+        _use_all(operation, of_body)
+    return None
 
 
-def _follow_while(equation: Equation, operands: list[Marks]) -> None:
-    params = equation.params
+@key_rules.define(lax.while_p)
+def _follow_while(operation: KeyOperation) -> Marks:
+    """Consumes the keys that condition and body consume, which must be new in each iteration."""
+    equation, params = operation.equation, operation.equation.params
     condition, body = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr
     used = WhileLayout.of(params).operands([_new(atom.aval) for atom in equation.invars])
-    _follow(condition, used.of_cond)
-    _check_repeated("while_loop cond", used.cond_consts, used.carry)
-    results = _follow(body, used.of_body)
-    _check_repeated("while_loop body", used.body_consts, results)
-    _use_all(equation, operands, used.flat)
+    with _calling(_line_of(equation)):
+        _follow(condition, used.of_cond)
+        _check_repeated("while_loop cond", used.cond_consts, used.carry)
+        results = _follow(body, used.of_body)
+        _check_repeated("while_loop body", used.body_consts, results)
+        _use_all(operation, used.flat)
+    return None
 
 
 def _check_repeated(
@@ -436,21 +351,16 @@ def _check_repeated(
             )
 
 
-def _use_all(
-    equation: Equation,
-    operands: Sequence[Marks],
-    of_body: Sequence[Marks],
-) -> None:
+def _use_all(operation: KeyOperation, of_body: Sequence[Marks]) -> None:
     """Marks the operands that a loop body consumes.
 
     An operand that the loop slices is marked as a whole, with the largest of the body's marks.
 
     Args:
-      equation: the loop.
-      operands: the marks of the loop's operands.
-      of_body: the marks of the corresponding inputs after one run of the body.
+      operation: the loop.
+      of_body: the marks of the inputs of the body after one iteration.
     """
-    for position, (used, now) in enumerate(zip(operands, of_body, strict=True)):
+    for position, (used, now) in enumerate(zip(operation.operands, of_body, strict=True)):
         if used is not None and now is not None and now.any():
             whole = now if now.shape == used.shape else np.full_like(used, now.max())
-            _use(equation, position, used, whole)
+            _use(operation.equation, position, used, whole)

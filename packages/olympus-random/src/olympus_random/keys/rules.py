@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propagation, batching and differentiation rules of the primitives on keys."""
+"""Rules of the primitives on keys: propagation, reuse of keys, batching, differentiation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import align, batching_rules, to_front, unary
 from olympus_ir import lax
+from olympus_ir.programs.key_rules import consume_operands, key_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.propagation import Propagation, elementwise_split, propagation_rules
 from olympus_ir.types.layouts import entries_of
@@ -49,6 +50,11 @@ for _primitive in (
     propagation_rules.define(_primitive, Propagation(_operand_sharding))
 propagation_rules.define(random_fold_in_p, Propagation(elementwise_split("random_fold_in")))
 propagation_rules.define(threefry2x32_p, Propagation(_threefry2x32_shardings))
+
+# ---- reuse of keys ----
+
+key_rules.define(random_bits_p, consume_operands)
+key_rules.define(random_split_p, consume_operands)
 
 # ---- batching ----
 

@@ -19,6 +19,7 @@ from olympus_batching.tables import batching_rules, materialize
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.programs.key_rules import consume_operands, key_rules
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.propagation import Propagation, propagation_rules
 from olympus_ir.types import dtypes
@@ -61,6 +62,9 @@ def _random_gamma_type(keys: ShapedArray, a: ShapedArray, *, log_space: bool) ->
 propagation_rules.define(
     random_gamma_p, Propagation(lambda operands, results, **params: entries_of(operands[1]))
 )
+
+
+key_rules.define(random_gamma_p, consume_operands)
 
 
 @expansion_rules.define(random_gamma_p)

@@ -17,6 +17,7 @@ from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import BatchAxis, define_axis_rule
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit, jit_p
+from olympus_ir.programs.key_rules import key_rules, pass_operand
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.programs.propagation import declared_types, propagation_rules
@@ -434,6 +435,9 @@ def _reshard_now(
 
 sharding_constraint_p.eager = _constrain_now
 reshard_p.eager = _reshard_now
+
+
+key_rules.define(sharding_constraint_p, pass_operand)
 
 
 @transpose_rules.define(sharding_constraint_p)
