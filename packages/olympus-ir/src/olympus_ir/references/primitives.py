@@ -50,6 +50,7 @@ __all__ = [
     "get_p",
     "new_ref",
     "new_ref_p",
+    "ref_and_transforms",
     "set",
     "swap",
     "swap_p",
@@ -170,8 +171,16 @@ def check_no_memory_space(memory_space: Any) -> None:
 # ---- functions ----
 
 
-def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
-    """Returns the reference of a view, and the view's transforms, followed by the index."""
+def ref_and_transforms(function: str, ref: Any) -> tuple[Any, tuple]:
+    """Returns the reference of a view, and the transforms from the reference to the view.
+
+    Args:
+      function: the name of the calling function, for the error message.
+      ref: a reference, which has no transforms, or a view of one.
+
+    Raises:
+      ValueError: ``ref`` is neither a reference nor a view.
+    """
     transforms = getattr(ref, "transforms", None)
     if isinstance(transforms, tuple):
         ref = ref.ref
@@ -183,9 +192,15 @@ def _ref_and_transforms(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
         aval = None
     if not isinstance(aval, AbstractRef):
         raise ValueError(f"Can only call `{function}` on a `Ref`: {ref}.")
+    return ref, transforms
+
+
+def _indexed(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
+    """Returns the reference of a view, and the view's transforms, followed by the index."""
+    ref, transforms = ref_and_transforms(function, ref)
     if idx is None or idx is Ellipsis or (type(idx) is tuple and not idx):
         return ref, transforms
-    shape = transformed_aval(aval.inner_aval, transforms).shape
+    shape = transformed_aval(get_aval(ref).inner_aval, transforms).shape  # type: ignore[attr-defined]
     # Outside of tracing, an index out of bounds raises an error. Compiled programs clamp it, as for
     # arrays.
     validate = not isinstance(ref, Tracer)
@@ -222,7 +237,7 @@ def get(ref: Any, idx: Any = None) -> Array:
       >>> get(new_ref(np.arange(4)), slice(1, 3))
       Array([1, 2], dtype=int32)
     """
-    ref, transforms = _ref_and_transforms("ref_get", ref, idx)
+    ref, transforms = _indexed("ref_get", ref, idx)
     leaves, tree = flatten_transforms(transforms)
     return get_p.bind(ref, *leaves, tree=tree)
 
@@ -246,7 +261,7 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
       >>> ref
       Ref([0, 1, 2, 7], dtype=int32)
     """
-    ref, transforms = _ref_and_transforms("ref_swap", ref, idx)
+    ref, transforms = _indexed("ref_swap", ref, idx)
     leaves, tree = flatten_transforms(transforms)
     return swap_p.bind(ref, _value_for(ref, value), *leaves, tree=tree)
 
@@ -286,7 +301,7 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
       >>> ref
       Ref([0., 2., 0.], dtype=float32)
     """
-    ref, transforms = _ref_and_transforms("ref_addupdate", ref, idx)
+    ref, transforms = _indexed("ref_addupdate", ref, idx)
     leaves, tree = flatten_transforms(transforms)
     addupdate_p.bind(ref, _value_for(ref, x), *leaves, tree=tree)
 

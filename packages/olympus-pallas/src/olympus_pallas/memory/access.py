@@ -23,6 +23,7 @@ from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.references.indexing import NDIndexer, known_integer
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import transformed_aval
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
@@ -147,22 +148,6 @@ def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
 
 
 # ---- functions ----
-
-
-def ref_and_transforms(function: str, ref: Any) -> tuple[Any, tuple]:
-    """Returns a reference, and the transforms from it to a view."""
-    transforms = getattr(ref, "transforms", None)
-    if isinstance(transforms, tuple):
-        ref = ref.ref
-    else:
-        transforms = ()
-    try:
-        is_ref = get_aval(ref).is_ref
-    except TypeError:
-        is_ref = False
-    if not is_ref:
-        raise ValueError(f"Can only call `{function}` on a `Ref`: {ref}.")
-    return ref, transforms
 
 
 def load(

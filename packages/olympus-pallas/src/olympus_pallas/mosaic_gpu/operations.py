@@ -16,12 +16,13 @@ from olympus_ir.diagnostics.documents import Concatenation, Document, Text
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import transformed_aval
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 
-from ..memory.access import ref_and_transforms, shown_view
+from ..memory.access import shown_view
 from ..operations.thread_effects import thread_effect
 
 __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "operations"]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.documents import Document, Text
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.values import TransformedRef
 from olympus_ir.trees.pytree_registry import register_pytree_node_class
 from olympus_ir.types.avals import ShapedArray
@@ -18,7 +19,6 @@ from ..machine.communication import place_of, remote
 from ..machine.evaluation import Core
 from ..machine.runs import Site
 from ..machine.views import define_view
-from ..memory.access import ref_and_transforms
 from ..operations.transfers import DeviceIdType
 
 __all__ = [

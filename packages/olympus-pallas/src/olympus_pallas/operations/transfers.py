@@ -28,6 +28,7 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_params
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import read_view, transformed_aval, written
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
@@ -39,7 +40,6 @@ from olympus_ir.types.effects import (
     write_effect,
 )
 
-from ..memory.access import ref_and_transforms
 from ..memory.selection import with_selected
 from ..memory.spaces import SemaphoreType
 from .scoped import run_scoped

@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references.discharge import discharge_rules
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import BitcastTransform
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
@@ -23,7 +24,6 @@ from olympus_ir.types.effects import (
     write_effect,
 )
 
-from ..memory.access import ref_and_transforms
 from ..operations.simulated import simulated_primitives
 
 __all__ = [

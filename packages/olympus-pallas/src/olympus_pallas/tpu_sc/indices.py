@@ -11,11 +11,10 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.references.indexing import NDIndexer
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.values import TransformedRef
 from olympus_ir.trees.pytree_registry import register_pytree_node_class
 from olympus_ir.types.avals import ShapedArray, get_aval
-
-from ..memory.access import ref_and_transforms
 
 __all__ = ["Indices"]
 

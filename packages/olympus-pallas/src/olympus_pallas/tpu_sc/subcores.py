@@ -9,10 +9,10 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import read_effect, write_effect
 
-from ..memory.access import ref_and_transforms
 from ..operations.thread_effects import thread_effect
 
 __all__ = ["fetch_and_add", "fetch_and_add_p", "subcore_barrier", "subcore_barrier_p"]
