@@ -172,18 +172,19 @@ def _common_device(program: Any, shardings: Sequence[Any]) -> Any:
                 common, first = device, position
             elif device != common:
                 raise incompatible_devices(
-                    _argument(program, first, len(shardings)),
+                    f"{_argument(program, first, len(shardings))} and",
                     (common,),
-                    _argument(program, position, len(shardings)),
+                    f"{_argument(program, position, len(shardings))} and",
                     (device,),
                 )
     return common
 
 
 def _argument(program: Any, position: int, count: int) -> str:
+    """Returns an operand's name, function and shape, for error messages."""
     avals, name = program.closed.in_avals, program.params["name"]
     shape = avals[len(avals) - count + position].str_short()
-    return f"argument {name_of_operand(program, position)} of {name} with shape {shape} and"
+    return f"argument {name_of_operand(program, position)} of {name} with shape {shape}"
 
 
 class _Constraint(NamedTuple):
@@ -289,10 +290,10 @@ def _constraints(
                 raise ValueError(
                     "Sharding passed to jit does not match the sharding on the respective arg. "
                     f"Got jit sharding: {requested},\narg sharding: {committed} for "
-                    f"{argument[:-4]}. Put the array there with device_put before the call."
+                    f"{argument}. Put the array there with device_put before the call."
                 )
             if requested is None or committed.is_equivalent_to(requested, ndim):
-                constraints.append(_Constraint(argument, committed))
+                constraints.append(_Constraint(f"{argument} and", committed))
             else:  # the call moves the operand
                 constraints.append(_Constraint("in_shardings", requested))
         elif requested is not None:
