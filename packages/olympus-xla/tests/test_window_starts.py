@@ -13,7 +13,7 @@ from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.settings import config_flags
 from olympus_xla.calls.jit import jit
-from olympus_xla.compiling.lowering.window_starts import with_starts_as_values
+from olympus_xla.compiling.lowering.cuts.window_starts import with_starts_as_values
 
 RNG = np.random.default_rng(0)
 STEPS = 16

@@ -19,6 +19,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_xla.compiling.lowering import mlir
+from olympus_xla.compiling.lowering.building import BlockBuilder
 from olympus_xla.compiling.lowering.mlir import ir
 
 from .attributes import index_type
@@ -54,27 +55,23 @@ def typed_attribute(value: Any, mlir_type: Any, dtype: Any) -> Any:
     return ir.FloatAttr.get(mlir_type, float(value), loc=mlir.unknown_location())
 
 
-class KernelBuilder:
+class KernelBuilder(BlockBuilder):
     """Builder of the operations of a block, with the equation that is being lowered.
 
     Attributes:
       rules: table from primitives to `rule(builder, *operands, **params)`.
       kernel: state of the whole kernel; its class depends on the language.
-      equation: the equation being lowered.
       used: the variables of the equation's program that a later equation or a result uses.
     """
 
     rules: RuleTable[Callable[..., Any]]
     language: str
 
-    __slots__ = ("block", "equation", "insertion_point", "kernel", "location", "used")
+    __slots__ = ("kernel", "used")
 
     def __init__(self, kernel: Any, block: Any) -> None:
+        super().__init__(block)
         self.kernel = kernel
-        self.block = block
-        self.insertion_point = ir.InsertionPoint(block)
-        self.location = mlir.unknown_location()
-        self.equation: Any = None
         self.used: set[Any] = set()
 
     # ---- types, in which the languages differ ----
@@ -113,59 +110,13 @@ class KernelBuilder:
         except ValueError:
             return ()
 
-    @property
-    def avals_in(self) -> list[Any]:
-        return [atom.aval for atom in self.equation.invars]
-
-    @property
-    def aval_out(self) -> Any:
-        return self.equation.outvars[0].aval
-
     # ---- building ----
-
-    def create(
-        self, name: str, result_type: Any, operands: Sequence[Any] = (), attributes: Any = None
-    ) -> Any:
-        """Adds an operation of one result and returns the result."""
-        return ir.Operation.create(
-            name,
-            [result_type],
-            list(operands),
-            attributes,
-            loc=self.location,
-            ip=self.insertion_point,
-            infer_type=False,
-        ).result
-
-    def operation(
-        self,
-        name: str,
-        result_types: Sequence[Any],
-        operands: Sequence[Any] = (),
-        attributes: dict[str, Any] | None = None,
-        *,
-        regions: int = 0,
-    ) -> Any:
-        """Adds an operation with any number of results and regions."""
-        return ir.Operation.create(
-            name,
-            list(result_types),
-            list(operands),
-            attributes,
-            regions=regions,
-            loc=self.location,
-            ip=self.insertion_point,
-            infer_type=False,
-        )
 
     def region(
         self, operation: Any, index: int, argument_types: Sequence[Any] = ()
     ) -> KernelBuilder:
         """Returns the builder of a new block in one of an operation's regions."""
-        block = operation.regions[index].blocks.append(
-            *argument_types, arg_locs=[self.location] * len(argument_types)
-        )
-        inner = type(self)(self.kernel, block)
+        inner = type(self)(self.kernel, self.new_block(operation, index, argument_types))
         inner.location = self.location
         inner.equation = self.equation
         return inner

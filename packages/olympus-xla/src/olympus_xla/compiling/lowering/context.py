@@ -24,6 +24,7 @@ from olympus_ir.types.extended_arrays import ExtendedArray
 
 from ...foreign.callback_errors import DeferredErrors
 from . import mlir
+from .building import BlockBuilder, create_operation
 from .comparisons import comparison_attributes
 from .custom_calls import custom_call_attributes
 from .layouts import lay_out
@@ -33,8 +34,6 @@ from .names import IN_FUNCTIONS
 from .platforms import index_attributes, index_type, rule_by_platform
 from .shardings import mesh_attribute
 from .tables import lowering_rules, rules_for_platform
-
-_create_operation = ir.Operation.create
 
 
 class ModuleLowering:
@@ -146,7 +145,7 @@ class ModuleLowering:
         return symbol
 
     def _declare_mesh(self, symbol: str, attribute: Any) -> None:
-        _create_operation(
+        create_operation(
             "sdy.mesh",
             [],
             [],
@@ -215,7 +214,7 @@ class ModuleLowering:
             attributes["res_attrs"] = mlir.array(
                 [mlir.dictionary(each) for each in [{}] * len(tokens) + list(result_attributes)]
             )
-        function = _create_operation(
+        function = create_operation(
             "func.func",
             [],
             [],
@@ -238,7 +237,7 @@ class ModuleLowering:
         context.tokens = dict(zip(effects, arguments[: len(tokens)], strict=True))
         results = context.lower(closed, arguments[len(tokens) :])
         out_tokens = [context.tokens[effect] for effect in effects]
-        _create_operation(
+        create_operation(
             "func.return",
             [],
             out_tokens + results,
@@ -289,28 +288,21 @@ def _symbol_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
 
 
-class LoweringContext:
-    """A block that is being filled with operations, and the equation that is being lowered.
+class LoweringContext(BlockBuilder):
+    """A block of StableHLO, and the equation that is being lowered.
 
     Attributes:
       module: the `ModuleLowering`.
-      equation: the equation being lowered, with the types of its operands and results.
       tokens: the current token of each ordered effect.
       platforms: the platforms on which the block may run.
       platform_index: the value of the platform's index; None for one platform.
-      location: the location of the operations being built.
       callers: the tracebacks of the enclosing calls, innermost first, as nested pairs. They are
         needed because an equation has only the lines of its own program.
-      insertion_point: the end of the block.
     """
 
     __slots__ = (
         "_constants",
-        "block",
         "callers",
-        "equation",
-        "insertion_point",
-        "location",
         "module",
         "name_prefix",
         "platform_index",
@@ -319,13 +311,10 @@ class LoweringContext:
     )
 
     def __init__(self, module: ModuleLowering, block: Any, name_prefix: str) -> None:
+        super().__init__(block)
         self.module = module
-        self.block = block
-        self.insertion_point = ir.InsertionPoint(block)
         self.name_prefix = name_prefix
-        self.location = mlir.unknown_location()
         self.callers: Any = None
-        self.equation: Any = None
         self.tokens: dict[Any, Any] = {}
         self.platforms = module.platforms
         self.platform_index: Any = None
@@ -334,63 +323,14 @@ class LoweringContext:
     # ---- types ----
 
     @property
-    def avals_in(self) -> list[Any]:
-        return [atom.aval for atom in self.equation.invars]
-
-    @property
-    def avals_out(self) -> list[Any]:
-        return [var.aval for var in self.equation.outvars]
-
-    @property
-    def aval_out(self) -> Any:
-        return self.equation.outvars[0].aval
-
-    @property
     def result_types(self) -> list[Any]:
         return [mlir.aval_type(var.aval) for var in self.equation.outvars]
 
     # ---- operations ----
 
-    def create(
-        self, name: str, result_type: Any, operands: Sequence[Any], attributes: Any = None
-    ) -> Any:
-        """Adds an operation with one result, and returns the result."""
-        return _create_operation(
-            name,
-            [result_type],
-            operands,
-            attributes,
-            loc=self.location,
-            ip=self.insertion_point,
-            infer_type=False,
-        ).result
-
-    def operation(
-        self,
-        name: str,
-        result_types: Sequence[Any],
-        operands: Sequence[Any],
-        attributes: dict[str, Any] | None = None,
-        *,
-        regions: int = 0,
-    ) -> Any:
-        """Adds an operation with any number of results and regions."""
-        return _create_operation(
-            name,
-            list(result_types),
-            list(operands),
-            attributes,
-            regions=regions,
-            loc=self.location,
-            ip=self.insertion_point,
-            infer_type=False,
-        )
-
     def region(self, operation: Any, index: int, argument_types: Sequence[Any]) -> LoweringContext:
         """Returns the context of a new block in one of an operation's regions."""
-        block = operation.regions[index].blocks.append(
-            *argument_types, arg_locs=[self.location] * len(argument_types)
-        )
+        block = self.new_block(operation, index, argument_types)
         inner = self.module.new_context(block, self.name_prefix)
         inner.location = self.location
         inner.callers = self.callers
@@ -422,7 +362,7 @@ class LoweringContext:
         found = self._constants.get(attribute)
         if found is None:
             # Constants are at the head of the block, where all later operations can use them.
-            found = self._constants[attribute] = _create_operation(
+            found = self._constants[attribute] = create_operation(
                 "stablehlo.constant",
                 [mlir.tensor_type((), dtype)],
                 (),

@@ -5,7 +5,7 @@ Repeated blocks become calls of one function (repetition.py). Then chains of ope
 be fused into ever larger functions are cut (cuts/fusions.py). Barriers separate updates in place
 from the operations that compute the new values, and gathers from the computation of the elements
 that they take repeatedly (cuts/operands.py). Finally, starts of slices of stacked operands become
-values, so that equal steps become equal functions (window_starts.py).
+values, so that equal steps become equal functions (cuts/window_starts.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from olympus_ir.settings.config_flags import outline_repeated_blocks
 from .context import LoweringContext
 from .cuts.fusions import Cuts, cut
 from .cuts.operands import cut_from_operands, may_be_cut
+from .cuts.window_starts import with_starts_as_values
 from .repetition import outlined
-from .window_starts import with_starts_as_values
 
 __all__ = ["prepared", "prepared_in"]
 

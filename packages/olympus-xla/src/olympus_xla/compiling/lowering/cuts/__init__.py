@@ -5,5 +5,5 @@ The module `fusions` puts barriers into chains of operations that the compiler w
 larger functions. The module `operands` puts barriers between an operation and the computation of
 its operand. The operations are updates in place whose new values depend on views of the same array
 (module `updates`), and gathers that take elements of an expensive operand repeatedly (module
-`gathers`).
+`gathers`). The module `window_starts` puts barriers between slices and their constant starts.
 """

@@ -5,8 +5,8 @@ Step ``i`` of unrolled code takes its weights or inputs from a stack, ``ws[i]``.
 fused functions once. However, a slice with a constant start is fused into the operations that use
 it, so the functions of different steps are not equal. This pass replaces such slices by
 ``dynamic_slice``, whose start is a constant behind an optimization barrier. The fused functions
-then take the start as an operand and are equal. As with the cuts of cuts/fusions.py, the
-pass of XLA that removes barriers is switched off. docs/decisions/043-cut-fusions.md has the
+then take the start as an operand and are equal. As with the cuts of fusions.py, the pass
+of XLA that removes barriers is switched off. docs/decisions/043-cut-fusions.md has the
 measurements.
 """
 
@@ -23,8 +23,8 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation, Literal, Olympuspr, Var, primitives_of
 from olympus_ir.types.avals import ShapedArray
 
-from .cpu.choice import is_static
-from .cuts.fusions import Cuts
+from ..cpu.choice import is_static
+from .fusions import Cuts
 
 __all__ = ["with_starts_as_values"]
 
