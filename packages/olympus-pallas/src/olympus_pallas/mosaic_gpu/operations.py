@@ -23,7 +23,7 @@ from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 
 from ..memory.access import shown_view
-from ..operations.thread_effects import thread_effect
+from ..operations.effects import thread_effect
 
 __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "operations"]
 

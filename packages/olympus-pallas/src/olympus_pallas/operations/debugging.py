@@ -12,7 +12,8 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings import config_states
 from olympus_ir.types.avals import get_aval
-from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
+
+from .effects import check_effect
 
 __all__ = [
     "debug_check",
@@ -24,20 +25,6 @@ __all__ = [
 ]
 
 debug_check_p = Primitive("debug_check", multiple_results=True)
-
-
-class _CheckEffect(Effect):
-    """Effect that keeps checks in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "Check"
-
-
-lowerable_effects.add_type(_CheckEffect)
-control_flow_allowed_effects.add_type(_CheckEffect)
-_check_effect = _CheckEffect()
 
 
 # Whether buffers of `run_scoped` are initially filled with NaN.
@@ -79,7 +66,7 @@ def debug_checks_enabled() -> bool:
 
 @debug_check_p.def_effectful_abstract_eval
 def _debug_check_types(condition: Any, *, message: str) -> Any:
-    return (), frozenset({_check_effect})
+    return (), frozenset({check_effect})
 
 
 @expansion_rules.define(debug_check_p)

@@ -12,8 +12,8 @@ from typing import Any
 from olympus_ir.programs.olympuspr import Olympuspr, olympusprs_in_params
 from olympus_ir.programs.primitives import Primitive
 
+from .effects import thread_effect
 from .scoped import get_global_p
-from .thread_effects import ThreadEffect
 from .transfers import communicates, get_barrier_semaphore_p
 
 __all__ = ["needs_simulation", "simulated_primitives"]
@@ -27,11 +27,7 @@ _KEYS_OF_CORES = ("pallas_tpu", "_pallas_stateful")
 
 def needs_simulation(program: Olympuspr) -> bool:
     """Returns whether a kernel runs on simulated cores only."""
-    return (
-        communicates(program)
-        or any(isinstance(effect, ThreadEffect) for effect in program.effects)
-        or _uses_cores(program)
-    )
+    return communicates(program) or thread_effect in program.effects or _uses_cores(program)
 
 
 def _uses_cores(program: Olympuspr) -> bool:

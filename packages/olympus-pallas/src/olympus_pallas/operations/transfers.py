@@ -32,16 +32,11 @@ from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import read_view, transformed_aval, written
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
-from olympus_ir.types.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-    read_effect,
-    write_effect,
-)
+from olympus_ir.types.effects import read_effect, write_effect
 
 from ..memory.selection import with_selected
 from ..memory.spaces import SemaphoreType
+from .effects import semaphore_effect
 from .scoped import run_scoped
 
 __all__ = [
@@ -77,19 +72,6 @@ class DeviceIdType(enum.Enum):
         return f"DeviceIdType.{self.name}"
 
 
-class _SemaphoreEffect(Effect):
-    """Effect that keeps operations on semaphores in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "Semaphore"
-
-
-lowerable_effects.add_type(_SemaphoreEffect)
-control_flow_allowed_effects.add_type(_SemaphoreEffect)
-_semaphore_effect = _SemaphoreEffect()
-
 semaphore_signal_p = Primitive("semaphore_signal", multiple_results=True)
 semaphore_wait_p = Primitive("semaphore_wait", multiple_results=True)
 semaphore_read_p = Primitive("semaphore_read")
@@ -100,7 +82,7 @@ for _primitive in (semaphore_signal_p, semaphore_wait_p, semaphore_read_p, dma_s
     _primitive.takes_refs = True
     _primitive.spreads_varying = False
 
-_EFFECTS = frozenset({_semaphore_effect, read_effect, write_effect})
+_EFFECTS = frozenset({semaphore_effect, read_effect, write_effect})
 
 
 def _check_one(operation: str, ref: Any, transforms: Sequence[Any]) -> None:

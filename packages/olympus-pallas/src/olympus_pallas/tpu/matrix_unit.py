@@ -10,8 +10,8 @@ import numpy as np
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
-from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
 
+from ..operations.effects import matrix_unit_effect
 from ..operations.simulated import simulated_primitives
 
 __all__ = [
@@ -29,18 +29,7 @@ matmul_pop_p = Primitive("matmul_pop")
 simulated_primitives.update((matmul_push_rhs_p, matmul_acc_lhs_p, matmul_pop_p))
 
 
-class _MatrixUnitEffect(Effect):
-    """Effect that keeps operations of matrix units in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "MatrixUnit"
-
-
-lowerable_effects.add_type(_MatrixUnitEffect)
-control_flow_allowed_effects.add_type(_MatrixUnitEffect)
-_EFFECTS = frozenset({_MatrixUnitEffect()})
+_EFFECTS = frozenset({matrix_unit_effect})
 
 
 def _check_matrix(operation: str, aval: Any) -> None:

@@ -15,7 +15,8 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
-from olympus_ir.types.effects import Effect, control_flow_allowed_effects, lowerable_effects
+
+from ..operations.effects import trace_effect
 
 __all__ = [
     "einshape",
@@ -327,25 +328,11 @@ def _check_tiles(
 # ---- values in profiles ----
 
 
-class _TraceEffect(Effect):
-    """Effect that keeps traced values in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "Trace"
-
-
-lowerable_effects.add_type(_TraceEffect)
-control_flow_allowed_effects.add_type(_TraceEffect)
-_trace_effect = _TraceEffect()
-
-
 @trace_value_p.def_effectful_abstract_eval
 def _trace_value_types(value: Any, *, label: str) -> Any:
     if value.shape:
         raise ValueError(f"trace_value shows a scalar, got {value.str_short()}")
-    return (), frozenset({_trace_effect})
+    return (), frozenset({trace_effect})
 
 
 # Only a TPU's profiler uses the value.

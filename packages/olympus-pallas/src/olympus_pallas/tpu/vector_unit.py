@@ -16,14 +16,9 @@ from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import BitcastTransform
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
-from olympus_ir.types.effects import (
-    Effect,
-    control_flow_allowed_effects,
-    lowerable_effects,
-    read_effect,
-    write_effect,
-)
+from olympus_ir.types.effects import read_effect, write_effect
 
+from ..operations.effects import random_effect
 from ..operations.simulated import simulated_primitives
 
 __all__ = [
@@ -47,20 +42,6 @@ touch_p = Primitive("add_dependency", multiple_results=True)
 touch_p.takes_refs = True
 touch_p.spreads_varying = False
 simulated_primitives.update((prng_seed_p, prng_random_bits_p))
-
-
-class _RandomEffect(Effect):
-    """Effect that keeps uses of the core's random generator in order."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "PRNG"
-
-
-lowerable_effects.add_type(_RandomEffect)
-control_flow_allowed_effects.add_type(_RandomEffect)
-_random_effect = _RandomEffect()
 
 
 # ---- rotation ----
@@ -194,12 +175,12 @@ def bitcast(x: Any, ty: Any) -> Any:
 
 @prng_seed_p.def_effectful_abstract_eval
 def _seed_types(*seeds: Any) -> Any:
-    return (), frozenset({_random_effect})
+    return (), frozenset({random_effect})
 
 
 @prng_random_bits_p.def_effectful_abstract_eval
 def _bits_types(*, shape: tuple[int, ...]) -> Any:
-    return ShapedArray(shape, np.dtype(np.int32)), frozenset({_random_effect})
+    return ShapedArray(shape, np.dtype(np.int32)), frozenset({random_effect})
 
 
 def _not_interpreted(*operands: Any, **params: Any) -> NoReturn:

@@ -13,7 +13,7 @@ from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import read_effect, write_effect
 
-from ..operations.thread_effects import thread_effect
+from ..operations.effects import thread_effect
 
 __all__ = ["fetch_and_add", "fetch_and_add_p", "subcore_barrier", "subcore_barrier_p"]
 
