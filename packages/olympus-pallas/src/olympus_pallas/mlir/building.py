@@ -88,6 +88,10 @@ class KernelBuilder(BlockBuilder):
         """Broadcasts a scalar, or an array with dimensions of size 1."""
         raise NotImplementedError(f"{type(self).__name__} must define `broadcast_to`")
 
+    def reshape(self, value: Any, shape: Sequence[int]) -> Any:
+        """Reshapes a value; the shape () gives a scalar."""
+        raise NotImplementedError(f"{type(self).__name__} must define `reshape`")
+
     def check_aval(self, aval: Any) -> None:
         """Checks that the language has arrays of an abstract type."""
 

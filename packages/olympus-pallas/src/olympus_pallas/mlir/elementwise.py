@@ -19,7 +19,16 @@ from olympus_xla.compiling.lowering import mlir
 from .building import BOOL, INT32, KernelBuilder, bit_width, element_type, is_float, is_unsigned
 from .tables import define_for_both
 
-__all__ = ["cast", "compare", "divide", "maximum", "minimum"]
+__all__ = [
+    "cast",
+    "compare",
+    "divide",
+    "maximum",
+    "minimum",
+    "power",
+    "remainder",
+    "rounding",
+]
 
 
 def arithmetic(for_floats: str, signed: str, unsigned: str | None = None) -> Callable[..., Any]:
@@ -149,6 +158,43 @@ def _reduce_precision(
         "kernels reduce precision to that of float32, bfloat16 and float16, got "
         f"exponent_bits={exponent_bits}, mantissa_bits={mantissa_bits}"
     )
+
+
+# ---- functions that each language computes by operations of its own ----
+
+
+def rounding(to_even: Callable[..., Any], away_from_zero: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the rule of `lax.round`, made of one rule for each method of rounding halves."""
+
+    def rule(builder: KernelBuilder, x: Any, *, rounding_method: Any) -> Any:
+        is_to_even = rounding_method is lax.RoundingMethod.TO_NEAREST_EVEN
+        return (to_even if is_to_even else away_from_zero)(builder, x)
+
+    return rule
+
+
+def remainder(of_floats: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the rule of `lax.rem`, made of the rule for floating-point numbers."""
+
+    def rule(builder: KernelBuilder, x: Any, y: Any) -> Any:
+        aval = builder.aval_out
+        if is_float(aval.dtype):
+            return of_floats(builder, x, y)
+        x, y = builder.full_operands((x, y), aval.shape)
+        name = "arith.remui" if np.dtype(aval.dtype).kind == "u" else "arith.remsi"
+        return builder.binary(name, x, y)
+
+    return rule
+
+
+def power(of_floats: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the rule of `lax.pow`, made of the rule for operands of one dtype."""
+
+    def rule(builder: KernelBuilder, x: Any, y: Any) -> Any:
+        dtype = builder.avals_in[1].dtype
+        return of_floats(builder, x, cast(builder, y, dtype, builder.aval_out.dtype))
+
+    return rule
 
 
 # ---- signs, choices, powers ----

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lowering of kernels to Mosaic, for TPUs."""
 
-from ...mlir import control_flow  # noqa: F401 - it fills the table
+from ...mlir import control_flow, reshaping  # noqa: F401 - they fill the tables
 from . import (  # noqa: F401 - they fill the table
     gathering,
     hints,

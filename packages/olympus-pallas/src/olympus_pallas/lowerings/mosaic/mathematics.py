@@ -12,7 +12,7 @@ from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 
 from ...mlir.building import KernelLoweringError, element_type, is_float
-from ...mlir.elementwise import cast
+from ...mlir.elementwise import cast, power, remainder, rounding
 from ...mlir.tables import mosaic_rules
 from .builder import MosaicBuilder
 
@@ -72,32 +72,11 @@ _define(lax.ceil_p, "math.ceil")
 _define(lax.erf_p, "math.erf")
 _define(lax.atan2_p, "math.atan2")
 
-_round_away = in_single_precision("math.round")
-_round_to_even = in_single_precision("math.roundeven")
-_float_remainder = in_single_precision("arith.remf")
-_float_power = in_single_precision("math.powf")
-
-
-@mosaic_rules.define(lax.round_p)
-def _round(builder: MosaicBuilder, x: Any, *, rounding_method: Any) -> Any:
-    to_even = rounding_method is lax.RoundingMethod.TO_NEAREST_EVEN
-    return (_round_to_even if to_even else _round_away)(builder, x)
-
-
-@mosaic_rules.define(lax.rem_p)
-def _remainder(builder: MosaicBuilder, x: Any, y: Any) -> Any:
-    aval = builder.aval_out
-    if is_float(aval.dtype):
-        return _float_remainder(builder, x, y)
-    x, y = builder.full_operands((x, y), aval.shape)
-    name = "arith.remui" if np.dtype(aval.dtype).kind == "u" else "arith.remsi"
-    return builder.binary(name, x, y)
-
-
-@mosaic_rules.define(lax.pow_p)
-def _power(builder: MosaicBuilder, x: Any, y: Any) -> Any:
-    dtype = builder.avals_in[1].dtype
-    return _float_power(builder, x, cast(builder, y, dtype, builder.aval_out.dtype))
+mosaic_rules.define(
+    lax.round_p, rounding(in_single_precision("math.roundeven"), in_single_precision("math.round"))
+)
+mosaic_rules.define(lax.rem_p, remainder(in_single_precision("arith.remf")))
+mosaic_rules.define(lax.pow_p, power(in_single_precision("math.powf")))
 
 
 def _logistic(x: Any) -> Any:

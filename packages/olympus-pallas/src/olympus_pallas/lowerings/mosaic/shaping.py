@@ -40,16 +40,6 @@ def _broadcast_in_dim(
     return builder.broadcast_to(x, shape)
 
 
-@mosaic_rules.define(lax.reshape_p)
-def _reshape(builder: MosaicBuilder, x: Any, *, new_sizes: Sequence[int], **params: Any) -> Any:
-    return builder.reshape(x, new_sizes)
-
-
-@mosaic_rules.define(lax.squeeze_p)
-def _squeeze(builder: MosaicBuilder, x: Any, **params: Any) -> Any:
-    return builder.reshape(x, builder.aval_out.shape)
-
-
 @mosaic_rules.define(lax.transpose_p)
 def _transpose(builder: MosaicBuilder, x: Any, *, permutation: Sequence[int]) -> Any:
     attributes = {"permutation": mlir.i64_array(permutation)}

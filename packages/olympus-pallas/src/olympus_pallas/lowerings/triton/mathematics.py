@@ -13,7 +13,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_xla.compiling.lowering import mlir
 
 from ...mlir.building import INT32, KernelLoweringError, element_type, is_float
-from ...mlir.elementwise import cast, divide
+from ...mlir.elementwise import cast, divide, power, remainder, rounding
 from ...mlir.tables import triton_rules
 from .builder import TritonBuilder
 
@@ -91,33 +91,11 @@ _define(lax.nextafter_p, "nextafter")
 _define(lax.floor_p, "floor")
 _define(lax.ceil_p, "ceil")
 
-_fmod = library("fmod")
-_float_power = library("pow")
-_round_away = library("round")
-_round_to_even = library("rint")
+triton_rules.define(lax.round_p, rounding(library("rint"), library("round")))
+triton_rules.define(lax.rem_p, remainder(library("fmod")))
+triton_rules.define(lax.pow_p, power(library("pow")))
+
 _exp = library("exp")
-
-
-@triton_rules.define(lax.rem_p)
-def _remainder(builder: TritonBuilder, x: Any, y: Any) -> Any:
-    aval = builder.aval_out
-    if is_float(aval.dtype):
-        return _fmod(builder, x, y)
-    x, y = builder.full_operands((x, y), aval.shape)
-    name = "arith.remui" if np.dtype(aval.dtype).kind == "u" else "arith.remsi"
-    return builder.binary(name, x, y)
-
-
-@triton_rules.define(lax.pow_p)
-def _power(builder: TritonBuilder, x: Any, y: Any) -> Any:
-    dtype = builder.avals_in[1].dtype
-    return _float_power(builder, x, cast(builder, y, dtype, builder.aval_out.dtype))
-
-
-@triton_rules.define(lax.round_p)
-def _round(builder: TritonBuilder, x: Any, *, rounding_method: Any) -> Any:
-    to_even = rounding_method is lax.RoundingMethod.TO_NEAREST_EVEN
-    return (_round_to_even if to_even else _round_away)(builder, x)
 
 
 @triton_rules.define(lax.logistic_p)

@@ -35,16 +35,6 @@ def _broadcast_in_dim(
     return builder.broadcast_to(x, shape)
 
 
-@triton_rules.define(lax.reshape_p)
-def _reshape(builder: TritonBuilder, x: Any, *, new_sizes: Sequence[int], **params: Any) -> Any:
-    return builder.reshape(x, new_sizes)
-
-
-@triton_rules.define(lax.squeeze_p)
-def _squeeze(builder: TritonBuilder, x: Any, **params: Any) -> Any:
-    return builder.reshape(x, builder.aval_out.shape)
-
-
 @triton_rules.define(lax.transpose_p)
 def _transpose(builder: TritonBuilder, x: Any, *, permutation: Sequence[int]) -> Any:
     return transpose(builder, x, permutation)
