@@ -15,7 +15,11 @@ from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_xla import jit
 from olympus_xla.compiling.cache_key import processor_identity
 from olympus_xla.compiling.compile_options import compile_options
-from olympus_xla.compiling.lowering.cpu.machine_code import has_fast_wide_vectors, tuned
+from olympus_xla.compiling.lowering.cpu.machine_code import (
+    has_fast_wide_vectors,
+    has_slow_compressed_stores,
+    tuned,
+)
 
 WIDTH = "xla_cpu_prefer_vector_width"
 TURIN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 avx512f avx512bw"
@@ -59,6 +63,15 @@ def test_processors_with_fast_wide_vectors():
     assert not has_fast_wide_vectors(TURIN.replace("AuthenticAMD", "GenuineIntel"))
     assert not has_fast_wide_vectors(TURIN.replace("avx512f", "avx512"))
     assert not has_fast_wide_vectors("")
+
+
+def test_processors_with_slow_compressed_stores():
+    genoa = f"cpu family\t: 25\n{TURIN}"
+    assert has_slow_compressed_stores(genoa)
+    assert not has_slow_compressed_stores(genoa.replace("25", "26"))
+    assert not has_slow_compressed_stores(genoa.replace("AuthenticAMD", "GenuineIntel"))
+    assert not has_slow_compressed_stores(genoa.replace("avx512f", "avx512"))
+    assert not has_slow_compressed_stores("")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_ir.settings.config_states import enable_x64
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
-from olympus_xla.compiling.lowering.cpu import products
+from olympus_xla.compiling.lowering.cpu.products import vectors as products
 
 RNG = np.random.default_rng(0)
 BATCHED = "batching_dims = [0]"

@@ -88,6 +88,28 @@ def test_bits_equal_xla(dtype):
         assert_same_bits(sorts, values(dtype, (2000,)), values(dtype, (40, 50)), ties)
 
 
+@pytest.fixture(params=["vectors", "radix"])
+def each_sort(request, monkeypatch):
+    """Processors with fast and with slow compressed stores."""
+    monkeypatch.setattr(sorting, "SMALLEST_RADIX", 0)
+    is_slow = request.param == "radix"
+    monkeypatch.setattr(sorting, "has_slow_compressed_stores", lambda identity: is_slow)
+
+
+@pytest.mark.parametrize("high", [2**16, 2**32])
+@pytest.mark.parametrize("shape", [(70_000,), (40, 5000)])
+@pytest.mark.parametrize("dtype", ["int32", "uint32"])
+def test_ranges_of_integers(dtype, shape, high, each_sort):
+    x = (RNG.integers(0, high, shape) - (high // 2 if dtype == "int32" else 0)).astype(dtype)
+    ordered, *others = by_numpy(
+        lambda x: (lax.sort(x), *lax.sort((x, positions(shape, x.ndim - 1)), num_keys=1)), x
+    )
+    assert np.array_equal(ordered, np.sort(x))
+    assert np.array_equal(others[0], ordered)
+    assert np.array_equal(others[1], np.argsort(x, kind="stable"))
+
+
+@pytest.mark.usefixtures("each_sort")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
 def test_argsort_equals_numpy(dtype):
     with enable_x64(True):

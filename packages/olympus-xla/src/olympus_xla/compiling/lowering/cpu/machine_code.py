@@ -91,7 +91,7 @@ def has_fast_wide_vectors(identity: str) -> bool:
     Args:
       identity: the lines of ``/proc/cpuinfo`` that describe the processor.
     """
-    vendor, features = _described(identity)
+    vendor, _, features = _described(identity)
     return vendor == "AuthenticAMD" and "avx512f" in features
 
 
@@ -101,18 +101,31 @@ def has_slow_masked_stores(identity: str) -> bool:
     Args:
       identity: the lines of ``/proc/cpuinfo`` that describe the processor.
     """
-    vendor, features = _described(identity)
+    vendor, _, features = _described(identity)
     return vendor == "AuthenticAMD" and "avx512f" not in features
 
 
+def has_slow_compressed_stores(identity: str) -> bool:
+    """Returns whether a processor takes over a hundred cycles to store the chosen part of a vector.
+
+    These are AMD's processors of the generation Zen 4, the first one with AVX-512.
+
+    Args:
+      identity: the lines of ``/proc/cpuinfo`` that describe the processor.
+    """
+    vendor, family, features = _described(identity)
+    return vendor == "AuthenticAMD" and family == "25" and "avx512f" in features
+
+
 @functools.cache
-def _described(identity: str) -> tuple[str, frozenset[str]]:
-    """Returns the vendor and the features of a processor."""
+def _described(identity: str) -> tuple[str, str, frozenset[str]]:
+    """Returns the vendor, the family and the features of a processor."""
     values: dict[str, str] = {}
     for line in identity.splitlines():
         name, _, value = line.partition(":")
         values[name.strip()] = value.strip()
-    return values.get("vendor_id", ""), frozenset(values.get("flags", "").split())
+    features = frozenset(values.get("flags", "").split())
+    return values.get("vendor_id", ""), values.get("cpu family", ""), features
 
 
 @functools.cache

@@ -5,6 +5,9 @@ XLA's CPU backend calls the comparison function for each pair, which takes 100 t
 element. NumPy sorts numbers with vector instructions in 5 to 40 ns. The compiled program calls
 NumPy with views of its buffers, so nothing is copied.
 
+NumPy's vectorized sort stores the chosen elements of vectors. On processors where this is slow, a
+radix sort of 16 bits at a time takes half of the time or less.
+
 Equal elements keep their order. One array is sorted by its values. To sort several arrays, the keys
 are converted to unsigned integers in the same order, with the position in the lower bits.
 
@@ -24,13 +27,18 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 
 from ....foreign.buffer_callbacks import buffer_callback
+from ...cache_key import processor_identity
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS, ordered_integers
+from .machine_code import has_slow_compressed_stores
 
 # With at least this many elements, calling NumPy is faster than XLA's sort. The call itself takes
 # about 30 us.
 SMALLEST_SORT = 1024
+
+# On processors with slow compressed stores, radix sorts of rows of this length are faster.
+SMALLEST_RADIX = 4096
 
 _COMPLEX = tuple(map(np.dtype, "F D".split()))
 _PLAIN = frozenset((np.dtype(np.bool_), *FLOATS, *INTEGERS, *_COMPLEX))
@@ -214,7 +222,7 @@ def _order_of(digit: Any) -> Any:
 
     A vectorized sort takes integers that hold the digit in the upper bits and the position in the
     lower bits. If these integers need more than 32 bits, digits of at most 16 bits are sorted by a
-    radix sort instead.
+    radix sort instead, and others by two of them if the vectorized sort is slow.
     """
     length = digit.shape[-1]
     shift = (length - 1).bit_length()
@@ -224,12 +232,26 @@ def _order_of(digit: Any) -> Any:
             return np.argsort(digit, axis=-1, kind="stable")
         if (short := _shortened(digit)) is not None:
             return np.argsort(short[0], axis=-1, kind="stable")
+        if _prefers_radix(length):
+            return _order_of_halves(digit)
     packed = digit.astype(np.uint32 if bits <= 32 else np.uint64)
     packed <<= packed.dtype.type(shift)
     packed |= np.arange(length, dtype=packed.dtype)
     packed.sort(axis=-1)
     packed &= packed.dtype.type((1 << shift) - 1)
     return packed.astype(np.uint32, copy=False)
+
+
+def _order_of_halves(digit: Any) -> Any:
+    """Returns the positions that sort each row of 32-bit integers, by radix sorts of each half."""
+    order = np.argsort(digit.astype(np.uint16), axis=-1, kind="stable")
+    upper = _taken((digit >> np.uint32(16)).astype(np.uint16), order)
+    return _taken(order, np.argsort(upper, axis=-1, kind="stable"))
+
+
+def _prefers_radix(length: int) -> bool:
+    """Returns whether radix sorts of rows are faster than NumPy's vectorized sort."""
+    return length >= SMALLEST_RADIX and has_slow_compressed_stores(processor_identity() or "")
 
 
 def _taken(values: Any, order: Any) -> Any:
@@ -243,11 +265,14 @@ def _sort_rows(integers: Any) -> None:
     """Sorts the rows of integers in place.
 
     Integers of at most 16 bits, and integers of 64 bits in a range of 16 bits, use a radix sort.
-    Others use a vectorized sort, which has twice as many lanes for 32 bits.
+    Others use a vectorized sort, which has twice as many lanes for 32 bits, so that it is faster
+    than the radix sort on most processors.
     """
-    if integers.dtype.itemsize <= 2:
+    size = integers.dtype.itemsize
+    may_be_shortened = size == 8 or (size == 4 and _prefers_radix(integers.shape[-1]))
+    if size <= 2:
         integers.sort(axis=-1, kind="stable")
-    elif integers.dtype.itemsize == 8 and (short := _shortened(integers)) is not None:
+    elif may_be_shortened and (short := _shortened(integers)) is not None:
         offsets, least = short
         offsets.sort(axis=-1, kind="stable")
         np.add(offsets, least, out=integers, casting="unsafe")

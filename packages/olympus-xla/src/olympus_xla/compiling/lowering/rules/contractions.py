@@ -14,7 +14,7 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
-from ..cpu.products import parts_of_product, product_in_parts
+from ..cpu.products.vectors import parts_of_product, product_in_parts
 from ..gpu.products import is_padded_product, product_of_wide
 from ..tables import lowering_rules
 from .composites import composite_operation

@@ -16,6 +16,7 @@ from olympus_ir import lax
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.products.outer import merged_outer_product
 from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 
@@ -64,6 +65,8 @@ def _reshape_with_dimensions(
             (operand,),
             {"permutation": mlir.i64_array(dimensions)},
         )
+    elif (product := merged_outer_product(context, operand)) is not None:
+        return product
     return _reshape(context, operand)
 
 

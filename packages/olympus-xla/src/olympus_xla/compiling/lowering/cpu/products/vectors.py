@@ -19,8 +19,8 @@ import numpy as np
 
 from olympus_ir import lax
 
-from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static, threads
+from ...context import LoweringContext
+from ..choice import is_for_this_cpu, is_static, threads
 
 # With at least this many elements in the matrix, several threads are faster than one.
 SMALLEST = 1 << 18
