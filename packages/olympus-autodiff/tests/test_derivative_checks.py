@@ -8,7 +8,9 @@ import pytest
 
 from olympus_autodiff import custom_jvp, grad, jvp, vjp
 from olympus_autodiff.reverse.derivative_checks import check_grads
+from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.lax import linalg
 from olympus_ir.settings.config_states import enable_x64
 
 
@@ -61,3 +63,30 @@ def test_64_bit_types_inside_of_a_function():
     x = np.array([0, 1, 2], np.float32)
     assert grad(f)(x).dtype == np.float32
     np.testing.assert_array_equal(grad(f)(x), 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("operation", "message"),
+    [
+        (lambda x: lax.cummax(x, 1), r"axis 1 is out of bounds for array of shape \(4,\)"),
+        (
+            lambda x: lax.reduce_max(x, (1,)),
+            r"axes \(1,\) contains out-of-bounds indices for float",
+        ),
+        (lambda x: linalg.svd(x), r"must have rank at least 2, but got shape=\(4,\)"),
+        (
+            lambda x: lax.add(x, np.ones((1, 2), np.float32)),
+            "same number of dimensions, got {1, 2}",
+        ),
+    ],
+)
+def test_derivatives_raise_the_errors_of_operations(operation, message):
+    x = np.ones(4, np.float32)
+    for call in (
+        operation,
+        lambda x: jvp(operation, (x,), (x,)),
+        lambda x: vjp(operation, x),
+        lambda x: vmap(operation)(np.stack([x, x])),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            call(x)

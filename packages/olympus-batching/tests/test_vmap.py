@@ -19,6 +19,7 @@ from olympus_ir.diagnostics.errors import (
     TracerIntegerConversionError,
     UnexpectedTracerError,
 )
+from olympus_ir.lax import linalg
 from olympus_ir.settings import config
 
 X3 = np.ones(3, np.float32)
@@ -243,6 +244,17 @@ def test_approximate_extremes_look_at_one_example():
         vmap(lambda x: lax.approx_max_k(x, 1))(X3)
     with pytest.raises(IndexError, match="reduction_dimension=1 is out of bounds"):
         vmap(lambda x: lax.approx_max_k(x, 1, reduction_dimension=1))(M)
+
+
+def test_examples_of_too_few_dimensions_are_not_joined():
+    for operation, x in (
+        (linalg.svd, M),
+        (linalg.qr, M),
+        (linalg.lu, M),
+        (lambda x: lax.fft(x, "FFT", (3,)), X3),
+    ):
+        with pytest.raises((TypeError, ValueError), match="rank at least 2|at least as many input"):
+            vmap(operation)(x)
 
 
 # ---- messages ----

@@ -222,6 +222,19 @@ def test_products_promote_dtypes():
     np.testing.assert_array_equal(wide, expected @ np.full(4, 100))
 
 
+@pytest.mark.parametrize(("dtype", "narrow"), [("int32", "int8"), ("int32", "float16")])
+def test_products_of_integers_are_not_summed_in_fewer_bits(dtype, narrow):
+    mat, _ = scattered((4, 4), dtype=dtype)
+    for other in (mat, np.ones((4, 4), dtype)):
+        with pytest.raises(TypeError, match="must not be narrower than the original type"):
+            bcoo_dot_general(
+                mat,
+                other,
+                dimension_numbers=(([1], [0]), ([], [])),
+                preferred_element_type=np.dtype(narrow),
+            )
+
+
 def test_products_check_shapes():
     mat, _ = scattered((3, 4))
     with pytest.raises(TypeError, match="contracting dimensions to have the same shape"):

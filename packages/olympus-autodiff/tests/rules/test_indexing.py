@@ -60,3 +60,16 @@ def test_gradient_of_dynamic_index_in_dim():
     f = lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False)  # noqa: E731
     np.testing.assert_array_equal(grad(f)(X, 1), [0, 1, 0])
     np.testing.assert_array_equal(grad(f)(X, -1), [0, 0, 1])
+
+
+@pytest.mark.parametrize("scatter", [lax.scatter_add, lax.scatter, lax.scatter_max])
+def test_updates_of_nothing_have_no_cotangent(scatter):
+    indices = np.array([[0], [1]], np.int32)
+    _, pullback = vjp(lambda u: scatter(X[:0], indices, u, NUMBERS), X[:2])
+    np.testing.assert_array_equal(pullback(X[:0])[0], [0, 0])
+
+
+def test_order_statistics_of_no_lines():
+    rows = np.ones((0, 3), np.float32)
+    value, tangent = jvp(lambda x: lax.order_statistics_p.bind(x, np.array([1])), (rows,), (rows,))
+    assert value.shape == tangent.shape == (0, 1)

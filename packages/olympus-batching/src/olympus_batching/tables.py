@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
+from olympus_ir.types.avals import get_aval
 
 from .dimensions import (
     BatchAxis,
@@ -38,6 +39,7 @@ from .dimensions import (
     shape_of,
     shifted,
     to_front,
+    unbatched_aval,
 )
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "batched_sharding",
     "batching_rules",
     "broadcast_batch",
+    "check_examples",
     "collective_batching_rules",
     "define_axis_rule",
     "elementwise",
@@ -113,6 +116,18 @@ def unary(primitive: Primitive) -> BatchingRule:
         return primitive.bind(args[0], **params), batch_dims[0]
 
     return rule
+
+
+def check_examples(
+    primitive: Primitive, args: Sequence[Any], batch_dims: Sequence[BatchDim], params: Any
+) -> None:
+    """Raises the error of a primitive for one example, if it refuses the example."""
+    primitive.infer(
+        tuple(
+            unbatched_aval(get_aval(arg), dim) for arg, dim in zip(args, batch_dims, strict=True)
+        ),
+        params,
+    )
 
 
 def elementwise(primitive: Primitive) -> BatchingRule:

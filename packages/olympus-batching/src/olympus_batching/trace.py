@@ -15,7 +15,7 @@ from olympus_ir.settings.config_states import check_tracer_leaks
 from olympus_ir.types.avals import operand_avals
 
 from .custom_calls import BatchedBackward, BatchedForward, BatchedFunction, BatchedJvp
-from .dimensions import BatchAxis, BatchDim, examples
+from .dimensions import BatchAxis, BatchDim, examples, unbatched_aval
 from .tables import axis_rules, batching_rules
 from .tracers import BatchTracer
 
@@ -84,15 +84,37 @@ class BatchTrace(Trace):
             try:
                 with set_current_trace(self.parent):
                     out, out_dims = rule(self.axis.size, values, dims, **params)
-            except AttributeError:
-                operand_avals(primitive.name, values)  # raises if an operand is not an array
-                raise
+            except (AttributeError, IndexError, TypeError, ValueError, ZeroDivisionError):
+                of_example = self._error_of_example(primitive, values, dims, params)
+                if of_example is None:
+                    raise
+                raise of_example from None
         if primitive.multiple_results:
             return [
                 value if dim is None else BatchTracer(self, value, dim)
                 for value, dim in zip(out, out_dims, strict=True)
             ]
         return out if out_dims is None else tracer_of(self, out, out_dims)
+
+    def _error_of_example(
+        self,
+        primitive: Primitive,
+        values: Sequence[Any],
+        dims: Sequence[BatchDim],
+        params: dict[str, Any],
+    ) -> Exception | None:
+        """Returns the error of the primitive for one example; None if it accepts the example.
+
+        The error of a batching rule would name the shapes of all examples.
+
+        Raises:
+          TypeError: an operand is not an array.
+        """
+        avals = operand_avals(primitive.name, values)  # raises if an operand is not an array
+        of_one = [
+            unbatched_aval(aval, dim, self.axis.size) for aval, dim in zip(avals, dims, strict=True)
+        ]
+        return primitive.refusal(tuple(of_one), params)
 
     def _process_split(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]

@@ -205,6 +205,11 @@ class DualTrace(DerivativeTrace):
                 results, tangents_out = rule(self, primals, tangents, **params)
             else:
                 results, tangents_out = rule(primals, tangents, **params)
+        except (AttributeError, IndexError, TypeError, ValueError, ZeroDivisionError):
+            refusal = primitive.refusal(tuple(map(aval_of, primals)), params)
+            if refusal is None:
+                raise
+            raise refusal from None
         finally:
             current.trace = previous
         if primitive.multiple_results:

@@ -143,6 +143,8 @@ def _gather_like(
 ) -> Any:
     """Returns the windows of an operand to which a scatter with the same parameters writes."""
     operand_shape = aval_of(operand).shape
+    if 0 in operand_shape:  # the scatter writes nothing, and there is nothing to gather
+        return lax.full(update_shape, fill_value, aval_of(operand).dtype)
     numbers = dimension_numbers
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window = iter(numbers.update_window_dims)

@@ -77,8 +77,8 @@ def take_along(operand: Any, indices: Any, axis: int) -> Any:
       indices: the indices, with an additional last dimension of size one.
       axis: the axis.
     """
-    ndim = aval_of(indices).ndim - 1
-    others = tuple(dimension for dimension in range(ndim) if dimension != axis)
+    shape = aval_of(operand).shape
+    others = tuple(dimension for dimension in range(len(shape)) if dimension != axis)
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
         collapsed_slice_dims=(axis,),
@@ -90,6 +90,6 @@ def take_along(operand: Any, indices: Any, axis: int) -> Any:
         operand,
         indices,
         numbers,
-        (1,) * ndim,
+        tuple(0 if size == 0 else 1 for size in shape),
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )

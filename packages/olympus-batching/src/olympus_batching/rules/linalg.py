@@ -14,6 +14,7 @@ from ..tables import (
     BatchingRule,
     all_at,
     batching_rules,
+    check_examples,
     move_dim,
     rank_of,
     shape_of,
@@ -25,6 +26,8 @@ def leading(primitive: Primitive) -> BatchingRule:
     """Returns the batching rule of a primitive whose leading dimensions are batch dimensions."""
 
     def rule(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
+        # Without this check, examples that are vectors would become the rows of one matrix.
+        check_examples(primitive, args, batch_dims, params)
         if len(args) == 1:
             operands = [to_front(args[0], batch_dims[0])]
         else:

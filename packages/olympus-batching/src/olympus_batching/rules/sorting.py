@@ -6,10 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.types.avals import get_aval
 
-from ..dimensions import all_at, move_dim, to_front, unbatched_aval
-from ..tables import along_dimension, batching_rules, shifted
+from ..dimensions import all_at, move_dim, to_front
+from ..tables import along_dimension, batching_rules, check_examples, shifted
 
 batching_rules.define(lax.sort_p, along_dimension(lax.sort_p))
 
@@ -26,10 +25,8 @@ def _approx_top_k(
     axis_size: int, args: Any, batch_dims: Any, *, reduction_dimension: int, **params: Any
 ) -> Any:
     (operand,), (dim,) = args, batch_dims
-    example = unbatched_aval(get_aval(operand), dim)
-    lax.approx_top_k_p.infer(  # raises if one example has no such dimension
-        (example,), {"reduction_dimension": reduction_dimension, **params}
-    )
+    of_example = {"reduction_dimension": reduction_dimension, **params}
+    check_examples(lax.approx_top_k_p, args, batch_dims, of_example)
     axis = shifted(reduction_dimension % (operand.ndim - 1), dim)
     outs = lax.approx_top_k_p.bind(operand, reduction_dimension=axis, **params)
     return outs, [dim, dim]

@@ -31,6 +31,7 @@ __all__ = [
     "Precision",
     "batch_matmul",
     "canonicalize_precision",
+    "check_accumulator",
     "dot",
     "dot_general",
     "dot_general_p",
@@ -119,12 +120,12 @@ def _dot_general_shape(
     )
     dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
     if preferred_element_type is not None:
-        _check_width(dtype, preferred_element_type)
+        check_accumulator(dtype, preferred_element_type)
         dtype, weak_type = preferred_element_type, False
     return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 
-def _check_width(dtype: Any, preferred: Any) -> None:
+def check_accumulator(dtype: Any, preferred: Any) -> None:
     """Raises TypeError if integers or complex numbers would be summed in fewer bits."""
     if not dtypes.issubdtype(dtype, np.floating) and _bits(preferred) < _bits(dtype):
         raise TypeError(

@@ -190,6 +190,17 @@ class Primitive:
         """Empties the cache of inferred types, after a setting that a rule reads has changed."""
         self._inferred.clear()
 
+    def refusal(self, avals: tuple[AbstractValue, ...], params: dict[str, Any]) -> Exception | None:
+        """Returns the error that operands of the given types raise; None if they are accepted.
+
+        Rules of transformations may fail earlier, with errors about other types or none.
+        """
+        try:
+            self.infer(avals, params)
+        except (IndexError, TypeError, ValueError) as error:
+            return error
+        return None
+
     def _infer_anew(
         self, avals: tuple[AbstractValue, ...], params: dict[str, Any]
     ) -> tuple[tuple[AbstractValue, ...], frozenset]:

@@ -13,6 +13,7 @@ from olympus_autodiff import is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
 from olympus_ir import lax
+from olympus_ir.lax.contractions import check_accumulator
 from olympus_ir.types import dtypes
 from olympus_numpy.core.promotion import promote_dtypes
 
@@ -217,6 +218,7 @@ def _dot_general(lhs: BCOO, rhs: Any, numbers: Any, dtype: Any) -> Any:
 def _spdot_general(lhs: BCOO, rhs: BCOO, numbers: Any, dtype: Any) -> BCOO:
     """Returns the sparse product; converts operands to layouts that the primitive supports."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = numbers
+    check_accumulator(jnp.result_type(lhs.dtype, rhs.dtype), dtype)
     if lhs.n_dense or rhs.n_dense:
         raise NotImplementedError(
             "bcoo_dot_general of two sparse arrays does not support dense dimensions, got "
