@@ -129,6 +129,21 @@ def test_checked_function_returns_the_same_result():
     np.testing.assert_allclose(found["softmax"], expected["softmax"], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+@pytest.mark.parametrize("fun", [jnp.sqrt, lambda x: jnp.sqrt(x).sum(1), olympus.vmap(jnp.sqrt)])
+def test_values_over_several_devices_are_checked(eight_devices, kind, fun):
+    types = (getattr(olympus.sharding.AxisType, kind),) * 2
+    mesh = olympus.sharding.Mesh(np.reshape(eight_devices[:4], (2, 2)), ("x", "y"), types)
+    values = np.arange(16.0, dtype=np.float32).reshape(4, 4)
+    placed = olympus.device_put(values, olympus.NamedSharding(mesh, olympus.P("x", "y")))
+    run = olympus.checked(fun)
+    np.testing.assert_allclose(run(placed), fun(values), rtol=1e-6)
+    for row, column in [(0, 0), (1, 3), (2, 1), (3, 3)]:
+        with pytest.raises(FloatingPointError) as caught:
+            run(placed - 100.0 * (values == values[row, column]))
+        assert f"`sqrt` gave nan at element ({row}, {column}) of" in str(caught.value)
+
+
 def test_messages():
     def nested(x):
         def outer(i, c):

@@ -20,6 +20,8 @@ from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.layouts import replicated
+from olympus_ir.types.resharding import bind_reshard
 
 from .errors import (
     CheckError,
@@ -126,14 +128,16 @@ class _Programs:
 
     def __init__(self, f: Callable[..., Any], kinds: frozenset[ErrorCategory], keys: bool) -> None:
         self._f, self._kinds = f, kinds
-        self.screen: Callable[..., tuple[Any, Any]] = jit(screened(f, kinds, stops_at_keys=keys))
+        self.screen: Callable[..., tuple[Any, Any]] = jit(
+            screened(f, kinds, stops_at_keys=keys), caller_waits=True
+        )
         # The program that finds the first operation that failed. It is compiled when it is needed.
         self._located = jit(located(f, kinds))
         self._follows_keys = False
 
     def follow_keys(self) -> None:
         """Tracks the uses of keys in later calls, which makes calls slower."""
-        tracked = jit(screened(self._f, self._kinds))
+        tracked = jit(screened(self._f, self._kinds), caller_waits=True)
 
         def screen(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
             with config_states.debug_key_reuse(True):
@@ -259,7 +263,7 @@ def _check_result(
             is_new = any_of(bad)
         else:
             is_new = _all_finite(values[: len(floats)])
-        index = lax.argmax(lax.reshape(bad, (aval.size,)), 0, np.dtype(np.int32))
+        index = lax.argmax(lax.reshape(_replicated(bad), (aval.size,)), 0, np.dtype(np.int32))
         of_operands = zip(values[len(floats) :], wide, strict=True)
         elements = [_element(x, index, dtype) for x, dtype in of_operands]
         return [is_new, index, _element(result, index, wide_result), *elements]
@@ -293,8 +297,14 @@ def _all_finite(values: Sequence[Any]) -> Any:
     return result
 
 
+def _replicated(x: Any) -> Any:
+    """Returns an array without explicit sharding, so that single elements can be read."""
+    layout = get_aval(x).layout
+    return x if layout is None else bind_reshard(x, replicated(np.ndim(x), layout.mesh))
+
+
 def _element(x: Any, index: Any, dtype: Any) -> Any:
-    flat = lax.reshape(x, (get_aval(x).size,))
+    flat = lax.reshape(_replicated(x), (get_aval(x).size,))
     return lax.convert_element_type(lax.dynamic_index_in_dim(flat, index, keepdims=False), dtype)
 
 

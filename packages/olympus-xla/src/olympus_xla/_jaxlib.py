@@ -19,7 +19,7 @@ import os
 import sys
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jaxlib.version
@@ -499,12 +499,20 @@ def serialize_executable(executable: Any) -> bytes | None:
         raise
 
 
-def deserialize_executable(serialized: bytes, devices: Sequence[Any], options: Any) -> Any:
+def deserialize_executable(
+    serialized: bytes,
+    devices: Sequence[Any],
+    options: Any,
+    host_callbacks: Sequence[Callable[..., Any]] = (),
+) -> Any:
     """Loads an executable from the bytes that its ``serialize()`` returned.
 
     The bytes contain machine code, so they must come from a trusted source.
     """
-    return devices[0].client.deserialize_executable(serialized, DeviceList(tuple(devices)), options)
+    callbacks = [list(host_callbacks)] if host_callbacks else []
+    return devices[0].client.deserialize_executable(
+        serialized, DeviceList(tuple(devices)), options, *callbacks
+    )
 
 
 def hlo_without_metadata(executable: Any) -> list[str]:

@@ -68,7 +68,7 @@ def _joined(values: Sequence[Any]) -> Any:
 
 
 def _has_bad_element(value: Any) -> Any:
-    # One maximum is cheaper than a conjunction of flags, and is NaN if an element is NaN. A sum of
-    # the elements times zero would not do, because compilers simplify it to zero.
-    largest = lax.reduce_max(lax.abs(value), tuple(range(get_aval(value).ndim)))
-    return lax.bitwise_not(lax.is_finite(largest))
+    # The magnitudes' maximum would not do: across devices, XLA for CPUs drops NaNs from maxima.
+    if dtypes.issubdtype(get_aval(value).dtype, np.complexfloating):
+        value = lax.abs(value)
+    return lax.bitwise_not(lax.reduce_and(lax.is_finite(value), tuple(range(get_aval(value).ndim))))

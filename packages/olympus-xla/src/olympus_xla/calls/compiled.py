@@ -129,6 +129,7 @@ def compile_lowered(
     compiler_options: dict[str, Any] | None = None,
     is_inspected: bool = False,
     keeps_bytes: bool = False,
+    caller_waits: bool = False,
 ) -> Compiled:
     """Compiles a module for the devices of a placement.
 
@@ -139,6 +140,7 @@ def compile_lowered(
       is_inspected: whether the executable is for inspection; see `compile_module`.
       keeps_bytes: whether to keep the bytes of an executable that was found on disk, so that it can
         be written again. Executables for inspection always keep them.
+      caller_waits: whether each caller waits for the results.
     """
     if dump_ir_to.value:
         dumps.dump_program(lowered)
@@ -159,6 +161,7 @@ def compile_lowered(
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),
             is_inspected=is_inspected,
+            caller_waits=caller_waits,
         )
     except JaxRuntimeError as error:
         # The cause may be an exception of a function that inspects shardings.

@@ -97,7 +97,7 @@ def _compile(
     if enable_compilation_cache.value and not compilation_cache_dir.value:
         digest = program_digest.program_digest(program, options, placement)
     if digest is not None:
-        known = known_programs.find(digest, program, placement)
+        known = known_programs.find(digest, program, placement, options.caller_waits)
         if known is not None:
             return compiled_programs.assembled(
                 known.lowered, known.loaded, placement, entry=known.entry
@@ -109,6 +109,7 @@ def _compile(
         placement,
         compiler_options=dict(options.compiler_options),
         keeps_bytes=options.is_cached,
+        caller_waits=options.caller_waits,
     )
     # A program of which lowering warns is lowered in each process, so that each process warns.
     if digest is not None and compiled.entry is not None and user_warnings.count == warnings:

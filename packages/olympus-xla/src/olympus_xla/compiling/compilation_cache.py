@@ -161,6 +161,7 @@ def load_or_compile(
     devices: Sequence[Any],
     options: Any,
     compile_module: Callable[[Any], Any],
+    host_callbacks: Sequence[Callable[..., Any]] = (),
 ) -> tuple[Any, bytes | None, str | None]:
     """Loads an executable from the cache, or compiles a new one.
 
@@ -172,6 +173,7 @@ def load_or_compile(
       devices: the devices on which the module runs.
       options: XLA's compile options.
       compile_module: a function that compiles the module with the options.
+      host_callbacks: Python functions for a loaded executable; see `waiting`.
 
     Returns:
       The executable; its bytes if it was loaded, or None if it was compiled; and the name of the
@@ -188,7 +190,7 @@ def load_or_compile(
     try:
         found = cache.get(path)
         if found is not None:
-            loaded = _jaxlib.deserialize_executable(found[0], devices, options)
+            loaded = _jaxlib.deserialize_executable(found[0], devices, options, host_callbacks)
             seconds = time.monotonic() - started
             cache_usage.hits += 1
             _record(cache, "cache_hits")

@@ -18,6 +18,7 @@ from .compile_errors import raise_clear_error
 from .compile_options import compile_options, use_gpu_caches
 from .interruption import interruptibly
 from .progress import shown
+from .waiting import callbacks_for_waiting
 
 if TYPE_CHECKING:
     from . import compilation_cache
@@ -93,6 +94,7 @@ def compile_module(
     source: str = "",
     equations: int = 0,
     is_inspected: bool = False,
+    caller_waits: bool = False,
 ) -> CompiledModule:
     """Compiles a StableHLO module for devices and loads the executable.
 
@@ -109,6 +111,7 @@ def compile_module(
       is_inspected: whether the executable is for inspection. If so, it is loaded from disk only if
         the user has named a directory, because such an executable may have other source positions
         and cannot be serialized.
+      caller_waits: whether each caller of the executable waits for its results.
 
     Returns:
       The loaded executable.
@@ -126,6 +129,7 @@ def compile_module(
     options = machine_code.tuned(options, devices[0].platform, module)
 
     compiled = False
+    waiting = callbacks_for_waiting(devices) if caller_waits and not host_callbacks else []
 
     def compile_with(options: Any) -> Any:
         nonlocal compiled
@@ -134,7 +138,7 @@ def compile_module(
         # compiled.
         use_gpu_caches(options, devices[0].platform)
         try:
-            return _compile(module, devices, options, host_callbacks)
+            return _compile(module, devices, options, host_callbacks or waiting)
         except JaxRuntimeError as error:
             raise_clear_error(error, devices[0].platform)
             raise
@@ -151,7 +155,7 @@ def compile_module(
             loaded, serialized, file = compile_with(options), None, None
         else:
             loaded, serialized, file = compilation_cache.load_or_compile(
-                cache, module, devices, options, compile_with
+                cache, module, devices, options, compile_with, waiting
             )
     seconds = time.monotonic() - started
     compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))

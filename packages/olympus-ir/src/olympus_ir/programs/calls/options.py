@@ -42,11 +42,14 @@ class JitOptions:
       tiers: whether the first calls run on the reference evaluator; None for the value of the flag
         ``olympus_tiers``. Comparisons of options ignore ``tiers``, because the programs are the
         same.
+      caller_waits: whether the caller waits for the results of each call. Such a call on one CPU
+        runs in the caller's thread.
     """
 
     __slots__ = (
         "_key",
         "cache",
+        "caller_waits",
         "compile_budget",
         "compiler_options",
         "donate_argnames",
@@ -78,6 +81,7 @@ class JitOptions:
         cache: bool | None = None,
         tiers: bool | None = None,
         plain_arguments: bool = False,
+        caller_waits: bool = False,
     ) -> None:
         self.static_argnums = static_argnums
         self.static_argnames = static_argnames
@@ -93,6 +97,7 @@ class JitOptions:
         self.cache = cache
         self.tiers = tiers
         self.plain_arguments = plain_arguments
+        self.caller_waits = caller_waits
         self._key = (
             static_argnums,
             static_argnames,
@@ -106,6 +111,7 @@ class JitOptions:
             compile_budget,
             max_traces,
             plain_arguments,
+            caller_waits,
         )
 
     @property
@@ -145,6 +151,7 @@ def jit_options(
     cache: bool | None = None,
     tiers: bool | None = None,
     plain_arguments: bool = False,
+    caller_waits: bool = False,
 ) -> JitOptions:
     """Checks a user's options and normalizes them.
 
@@ -196,6 +203,7 @@ def jit_options(
         cache if cache is None else bool(cache),
         tiers if tiers is None else bool(tiers),
         plain_arguments,
+        caller_waits,
     )
 
 

@@ -22,6 +22,7 @@ from ..cache_store import ProgramCache, UserCache
 from ..compiler import CacheEntry, CompiledProgram, compiled_programs
 from ..lowering.lowered import Lowered
 from ..placement.placements import Placement
+from ..waiting import callbacks_for_waiting
 
 __all__ = ["FOLDER", "KnownProgram", "find", "keep"]
 
@@ -43,13 +44,16 @@ class KnownProgram(NamedTuple):
     entry: CacheEntry
 
 
-def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProgram | None:
+def find(
+    digest: str, program: TracedProgram, placement: Placement, caller_waits: bool = False
+) -> KnownProgram | None:
     """Returns the executable of a program from disk; None if it is not there.
 
     Args:
       digest: the program's digest; see `program_digest.program_digest`.
       program: the program.
       placement: the placement of the program on one CPU.
+      caller_waits: whether each caller waits for the results.
     """
     executables = _user_cache()
     if executables is None:
@@ -66,7 +70,7 @@ def find(digest: str, program: TracedProgram, placement: Placement) -> KnownProg
         if found is None:  # the executable was removed to make room
             return None
         with phases.compiling(f"jit({program.params['name']})"):
-            loaded = _load(found[0], placement, entry)
+            loaded = _load(found[0], placement, entry, caller_waits)
     except Exception as error:
         compilation_cache.report_failure(executables, "reading", name, error)
         return None
@@ -125,10 +129,11 @@ def _user_cache() -> ProgramCache | None:
     return None if cache is None or cache.is_asked_for else cache
 
 
-def _load(code: bytes, placement: Placement, entry: CacheEntry) -> Any:
+def _load(code: bytes, placement: Placement, entry: CacheEntry, caller_waits: bool) -> Any:
     _jaxlib.register_called_routines(code)
     options = _jaxlib.CompileOptions.ParseFromString(entry.options)
-    return _jaxlib.deserialize_executable(code, placement.devices, options)
+    waiting = callbacks_for_waiting(placement.devices) if caller_waits else []
+    return _jaxlib.deserialize_executable(code, placement.devices, options, waiting)
 
 
 def _is_complete(lowered: Lowered) -> bool:
