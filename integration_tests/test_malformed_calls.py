@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -458,3 +459,34 @@ def test_classes_as_arrays_raise():
     ):
         with pytest.raises(TypeError, match="ShapeDtypeStruct|<class 'type'>"):
             call()
+
+
+def test_options_of_wrong_types_are_named():
+    x, m = np.ones(4, np.float32), np.ones((2, 4), np.float32)
+    for call, error, words in (
+        (
+            lambda: olympus.jit(abs, compiler_options=2),
+            TypeError,
+            "compiler_options must be a dict",
+        ),
+        (lambda: olympus.jit(abs, device="cpu"), TypeError, "device of jit must be a device"),
+        (lambda: olympus.checkpoint(abs, policy=2), TypeError, "policy .* must be a function"),
+        (lambda: olympus.tree.map(abs, [x], is_leaf=2), TypeError, "is_leaf must be a function"),
+        (lambda: olympus.tree.leaves([x], is_leaf=2), TypeError, "is_leaf must be a function"),
+        (lambda: lax.dot(m, m, dimension_numbers=2), TypeError, "dimension_numbers must be"),
+        (lambda: lax.dot_general(m, m, ((1,), (0,))), ValueError, "dimension_numbers must be"),
+        (lambda: jnp.linalg.svd(m, subset_by_index=2), TypeError, r"must be a range \(start, stop"),
+        (lambda: jnp.rot90(m, axes=(0,)), ValueError, "plane of two axes"),
+        (lambda: jnp.unwrap(x, axis=3), IndexError, "axis 3 is out of bounds"),
+        (lambda: olympus.nn.glu(x, axis=1), IndexError, "axis 1 is out of bounds"),
+    ):
+        deprecated = pytest.warns(DeprecationWarning) if "device" in words else nullcontext()
+        with deprecated, pytest.raises(error, match=words):
+            call()
+
+
+def test_sums_over_no_examples_have_no_parts():
+    with pytest.raises(ValueError, match="of size 0 has no parts"):
+        olympus.vmap(lambda x: lax.psum_scatter(x, "i", tiled=True), axis_name="i")(
+            np.ones((0, 4), np.float32)
+        )

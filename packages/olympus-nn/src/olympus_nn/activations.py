@@ -17,6 +17,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
+from olympus_numpy.core.axes import canonical_axis
 from olympus_numpy.core.compilation import inlined
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 
@@ -486,6 +487,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
       [1.5]
     """
     check_arraylike("glu", x)
+    axis = canonical_axis(axis, np.ndim(x))
     size = np.shape(x)[axis]
     if size % 2:
         raise OddSizeError(

@@ -110,6 +110,11 @@ def checkpoint(
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun!r}")
+    if policy is not None and not callable(policy):
+        raise TypeError(
+            f"The policy of `olympus.checkpoint` must be a function, got {policy!r}; see "
+            "olympus.checkpoint_policies."
+        )
     if concrete is not None:
         raise NotImplementedError(
             "The 'concrete' option to checkpoint has been removed; use static_argnums, and "

@@ -280,6 +280,8 @@ def _reduce_scatter(
         total = _times(operand, axis.size)
     else:
         total = lax.reduce_sum(operand, (dim,))
+    if axis.size == 0:
+        raise ValueError(f"psum_scatter over axis {axis.name!r} of size 0 has no parts to scatter")
     if tiled:
         total = _split(total, scatter_dimension, axis.size)
     return total, scatter_dimension

@@ -243,7 +243,7 @@ def dot_general(
             (tuple(map(int, lhs_contracting)), tuple(map(int, rhs_contracting))),
             (tuple(map(int, lhs_batch)), tuple(map(int, rhs_batch))),
         )
-    except TypeError:
+    except (TypeError, ValueError) as error:
         dot_general_p.refuse_references((get_aval(lhs), get_aval(rhs)))
         if dimension_numbers is None:
             return dot(
@@ -253,7 +253,10 @@ def dot_general(
                 preferred_element_type=preferred_element_type,
                 out_sharding=out_sharding,
             )
-        raise
+        raise type(error)(
+            "dot_general: dimension_numbers must be ((lhs_contracting, rhs_contracting), "
+            f"(lhs_batch, rhs_batch)), got {dimension_numbers}"
+        ) from None
     if preferred_element_type is not None:
         preferred_element_type = dtypes.check_and_canonicalize_user_dtype(
             preferred_element_type, "dot_general"

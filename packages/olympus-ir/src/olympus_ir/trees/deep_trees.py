@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for pytrees that are nested too deeply."""
+"""Errors for pytrees that are nested too deeply, and for tests of leaves that are no functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .._jaxlib import PyTreeDef, pytree_registry
 
-__all__ = ["flatten", "recursion_error"]
+__all__ = ["check_is_leaf", "flatten", "recursion_error"]
 
 _flatten = pytree_registry.flatten
 
@@ -26,13 +26,23 @@ def recursion_error(error: SystemError) -> Exception:
     return RecursionError(*cause.args) if isinstance(cause, RecursionError) else error
 
 
+def check_is_leaf(is_leaf: Any) -> None:
+    """Raises TypeError if an ``is_leaf`` is given that is no function."""
+    if is_leaf is not None and not callable(is_leaf):
+        raise TypeError(f"is_leaf must be a function of a subtree, got {is_leaf!r}") from None
+
+
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
     """Returns leaves and structure of a pytree.
 
     Raises:
       RecursionError: the tree is nested too deeply, or contains itself.
+      TypeError: ``is_leaf`` is no function.
     """
     try:
         return _flatten(tree, is_leaf)
     except SystemError as error:
         raise recursion_error(error) from None
+    except TypeError:
+        check_is_leaf(is_leaf)
+        raise

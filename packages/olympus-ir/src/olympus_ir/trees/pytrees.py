@@ -19,7 +19,7 @@ from .._jaxlib import PyTreeDef, pytree_registry
 from .._jaxlib import all_leaves as _all_leaves
 from .._jaxlib import treedef_tuple as _treedef_tuple
 from ..settings.sentinels import NOT_GIVEN
-from .deep_trees import recursion_error
+from .deep_trees import check_is_leaf, recursion_error
 from .pytree_paths import (
     DictKey,
     FlattenedIndexKey,
@@ -128,6 +128,9 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Any]
         return _flatten(tree, is_leaf)
     except SystemError as error:
         raise recursion_error(error) from None
+    except TypeError:
+        check_is_leaf(is_leaf)
+        raise
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> PyTree:
@@ -154,6 +157,9 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Any]:
         return _flatten(tree, is_leaf)[0]
     except SystemError as error:
         raise recursion_error(error) from None
+    except TypeError:
+        check_is_leaf(is_leaf)
+        raise
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
@@ -167,6 +173,9 @@ def tree_structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
         return _flatten(tree, is_leaf)[1]
     except SystemError as error:
         raise recursion_error(error) from None
+    except TypeError:
+        check_is_leaf(is_leaf)
+        raise
 
 
 def tree_map(

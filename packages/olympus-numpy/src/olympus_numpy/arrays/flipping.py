@@ -126,7 +126,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
       An array of the dtype of ``m``, with the sizes of the two axes exchanged if ``k`` is odd.
 
     Raises:
-      ValueError: ``m`` has fewer than two dimensions.
+      ValueError: ``m`` has fewer than two dimensions, or ``axes`` are not two.
 
     Example:
       >>> from olympus_numpy import array
@@ -140,7 +140,10 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
             "rot90 requires its first argument to have ndim at least two, but got first argument "
             f"of shape {np.shape(m)}, which has ndim {np.ndim(m)}"
         )
-    return _rot90(m, operator.index(k), axes_tuple(axes))
+    plane = axes_tuple(axes)
+    if len(plane) != 2:
+        raise ValueError(f"rot90 rotates in the plane of two axes, got axes={axes}")
+    return _rot90(m, operator.index(k), plane)
 
 
 def roll(

@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
 from olympus_ir.lax.linalg.spectral import eigvalsh as lax_eigvalsh
+from olympus_ir.lax.linalg.spectral import index_range
 from olympus_ir.settings import config_states
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -329,8 +330,7 @@ def svd(
     if hermitian and subset_by_index is not None:
         raise ValueError("svd: subset_by_index is not supported with hermitian=True")
     if subset_by_index is not None:
-        start, stop = subset_by_index
-        subset_by_index = (int(start), int(stop))
+        subset_by_index = index_range("svd", subset_by_index)
     result = _svd(a, bool(full_matrices), bool(compute_uv), bool(hermitian), subset_by_index)
     return SVDResult(*result) if compute_uv else result
 

@@ -354,11 +354,12 @@ def unwrap(
     check_arraylike("unwrap", p)
     if dtypes.issubdtype(ensure_array(p).dtype, np.complexfloating):
         raise ValueError("jnp.unwrap does not support complex inputs.")
+    axis = canonical_axis(hashable_axis("unwrap", axis), np.ndim(p))
     if np.shape(p)[axis] == 0:
         whole = 2 * np.pi if period is None else period
         return promote_dtypes(ensure_array(p), ensure_array(whole))[0]
     period = unless_default(period, 2 * np.pi)
-    return _unwrap(p, discont, canonical_axis(hashable_axis("unwrap", axis), np.ndim(p)), period)
+    return _unwrap(p, discont, axis, period)
 
 
 # ---- interpolation ----

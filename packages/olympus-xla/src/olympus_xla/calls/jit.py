@@ -224,6 +224,7 @@ def _check_single_device(
 
     Raises:
       ValueError: both are given, or one of them beside shardings.
+      TypeError: ``device`` is no device.
     """
     place = 'olympus.local_devices(backend="cpu")[0]'
     warn_user(
@@ -232,6 +233,10 @@ def _check_single_device(
         "behavior.",
         DeprecationWarning,
     )
+    if device is not None and not hasattr(device, "platform"):
+        raise TypeError(
+            f"The argument device of jit must be a device, got {device!r}; {place} is one."
+        )
     if device is not None and backend is not None:
         raise ValueError(
             f"can't specify both a device and a backend for jit, got device={device!r} and "

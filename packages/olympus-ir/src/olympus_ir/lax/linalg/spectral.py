@@ -139,16 +139,26 @@ def eig(
     )
 
 
+def index_range(name: str, subset: Any) -> tuple[int, int]:
+    """Converts a range of indices to a pair.
+
+    Raises:
+      TypeError: the range is not a pair.
+    """
+    try:
+        start, stop = map(int, subset)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}: subset_by_index must be a range (start, stop), got {subset!r}"
+        ) from None
+    return start, stop
+
+
 def _checked_subset(name: str, subset: tuple[int, int] | None, size: int) -> tuple[int, int] | None:
     """Returns the range of indices, or None if it contains all indices."""
     if subset is None:
         return None
-    try:
-        start, stop = map(int, subset)
-    except TypeError:
-        raise TypeError(
-            f"{name}: subset_by_index must be a range (start, stop), got {subset!r}"
-        ) from None
+    start, stop = index_range(name, subset)
     if not 0 <= start < stop <= size:
         raise ValueError(
             f"{name}: subset_by_index must be a range (start, stop) with 0 <= start < stop <= "

@@ -7,7 +7,7 @@ import collections
 import inspect
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,7 +197,7 @@ def jit_options(
         bool(keep_unused),
         name,
         placement,
-        tuple(sorted((compiler_options or {}).items())),
+        _sorted_items(compiler_options),
         max_traces if max_traces is None else _limit(max_traces),
         None if compile_budget == "auto" else _seconds(compile_budget),
         cache if cache is None else bool(cache),
@@ -205,6 +205,16 @@ def jit_options(
         plain_arguments,
         caller_waits,
     )
+
+
+def _sorted_items(compiler_options: Any) -> tuple:
+    if compiler_options is None:
+        return ()
+    if not isinstance(compiler_options, Mapping):
+        raise TypeError(
+            f"compiler_options must be a dictionary of XLA's options, got {compiler_options!r}"
+        )
+    return tuple(sorted(compiler_options.items()))
 
 
 def _limit(max_traces: Any) -> int:
