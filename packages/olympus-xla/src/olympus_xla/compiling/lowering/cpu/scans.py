@@ -36,8 +36,10 @@ from .separate_calls import native_loop
 # With fewer elements, XLA's operation is as fast and compiles as fast.
 SMALLEST = 1024
 
-# The number of elements, from different rows, that one step combines.
+# One step combines at most this many elements, from different rows, and at most this many bytes: a
+# vector of 512 bits. With 16 elements of 64 bits, the vectors of a step do not stay in registers.
 _LANES = 16
+_LANE_BYTES = 64
 
 # Longer rows are cut into blocks, which limits the accumulation of rounding errors.
 _LONGEST = 2048
@@ -126,7 +128,8 @@ def _shifted(scan: Scan, totals: Any) -> Any:
 def _scanned_in_steps(scan: Scan, rows: Any) -> Any:
     """Scans the middle dimension step by step, for several rows at a time."""
     outer, length, inner = rows.shape
-    height = min(outer, max(1, _LANES // inner))
+    lanes = min(_LANES, _LANE_BYTES // rows.dtype.itemsize)
+    height = min(outer, max(1, lanes // inner))
     step_shape = (height, 1, inner)
     zero, one = np.int32(0), np.int32(1)
 

@@ -17,6 +17,7 @@ from olympus_ir import lax
 from .. import mlir
 from ..context import LoweringContext
 from ..cpu.products.outer import merged_outer_product
+from ..cpu.rotations import rotation
 from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 
@@ -96,6 +97,9 @@ def _rev(context: LoweringContext, operand: Any, *, dimensions: Sequence[int]) -
 
 
 def _concatenate(context: LoweringContext, *operands: Any, dimension: int) -> Any:
+    rotated = rotation(context, operands, dimension)
+    if rotated is not None:
+        return rotated
     return context.create(
         "stablehlo.concatenate",
         mlir.aval_type(context.aval_out),
