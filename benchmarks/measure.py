@@ -36,7 +36,7 @@ _WARM_CALLS = 50
 
 
 def leaves(result: Any) -> Iterator[np.ndarray]:
-    """Returns the arrays in a result, equal for the containers of both libraries."""
+    """Yields the arrays in a result, in the same order for the containers of both libraries."""
     if isinstance(result, dict):
         for key in sorted(result):
             yield from leaves(result[key])

@@ -289,7 +289,7 @@ class Error:
         """Returns the error after one more check.
 
         Args:
-          site: the check, or another check of its kind.
+          site: the site of a check of the same kind, which need not be this check.
           failed: whether the check fails, a scalar of dtype bool.
           code: the code of the check.
           payload: the values that the message shows.

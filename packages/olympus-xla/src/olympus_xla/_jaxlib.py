@@ -164,7 +164,7 @@ _IS_0_12 = jaxlib.version.__version_info__ >= (0, 12)
 
 Array: TypeAlias = _jax.Array
 ArrayCopySemantics: TypeAlias = _jax.ArrayCopySemantics
-# Questions about the build of jaxlib: optimizations, and checks of addresses, memory and threads.
+# Whether jaxlib was built with optimizations, and with sanitizers of addresses, memory or threads.
 is_optimized_build = _jax.is_optimized_build
 is_asan, is_msan, is_tsan = _jax.is_asan, _jax.is_msan, _jax.is_tsan
 is_sanitized = _jax.is_sanitized

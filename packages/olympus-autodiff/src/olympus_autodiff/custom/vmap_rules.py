@@ -84,8 +84,9 @@ class JvpOfVmapRule(Record):
     def _of_examples(
         self, axis_size: int, pairs: Sequence[_Pair]
     ) -> tuple[list[Any], list[bool]] | None:
-        """Batches the derivative of the rule, if no argument is batched together with its tangent.
-        The rule gets unbatched arguments, as in JAX. A Jacobian is an example: only its tangents
+        """Batches the derivative of the rule if no argument is batched together with its tangent.
+
+        The rule gets unbatched arguments, as in JAX. In a Jacobian, for example, only the tangents
         are batched.
 
         Returns:

@@ -183,7 +183,7 @@ class _PendingCotangents:
         return not self.dropped.isdisjoint(equation.outvars)
 
     def _skip(self, equation: Equation) -> None:
-        """Drops the operands of an equation if one of its results is dropped."""
+        """Marks the operands of an equation as dropped if one of its results is dropped."""
         if not self.dropped.isdisjoint(equation.outvars):
             self.dropped.update(atom for atom in equation.invars if atom.__class__ is not Literal)
 

@@ -21,15 +21,15 @@ _LARGEST = 1 << 16
 
 
 class Detected:
-    """The values whose erroneous elements are detected by the later steps of a program.
+    """Values whose erroneous elements are detected by later steps of a program.
 
     Args:
-      values: the results of the program whose erroneous elements are detected after it.
+      values: the results of the program whose erroneous elements are detected by the caller.
 
     Attributes:
       values: the values whose erroneous elements are all detected.
-      guards: for other values, a step, and the position of the value among its operands. If the
-        step guards this operand, all erroneous elements of the value are detected.
+      guards: a mapping from a value to a step and to the value's position among the step's
+        operands. All erroneous elements of the value are detected if the step guards this operand.
     """
 
     def __init__(self, values: set[Atom]) -> None:

@@ -262,7 +262,7 @@ def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:
-    # A new value may use the key since the old value was deleted.
+    # A new type may have taken the key after the old type was deleted.
     if _interned.get(key) is reference:
         _interned.pop(key, None)
 

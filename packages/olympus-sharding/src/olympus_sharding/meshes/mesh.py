@@ -181,7 +181,7 @@ class Mesh(BaseMesh):
 
     @functools.cached_property
     def abstract_mesh(self) -> AbstractMesh:
-        """The abstract mesh of types: this mesh without its devices."""
+        """The abstract mesh: this mesh without its devices. Types of arrays refer to it."""
         if self.empty:
             return empty_abstract_mesh
         device = _abstract_device(self._flat_devices[0])

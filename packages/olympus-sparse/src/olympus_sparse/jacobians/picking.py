@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of some arrays, picked by their indices among the elements of all arrays, and scaled."""
+"""Evaluation of origins: elements that are picked from several arrays by index, and scaled.
+
+An index counts the elements of all arrays, as if the arrays were concatenated.
+"""
 
 from __future__ import annotations
 

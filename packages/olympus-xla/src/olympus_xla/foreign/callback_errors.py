@@ -137,7 +137,7 @@ class DeferredErrors:
     def raised_at_end(self) -> Iterator[None]:
         """Context manager of one run, from its start to its end, which raises a stored exception.
 
-        Runs at the same time share functions, and all of them raise the exception.
+        Concurrent runs share the callbacks, so all of them raise the exception.
         """
         with self._lock:
             self._running += 1

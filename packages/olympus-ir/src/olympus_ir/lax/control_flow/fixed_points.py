@@ -29,8 +29,8 @@ def until_stable(
       derive: maps the facts before an iteration, one for each component of the carry, to the
         derived body and to the facts after the iteration.
       facts: the facts before the loop.
-      join: returns the fact that holds where one of two facts holds. Repeated joins must come to an
-        end, as those of flags do.
+      join: returns the fact that is true if one of two facts is true. Repeated joins must reach a
+        fact that further joins do not change, as joins of flags do.
 
     Returns:
       The derived body, and the facts that hold before and after each iteration.

@@ -221,7 +221,7 @@ def dynamic_update_slice(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sorts keys along a dimension, and takes their values along."""
+    """Sorts keys along a dimension, and reorders the values like their keys."""
     order = np.argsort(keys, axis=dimension, kind="stable")
     by_key = [np.take_along_axis(np.asarray(x), order, dimension) for x in (keys, values)]
     return by_key[0], by_key[1]

@@ -119,7 +119,7 @@ def prune_closed_olympuspr_outputs(
 def make_olympuspr_effects(
     constvars: Sequence[Any], invars: Sequence[Any], outvars: Iterable[Any], eqns: Sequence[Any]
 ) -> frozenset[Any]:
-    """Returns the effects of a program of some equations."""
+    """Returns the effects of a program, given its variables and equations."""
     return joined_effects(eqns, [*constvars, *invars])
 
 

@@ -197,7 +197,7 @@ def has_effects(jaxpr: Olympuspr | ClosedOlympuspr) -> bool:
 
 
 def filter_named_axis_effects(effects: Iterable[Any], names: Collection[Any]) -> frozenset[Any]:
-    """Returns effects without the use of some named axes."""
+    """Returns effects without those that record the use of some named axes."""
     return frozenset(
         effect
         for effect in effects
@@ -206,7 +206,7 @@ def filter_named_axis_effects(effects: Iterable[Any], names: Collection[Any]) ->
 
 
 def remove_named_axis_effects(jaxpr: Olympuspr, names: Collection[Any]) -> Olympuspr:
-    """Returns a program without the effects of its use of some named axes."""
+    """Returns a program without the effects that record the use of some named axes."""
     return jaxpr.replace(effects=filter_named_axis_effects(jaxpr.effects, names))
 
 

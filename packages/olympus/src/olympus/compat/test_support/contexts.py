@@ -40,7 +40,10 @@ def global_config_context(**kwds: Any) -> Iterator[None]:
 
 @contextmanager
 def thread_local_config_context(**kwds: Any) -> Iterator[None]:
-    """Sets flags for the current thread, or for the process those that no thread can override."""
+    """Sets flags for the current thread.
+
+    Flags that a thread cannot override are set for the process.
+    """
     with ExitStack() as stack:
         for name, value in kwds.items():
             flag = config.flag(name)

@@ -94,7 +94,10 @@ def check_raises_regexp(
 
 
 def fwd_bwd_olympusprs(f: Callable[..., Any], *example_args: Any) -> tuple[Any, Any]:
-    """Returns the programs of a function with its residuals, and of its cotangents."""
+    """Returns the programs of a function's forward and backward pass.
+
+    The forward pass also returns the residuals, which the backward pass takes.
+    """
     forward, (out, pullback) = olympus.make_olympuspr(
         lambda *args: olympus.vjp(f, *args), return_shape=True
     )(*example_args)
