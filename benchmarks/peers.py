@@ -175,7 +175,7 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
     lines += ["", "### Summary", "", f"The geometric mean of {len(ratios)} ratios is {mean:.2f}."]
     slow = [name for name, ratio in ratios.items() if ratio > 2]
     if slow:
-        lines += ["More than twice the time of the fastest library:", ""]
+        lines += ["Programs that take more than twice the time of the fastest library:", ""]
     lines += [f"- {name}: {REASONS.get(name, 'not explained yet')}." for name in slow]
     return "\n".join(lines)
 

@@ -73,7 +73,7 @@ class Position:
 
 
 def any_failed(error: Error, effects: Sequence[ErrorEffect]) -> Any:
-    """Returns whether an error has occurred in the entries of some effects."""
+    """Returns whether an error of one of the given effects has occurred."""
     result: Any = np.asarray(False)
     for effect in effects:
         pred = error._pred[effect]

@@ -80,7 +80,10 @@ class _TimedImport:
                     gc.enable()
 
     def add_since_loading(self) -> None:
-        """Sets ``seconds`` to the time since this module was loaded, early in the import."""
+        """Sets ``seconds`` to the time since this module was loaded.
+
+        The module is loaded near the start of the import.
+        """
         self.seconds = time.perf_counter() - _loaded_at
 
 

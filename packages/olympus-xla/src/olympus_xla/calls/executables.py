@@ -88,7 +88,7 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
 
 
 def _delete_donated(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
-    """Deletes donated operands of which the program has consumed copies on its own devices."""
+    """Deletes donated operands that were copied to the program's devices and consumed there."""
     for operand, array in zip(operands, arrays, strict=True):
         if array is not operand and type(operand) is ArrayImpl and array.is_deleted():
             operand.delete()

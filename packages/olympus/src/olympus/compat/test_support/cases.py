@@ -56,7 +56,7 @@ def sanitize_test_name(s: str) -> str:
 
 @functools.cache
 def _chosen(count: int, num_chosen: int) -> np.ndarray:
-    """Returns some of the first integers, always the same."""
+    """Returns a sample of the integers below ``count``, the same in each call."""
     return np.random.RandomState(42).choice(count, size=num_chosen, replace=False)
 
 

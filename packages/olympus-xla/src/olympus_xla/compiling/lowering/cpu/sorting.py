@@ -173,8 +173,8 @@ def _keep_order_of_equals(bits: Any, out: Any, dtype: Any) -> None:
 def _may_have_equals(line: Any) -> bool:
     """Returns whether a sorted line of floats has NaNs, zeros or subnormal numbers.
 
-    NumPy's sort may flush subnormal numbers to zero, so a single zero counts. A search takes some
-    us, where a pass over the line takes a sixth of the time of the sort.
+    NumPy's sort may flush subnormal numbers to zero, so a single zero counts. A binary search
+    takes a few microseconds. A pass over the line would take a sixth of the sort's time.
     """
     if line.dtype.itemsize == 2:
         return True  # NumPy searches for halves slowly.

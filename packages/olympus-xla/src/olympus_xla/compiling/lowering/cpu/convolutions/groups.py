@@ -101,7 +101,7 @@ def loop_over_groups(
 ) -> Any:
     """Convolves one group of features after the other, with features last.
 
-    A group of features that come first would be copied in each step.
+    If features came first, each step would copy its group.
     """
     rank = lhs.ndim
     features_last, space = rank - 1, tuple(range(1, rank - 1))
