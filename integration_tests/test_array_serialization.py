@@ -58,11 +58,11 @@ from olympus_ir.trees import pytrees
         ),
     ],
 )
-def test_specs(path, options, kvstore):
+def test_specs_name_the_driver_and_the_store(path, options, kvstore):
     assert get_tensorstore_spec(path, **options) == {"driver": "zarr3", "kvstore": kvstore}
 
 
-def test_metadata():
+def test_metadata_describe_chunks_and_codecs():
     array = np.zeros((4, 2), np.float32)
     zarr3 = get_tensorstore_spec("/tmp/a/b", arr=array)["metadata"]
     assert zarr3 == {
@@ -184,7 +184,7 @@ def test_without_tensorstore(monkeypatch):
         asyncio.run(async_serialize(some_array(), get_tensorstore_spec("/tmp/a")))
 
 
-def test_manager(stores, tmp_path):
+def test_manager_writes_and_reads_several_arrays(stores, tmp_path):
     _, serialization, _ = stores
     split, single = shardings()
     array, committed = some_array(), []
@@ -238,7 +238,7 @@ def tree():
     }
 
 
-def test_pytrees(stores, tmp_path):
+def test_pytrees_are_restored_with_types_and_shardings(stores, tmp_path):
     pytree, _, _ = stores
     split, single = shardings()
     data = tree()
@@ -288,7 +288,7 @@ def test_background_save_and_load(stores, tmp_path):
     olympus.tree.map(np.testing.assert_array_equal, asyncio.run(waiting()), data)
 
 
-def test_overwriting(stores, tmp_path):
+def test_overwriting_replaces_the_whole_tree(stores, tmp_path):
     pytree, _, _ = stores
     pytree.save({"x": olympus.numpy.arange(3)}, tmp_path / "data")
     pytree.save({"y": olympus.numpy.arange(4)}, tmp_path / "data")

@@ -144,7 +144,7 @@ def test_values_over_several_devices_are_checked(eight_devices, kind, fun):
         assert f"`sqrt` gave nan at element ({row}, {column}) of" in str(caught.value)
 
 
-def test_messages():
+def test_messages_name_the_iterations_of_nested_loops():
     def nested(x):
         def outer(i, c):
             return lax.fori_loop(0, 3, lambda j, d: d / (5.0 * i + j - 11.0), c)

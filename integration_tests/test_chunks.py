@@ -59,7 +59,7 @@ def test_random_keys_and_static_arguments():
 
 
 @pytest.mark.parametrize("chunk_size", [2, 5, "auto"])
-def test_jacobians(chunk_size):
+def test_jacobians_in_chunks_equal_whole_ones(chunk_size):
     def fun(x, tree):
         return {"a": jnp.sin(x)[:, None] * tree["b"], "c": (x**2).sum()}
 

@@ -21,7 +21,7 @@ def scaled(x, y):
     return {"product": np.asarray(x) * np.asarray(y)}
 
 
-def test_functions():
+def test_functions_run_on_the_host_of_their_arguments():
     x = jnp.arange(3.0)
     found = scaled(x, x)["product"]
     assert isinstance(found, olympus.Array) and found.sharding == x.sharding
@@ -43,7 +43,7 @@ def test_devices_of_functions_without_arguments():
         ones.specialize(devices=devices).specialize(devices=devices)
 
 
-def test_specifications():
+def test_specifications_determine_types_of_results():
     x = jnp.arange(3.0)
     struct = olympus.ShapeDtypeStruct((3,), np.float32, sharding=x.sharding)
     right = scaled.specialize(out_specs_fn=lambda *args: {"product": struct})
@@ -64,7 +64,7 @@ def test_invalid_arguments_raise():
         olympus.jit(lambda x: scaled(x, x))(1.0)
 
 
-def test_objects():
+def test_objects_keep_their_state_between_calls():
     made = []
 
     @colocated_python_class

@@ -40,7 +40,7 @@ def expected(x, y):
 X, Y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
 
 
-def test_types():
+def test_types_follow_from_the_expansion():
     assert olympus.eval_shape(squared_distance, X, Y).shape == (4,)
     first, second = olympus.eval_shape(halves_p.bind, X)
     assert first.shape == second.shape == (2,)
@@ -55,12 +55,12 @@ def test_evaluation_and_lowering():
     np.testing.assert_array_equal(np.concatenate([first, second]), X)
 
 
-def test_batching():
+def test_batches_equal_the_formula():
     table = olympus.vmap(olympus.vmap(squared_distance, (None, 0)), (0, None))(X, Y)
     np.testing.assert_allclose(table, expected(X[:, None], Y))
 
 
-def test_derivatives():
+def test_derivatives_follow_from_the_expansion():
     np.testing.assert_allclose(olympus.vmap(olympus.grad(squared_distance))(X, Y), 4 * (X - Y))
     tangent = olympus.jvp(squared_distance, (X, Y), (Y, Y))[1]
     np.testing.assert_allclose(tangent, 0)
@@ -68,12 +68,12 @@ def test_derivatives():
     np.testing.assert_allclose(terms[1], 4 * Y)
 
 
-def test_transposition():
+def test_transposition_follows_from_the_expansion():
     (back,) = olympus.linear_transpose(halves_p.bind, X)([Y[:2], 2 * Y[:2]])
     np.testing.assert_array_equal(back, [1, 1, 2, 2])
 
 
-def test_propagation():
+def test_shardings_propagate_through_the_expansion():
     mesh = olympus.make_mesh((1,), ("x",), axis_types=(olympus.sharding.AxisType.Explicit,))
     with olympus.set_mesh(mesh):
         x = olympus.device_put(X, olympus.P("x"))

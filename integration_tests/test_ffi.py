@@ -78,14 +78,14 @@ def x():
     return np.random.default_rng(0).normal(size=(3, 5)).astype(F32)
 
 
-def test_eager(x) -> None:
+def test_eager_calls_return_the_declared_type(x) -> None:
     y = rms_norm(x)
     assert y.shape == (3, 5)
     assert y.dtype == F32
     np.testing.assert_allclose(y, expected(x), rtol=1e-5)
 
 
-def test_compiled(x) -> None:
+def test_compiled_calls_are_part_of_the_program(x) -> None:
     function = olympus.jit(lambda x: lax.sin(rms_norm(lax.exp(x))))
     np.testing.assert_allclose(function(x), np.sin(expected(np.exp(x))), rtol=1e-4)
     text = function.lower(x).as_text()
@@ -104,7 +104,7 @@ def test_program_text(x) -> None:
 @pytest.mark.parametrize(
     "method", ["sequential", "sequential_unrolled", "expand_dims", "broadcast_all"]
 )
-def test_vmap(x, method: str) -> None:
+def test_every_vmap_method_equals_a_loop(x, method: str) -> None:
     batch = np.stack([x, 2 * x + 1, x**2, x - 1], axis=1)  # [3, batch, 5]
     function = functools.partial(rms_norm, vmap_method=method)
     for batched in (
@@ -129,7 +129,7 @@ def test_vmap_without_vmap_method_raises(x) -> None:
         olympus.vmap(functools.partial(rms_norm, vmap_method=None))(x)
 
 
-def test_derivative(x) -> None:
+def test_derivative_is_that_of_the_custom_rule(x) -> None:
     def loss(x):
         return lax.reduce_sum(lax.sin(differentiable_rms_norm(x, 1e-5)), (0, 1))
 
@@ -174,7 +174,7 @@ def attributes(**changes):
     return ffi.ffi_call("test_Attributes", ShapeDtypeStruct((9,), F32))(**values)
 
 
-def test_attributes() -> None:
+def test_attributes_of_all_types_reach_the_function() -> None:
     for call in (attributes, olympus.jit(attributes)):
         assert call().tolist() == [1, -3, 5, 1.5, 2.5, 7, 3, 7, 0.25]
     # Calls that differ in one attribute are different programs, also where Python finds it equal.
@@ -186,7 +186,7 @@ def test_attributes() -> None:
         attributes(flag=1)
 
 
-def test_aliases() -> None:
+def test_aliased_results_reuse_donated_memory() -> None:
     def increment(x, aliases):
         results = like(x), ShapeDtypeStruct((1,), np.int32)
         return ffi.ffi_call("test_Increment", results, input_output_aliases=aliases)(x)
@@ -205,7 +205,7 @@ def test_aliases() -> None:
     assert kept.tolist() == [0, 1, 2, 3]
 
 
-def test_layouts() -> None:
+def test_layouts_determine_the_order_in_memory() -> None:
     x = np.arange(6, dtype=F32).reshape(2, 3)
 
     def memory(x, input_layout, output_layout, method=None):

@@ -139,7 +139,7 @@ def results_by_name(frozen, inputs):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions(runner, plugin, tmp_path, name):
+def test_runner_computes_the_results_of_functions(runner, plugin, tmp_path, name):
     function, inputs = FUNCTIONS[name]
     frozen = olympus.freeze(function, *inputs.values(), platforms=(PLATFORM,))
     frozen.save(tmp_path / "f.frozen")
@@ -156,7 +156,9 @@ def predict(params, x):
 
 @pytest.mark.parametrize("where", ["inside", "beside"])
 @pytest.mark.parametrize("platforms", [(PLATFORM,), ("tpu", PLATFORM)])
-def test_weights(runner, plugin, tmp_path, where, platforms):
+def test_runner_reads_weights_inside_and_beside_the_file(
+    runner, plugin, tmp_path, where, platforms
+):
     frozen = olympus.freeze(predict, PARAMS, X, weights=0, platforms=platforms)
     frozen.save(tmp_path / "f.frozen", weights=where)
     found, done = run(runner, plugin, tmp_path, {"x": X})

@@ -41,7 +41,7 @@ def test_values_and_structures(both):
     np.testing.assert_allclose(graph(tf.range(4)), [0, 1, 3, 6])
 
 
-def test_gradients(both):
+def test_gradient_tapes_differentiate_converted_functions(both):
     tf, jax2tf = both
     x = tf.Variable(2.0)
     fun = jax2tf.convert(lambda x, n: jnp.sin(x) * x * n)
@@ -87,7 +87,7 @@ def test_saved_models(both, tmp_path):
     np.testing.assert_allclose(loaded.call(tf.constant([1.0, 2.0, 3.0])), 14.0)
 
 
-def test_dtypes(both):
+def test_dtypes_of_values_are_those_of_tensorflow(both):
     tf, jax2tf = both
     assert jax2tf.dtype_of_val(3) == tf.int32 and jax2tf.dtype_of_val(True) == tf.bool
     assert jax2tf.dtype_of_val(np.float64(3)) == tf.float32
@@ -117,7 +117,7 @@ def test_options_without_effect(both):
 
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("options", [{}, {"has_side_effects": False}, {"call_tf_graph": True}])
-def test_calls(both, compiled, options):
+def test_tensorflow_functions_can_be_called(both, compiled, options):
     tf, jax2tf = both
     wrap = olympus.jit if compiled else (lambda fun: fun)
     sine = jax2tf.call_tf(tf.math.sin, **options)

@@ -162,7 +162,7 @@ def test_equals_the_unrolled_loop(fun, x):
 
 
 @pytest.mark.parametrize(("fun", "x"), [LOOPS[1], LOOPS[4]], ids=["adaptive_ode", "rejection"])
-def test_batched(fun, x):
+def test_batched_gradients_equal_single_ones(fun, x):
     xs = jnp.array([x, 0.9 * x, 1.2 * x])
     slope = olympus.grad(lambda x: fun(with_checkpoints(4), x))
     expected = np.array([olympus.jit(slope)(x) for x in xs])
@@ -285,7 +285,7 @@ def recurrent(matrix, carry, xs, *, reverse=False, **options):
     ("checkpoints", "reverse"),
     [("sqrt", False), ("sqrt", True), ("binomial", False), ("offload", True), (5, True)],
 )
-def test_scan(checkpoints, reverse):
+def test_gradients_of_scans_do_not_depend_on_checkpoints(checkpoints, reverse):
     args = (MATRIX, jnp.arange(3.0), INPUTS)
     expected = olympus.grad(lambda *a: recurrent(*a, reverse=reverse), (0, 1, 2))(*args)
     with_checkpoints = olympus.grad(

@@ -657,7 +657,7 @@ def test_damaged_cache_files(folder):
         np.testing.assert_array_equal(result, 2 * X)
 
 
-def test_switches(folder):
+def test_either_flag_switches_the_cache_off(folder):
     config.update("olympus_enable_compilation_cache", False)
     try:
         value_and_origin(copied(scaled), X)

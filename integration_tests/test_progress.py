@@ -59,7 +59,7 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_loops(drawn, name):
+def test_loops_draw_one_bar_for_each_run(drawn, name):
     fun, count = LOOPS[name]
     compiled = olympus.jit(fun)
     for run in (fun, compiled, compiled, olympus.jit(olympus.vmap(fun))):
@@ -70,13 +70,13 @@ def test_loops(drawn, name):
 
 
 @pytest.mark.parametrize("options", [{}, {"checkpoints": "sqrt"}, {"checkpoints": 3}])
-def test_derivatives(drawn, options):
+def test_bars_do_not_count_recomputed_iterations(drawn, options):
     """The bar shows the loop, and not the states that are recomputed."""
     (line,) = drawn(olympus.jit(olympus.grad(lambda c: scanned(c, progress=True, **options))), 0.5)
     assert "250/250" in line
 
 
-def test_devices(drawn):
+def test_one_bar_is_drawn_for_several_devices(drawn):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
     split = PartitionSpec("i")
     fun = olympus.shard_map(

@@ -80,7 +80,7 @@ SIZES = [(2, 3), (4, 1), (8, 2)]
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size, per_receiver", SIZES)
-def test_values(form, size, per_receiver):
+def test_exchanged_values_equal_the_reference(form, size, per_receiver):
     args = problem(size, per_receiver)
     np.testing.assert_array_equal(FORMS[form](size)(*args), reference(*args))
 
@@ -121,7 +121,7 @@ def test_axis_index_groups(form):
 
 @pytest.mark.parametrize("form", ["vmap", "devices, compiled"])
 @pytest.mark.parametrize("size, per_receiver", SIZES)
-def test_derivatives(form, size, per_receiver):
+def test_derivatives_exchange_slices_backward(form, size, per_receiver):
     operand, output, *slices = problem(size, per_receiver)
     tangents = normal(operand.shape), normal(output.shape)
 
@@ -204,7 +204,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_errors(name):
+def test_malformed_arguments_raise(name):
     (place, change), error, text = BAD[name]
     args = list(problem(4, 1))
     args[place] = change(args[place])

@@ -89,7 +89,7 @@ def test_compiled_functions():
     np.testing.assert_array_equal(data(last), data(state[0]))
 
 
-def test_transformations():
+def test_keys_pass_through_transformations():
     drawn = olympus.vmap(random.normal)(KEYS)
     np.testing.assert_array_equal(drawn, [random.normal(key) for key in KEYS])
     slope = olympus.grad(lambda x, key: x * random.normal(key))(2.0, KEY)

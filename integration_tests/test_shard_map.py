@@ -63,7 +63,7 @@ class TestProduct:
             same(result, whole(A, B))
             assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 2)
 
-    def test_gradient(self, mesh, check_vma):
+    def test_gradients_equal_those_of_the_whole_function(self, mesh, check_vma):
         parts = on_mesh(mesh, check_vma)
         expected = grad(lambda a, b: total(whole(a, b)), (0, 1))(A, B)
         derived = grad(lambda a, b: total(parts(a, b)), (0, 1))
@@ -71,7 +71,7 @@ class TestProduct:
             for actual, wanted in zip(function(A, B), expected, strict=True):
                 same(actual, wanted)
 
-    def test_tangents(self, mesh, check_vma):
+    def test_tangents_equal_those_of_the_whole_function(self, mesh, check_vma):
         same(
             jvp(on_mesh(mesh, check_vma), (A, B), (B.sum() * A, B))[1],
             jvp(whole, (A, B), (B.sum() * A, B))[1],
@@ -84,7 +84,7 @@ class TestProduct:
 
         same(second(on_mesh(mesh, check_vma)), second(whole))
 
-    def test_batched(self, mesh, check_vma):
+    def test_batches_equal_those_of_the_whole_function(self, mesh, check_vma):
         stacked = (np.stack([A, A + 1]), np.stack([B, B - 1]))
         same(vmap(on_mesh(mesh, check_vma))(*stacked), vmap(whole)(*stacked))
         same(
@@ -149,7 +149,7 @@ COLLECTIVES = {
 
 @pytest.mark.parametrize("name", COLLECTIVES)
 @pytest.mark.parametrize("check_vma", [True, False])
-def test_collectives(mesh, name, check_vma):
+def test_collectives_equal_operations_on_whole_arrays(mesh, name, check_vma):
     function, in_specs, out_specs, expected = COLLECTIVES[name]
     mapped = shard_map(
         function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma

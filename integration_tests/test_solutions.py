@@ -80,7 +80,7 @@ def test_fixed_points():
     np.testing.assert_allclose(olympus.jvp(f, (1.0,), (1.0,))[1], slope, rtol=1e-10)
 
 
-def test_minimizers():
+def test_minimizers_have_the_derivatives_of_the_solution():
     matrix = np.array([[3.0, 1.0], [1.0, 2.0]])
 
     def f(b):

@@ -38,7 +38,7 @@ def decoded(dump):
 
 
 @pytest.mark.parametrize("name", ["jaxpr", "hlo:stable-hlo", "hlo:original", "hlo:optimized"])
-def test_passes(name):
+def test_passes_map_operations_to_source_lines(name):
     (dump,) = source_mapper.generate_sourcemaps(function, source_mapper.filter_passes(f"^{name}$"))(
         1.0
     )
@@ -63,7 +63,7 @@ def test_equations_of_nested_programs():
     assert found["sin"].startswith("jnp.sin(x)") and found["add"].startswith("olympus.jit")
 
 
-def test_format():
+def test_mappings_are_base64_vlq():
     """Mappings are base64 VLQ as in ECMA-426."""
     generator = MappingsGenerator()
     generator.new_group()
@@ -94,7 +94,7 @@ def test_mlir_locations():
     assert found.mappings[1] == [(2, 0, 2, 4)] and found.mappings[2] == []
 
 
-def test_registry():
+def test_passes_are_registered_once():
     names = [each.name for each in source_mapper.all_passes()]
     assert names == ["jaxpr", "hlo:stable-hlo", "hlo:original", "hlo:optimized"]
     with pytest.raises(ValueError, match="registered already"):

@@ -33,7 +33,7 @@ def test_equals_selection(size, shift):
 
 
 @pytest.mark.parametrize("outer", [olympus.vmap, None], ids=["vmap of grad", "grad of vmap"])
-def test_derivatives(outer):
+def test_gradients_equal_those_of_selection(outer):
     xs = np.random.RandomState(1).randn(30, 8).astype(np.float32)
 
     def slope(batch):

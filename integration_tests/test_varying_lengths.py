@@ -384,7 +384,7 @@ def test_empty_arrays():
     assert float(total) == 0 and doubled.shape == (0,)
 
 
-def test_errors():
+def test_lengths_that_do_not_fit_raise():
     with pytest.raises(ValueError, match=r"argument of shape \(\) has no axis 0 to pad"):
         olympus.bucketed(lambda x, y: x * y)(np.ones(3), 2.0)
     with pytest.raises(ValueError, match=r"n = 9 is larger than the sizes .*Add a size"):
@@ -406,7 +406,7 @@ def test_errors():
         olympus.bucketed(lambda x: x[x > 0])(np.ones(5, np.float32))
 
 
-def test_sizes():
+def test_a_function_may_choose_the_sizes():
     traced = []
 
     def function(x):

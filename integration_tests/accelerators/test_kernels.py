@@ -58,7 +58,7 @@ def test_compiled_and_interpreted_samples_agree(name):
 
 
 @pytest.mark.parametrize("shape", [(64, 128), (3, 5, 1000), (2, 4096)], ids=str)
-def test_softmax(rng, shape):
+def test_softmax_agrees_with_its_definition(rng, shape):
     x = (4 * rng.normal(size=shape)).astype(np.float32)
     expected = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
     expected /= expected.sum(-1, keepdims=True)
@@ -67,7 +67,7 @@ def test_softmax(rng, shape):
 
 @pytest.mark.parametrize("backward", ["triton", "xla"])
 @pytest.mark.parametrize("module", [layer_norm, rms_norm], ids=["layer_norm", "rms_norm"])
-def test_normalization(rng, module, backward):
+def test_normalizations_agree_with_array_operations(rng, module, backward):
     name = module.__name__.rpartition(".")[2]
     kernel, by_arrays = getattr(module, name), getattr(module, f"{name}_reference")
     arguments = [rng.normal(size=shape).astype(np.float32) for shape in ((33, 700), (700,), (700,))]

@@ -55,7 +55,7 @@ def test_keys_and_bits(accelerator, cpu, implementation):
         lambda key, shape: random.categorical(key, jnp.arange(4.0), shape=shape).astype(np.float32),
     ],
 )
-def test_samplers(accelerator, cpu, sampler):
+def test_samples_are_those_of_the_cpu(accelerator, cpu, sampler):
     there, here = (
         on(device, lambda data: sampler(random.wrap_key_data(data), (2000,)), np.uint32([0, 5]))
         for device in (accelerator, cpu)
@@ -221,7 +221,7 @@ def test_checks_in_compiled_programs(accelerator):
         function(jnp.array([1.0, -1.0]))
 
 
-def test_reports(accelerator):
+def test_memory_and_profile_describe_programs(accelerator):
     def function(x):
         return jnp.tanh(x @ x).sum()
 

@@ -85,13 +85,13 @@ def test_records_are_of_these_cases():
 
 
 @pytest.mark.parametrize("name", records_of("result"))
-def test_result(name):
+def test_results_are_those_of_jax(name):
     fun, args = CASES[name]
     assert_recorded(name, "result", fun(*args))
 
 
 @pytest.mark.parametrize("name", records_of("jvp"))
-def test_jvp(name):
+def test_tangents_are_those_of_jax(name):
     fun, args = CASES[name]
     tangents = directions.tangents(args)
     assert_recorded(name, "jvp", jvp(fun, args, tangents)[1])
@@ -100,7 +100,7 @@ def test_jvp(name):
 
 
 @pytest.mark.parametrize("name", records_of("vjp"))
-def test_vjp(name):
+def test_cotangents_are_those_of_jax(name):
     fun, args = CASES[name]
     result, pullback = vjp(fun, *args)
     assert_recorded(name, "result", result)

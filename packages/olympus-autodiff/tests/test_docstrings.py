@@ -35,7 +35,7 @@ def test_examples_in_docstrings(name):
     assert runner.failures == 0
 
 
-def test_readme():
+def test_examples_of_the_readme_run():
     text = (pathlib.Path(__file__).parents[1] / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})

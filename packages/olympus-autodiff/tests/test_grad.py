@@ -27,7 +27,7 @@ def total(x):
     return lax.reduce_sum(x, tuple(range(len(x.shape))))
 
 
-def test_gradient():
+def test_gradients_have_known_values():
     assert grad(lax.tanh)(0.0) == 1.0
     np.testing.assert_array_equal(grad(lambda x: total(lax.mul(x, x)))(X), 2 * X)
 
@@ -43,7 +43,7 @@ def test_dtypes_are_kept(dtype):
     assert grad(lambda x: lax.mul(x, x))(np.ones((), dtype)).dtype == dtype
 
 
-def test_argnums():
+def test_argnums_select_the_arguments():
     assert grad(product)(3.0, 2.0) == 2.0
     assert grad(product, argnums=1)(3.0, 2.0) == 3.0
     assert grad(product, argnums=-1)(3.0, 2.0) == 3.0
@@ -60,7 +60,7 @@ def test_keyword_and_undifferentiated_arguments():
     assert grad(f)(3.0, 2.0, "anything", scale=10.0) == 20.0
 
 
-def test_pytrees():
+def test_gradients_have_the_structure_of_the_argument():
     gradient = grad(lambda tree: product(tree["a"], tree["b"][0]))({"a": 1.0, "b": (2.0, 3.0)})
     assert gradient == {"a": 2.0, "b": (1.0, 0.0)}
 
@@ -112,7 +112,7 @@ def test_with_vmap_and_jit():
     np.testing.assert_allclose(grad(jit(lambda x: total(lax.sin(x))))(X), expected, rtol=1e-6)
 
 
-def test_holomorphic():
+def test_holomorphic_functions_have_complex_derivatives():
     def f(z):
         return lax.mul(z, z)
 
@@ -130,7 +130,7 @@ def test_allow_int():
     assert gradient.dtype == dtypes.float0
 
 
-def test_program():
+def test_gradients_trace_to_short_programs():
     closed = trace_to_closed(
         lambda x: [grad(lambda x: total(lax.mul(lax.sin(x), 2.0)))(x)],
         [ShapedArray((3,), np.float32)],

@@ -23,7 +23,7 @@ def test_vector_function(jacobian_of):
 
 
 @both
-def test_shapes(jacobian_of):
+def test_shapes_join_those_of_result_and_argument(jacobian_of):
     found = jacobian_of(lambda m: lax.reduce_sum(lax.mul(m, m), (1,)))(M)
     assert found.shape == (2, 2, 3)
     np.testing.assert_allclose(found[0, 0], 2 * M[0])
@@ -31,7 +31,7 @@ def test_shapes(jacobian_of):
 
 
 @both
-def test_pytrees(jacobian_of):
+def test_jacobians_of_pytrees_are_trees_of_blocks(jacobian_of):
     def f(pair):
         return {"product": lax.mul(pair[0], pair[1]), "first": pair[0]}
 
@@ -43,7 +43,7 @@ def test_pytrees(jacobian_of):
 
 
 @both
-def test_argnums(jacobian_of):
+def test_argnums_select_the_arguments(jacobian_of):
     def f(x, y):
         return lax.mul(x, y)
 
@@ -54,19 +54,19 @@ def test_argnums(jacobian_of):
 
 
 @both
-def test_scalars(jacobian_of):
+def test_jacobians_of_scalars_are_scalars(jacobian_of):
     assert jacobian_of(lambda x: lax.mul(x, x))(3.0) == 6.0
 
 
 @both
-def test_aux(jacobian_of):
+def test_auxiliary_results_are_returned_unchanged(jacobian_of):
     found, aux = jacobian_of(lambda x: (lax.mul(x, x), {"x": x}), has_aux=True)(X)
     np.testing.assert_allclose(found, 2 * np.diag(X))
     np.testing.assert_array_equal(aux["x"], X)
 
 
 @both
-def test_holomorphic(jacobian_of):
+def test_holomorphic_functions_have_complex_jacobians(jacobian_of):
     assert jacobian_of(lambda z: lax.mul(z, z), holomorphic=True)(3 + 1j) == 6 + 2j
 
 
@@ -79,7 +79,7 @@ def test_jacobian_is_reverse_mode():
     np.testing.assert_allclose(jacobian(lax.sin)(X), np.diag(np.cos(X)), rtol=1e-6)
 
 
-def test_hessian():
+def test_hessians_have_known_values():
     cubes = lambda x: lax.reduce_sum(lax.integer_pow(x, 3), (0,))  # noqa: E731
     np.testing.assert_allclose(hessian(cubes)(X), 6 * np.diag(X))
     np.testing.assert_allclose(jit(hessian(cubes))(X), 6 * np.diag(X))

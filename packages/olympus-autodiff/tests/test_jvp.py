@@ -22,7 +22,7 @@ def test_value_and_tangent():
     assert jvp(square, (3.0,), (1.0,)) == (9.0, 6.0)
 
 
-def test_pytrees():
+def test_tangents_have_the_structure_of_the_values():
     def f(pair, scale):
         return {"product": lax.mul(lax.mul(pair[0], pair[1]), scale), "first": pair[0]}
 
@@ -63,12 +63,12 @@ def test_integer_arguments_have_float0_tangents():
     assert tangents[1].dtype == dtypes.float0
 
 
-def test_aux():
+def test_auxiliary_results_are_returned_unchanged():
     value, tangent, aux = jvp(lambda x: (square(x), {"x": x}), (3.0,), (1.0,), has_aux=True)
     assert (value, tangent, aux) == (9.0, 6.0, {"x": 3.0})
 
 
-def test_nested():
+def test_nested_derivatives_are_not_confused():
     def derivative(f):
         return lambda x: jvp(f, (x,), (1.0,))[1]
 
@@ -112,7 +112,7 @@ def test_results_must_be_arrays():
         jvp(lambda x: "no array", (1.0,), (1.0,))
 
 
-def test_program():
+def test_programs_of_tangents_omit_zeros():
     f32 = ShapedArray((), np.float32)
     closed = trace_to_closed(lambda x, y: [lax.mul(x, y), lax.sin(y)], [f32, f32])
     derived, nonzero = jvp_olympuspr(closed, (True, False))

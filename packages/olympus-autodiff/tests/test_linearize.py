@@ -93,7 +93,7 @@ def test_zero_and_integer_results():
     assert tangents[3] == 0.0
 
 
-def test_aux():
+def test_auxiliary_results_are_returned_unchanged():
     value, derivative, aux = linearize(lambda x: (square(x), x), 3.0, has_aux=True)
     assert (value, derivative(1.0), aux) == (9.0, 6.0, 3.0)
 

@@ -47,7 +47,7 @@ class TestMappedClosures:
     def run(self, fun, compiled, *args):
         return (jit(fun) if compiled else fun)(*args)
 
-    def test_values(self, rule, compiled):
+    def test_values_equal_the_formula(self, rule, compiled):
         mapped = vmap(lambda y: rule(y)(lax.mul(y, 2.0)))
         np.testing.assert_allclose(self.run(mapped, compiled, X), np.sin(2 * X) * X, rtol=1e-6)
 

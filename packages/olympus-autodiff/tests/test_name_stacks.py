@@ -31,7 +31,7 @@ def names(fun, *args):
     ]
 
 
-def test_vmap():
+def test_names_show_vmap_around_scopes():
     assert names(vmap(scoped), X) == [("sin", "vmap(a)"), ("mul", "vmap(a)")]
     assert names(vmap(vmap(scoped)), X)[0] == ("sin", "vmap(vmap(a))")
 
@@ -45,7 +45,7 @@ def test_jvp_and_linearize():
     assert {name for _, name in names(lambda x: linearize(scoped, x)[1](x), X)} == {"jvp(a)"}
 
 
-def test_grad():
+def test_names_show_forward_and_backward_pass():
     assert names(grad(total), X) == [
         ("sin", "jvp(a)"),
         ("cos", "jvp(a)"),

@@ -125,7 +125,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("compiled", [None, "inside", "outside"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_derivatives(name, compiled):
+def test_derivatives_equal_those_without_references(name, compiled):
     fun, expected, reverse = FUNCTIONS[name]
     fun = jit(fun) if compiled == "inside" else fun
     transformations = [lambda f: lambda x: jvp(f, (x,), (VECTOR,)), jacfwd]
@@ -156,7 +156,7 @@ def test_programs_are_pure():
 
 
 class TestReferencesFromOutside:
-    def test_reading(self):
+    def test_values_read_from_outside_are_constants(self):
         ref = new_ref(np.float32(3.0))
         assert grad(lambda x: lax.mul(ref[...], x))(2.0) == 3.0
         assert jit(grad(lambda x: lax.mul(ref[...], x)))(2.0) == 3.0

@@ -32,7 +32,7 @@ def function_of_differentiable(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_derivatives(case):
+def test_derivatives_of_samples_equal_finite_differences(case):
     with case.context():
         fun, primals = function_of_differentiable(case)
         check_grads(

@@ -21,7 +21,7 @@ def f(x, weights):
     return lax.mul(lax.mul(lax.cos(y), weights["w"]), TABLE)
 
 
-def test_origins():
+def test_origins_name_arguments_and_lines():
     found = saved_residuals(f, TABLE, {"w": 2.0})
     assert {aval.str_short(short_dtypes=True) for aval, _ in found} <= {"f32[2]", "f32[]"}
     origins = [origin for _, origin in found]
@@ -33,7 +33,7 @@ def test_origins():
     )
 
 
-def test_printing(capsys):
+def test_printed_residuals_have_types_and_origins(capsys):
     policy = checkpoint_policies.save_only_these_names("inner")
     print_saved_residuals(checkpoint(f, policy=policy), TABLE, weights={"w": 2.0})
     lines = capsys.readouterr().out.splitlines()

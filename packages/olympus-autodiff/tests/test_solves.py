@@ -60,7 +60,7 @@ def test_derivatives_of_linear_solves():
     check_grads(solved, (MATRIX, VECTOR), order=2, jvp=jvp, vjp=vjp, rtol=1e-4)
 
 
-def test_batches():
+def test_batches_equal_a_loop():
     examples = [(MATRIX + 0.1 * i, VECTOR * (i + 1)) for i in range(3)]
     check_vmap(solved, examples, vmap=vmap, rtol=1e-9)
 
@@ -72,11 +72,11 @@ def test_gradients_of_batches():
     assert_close(batched(right_hand_sides), np.stack([expected, expected]), rtol=1e-9)
 
 
-def test_compiled():
+def test_compiled_solutions_equal_eager_ones():
     assert_close(jit(solved)(MATRIX, VECTOR), solved(MATRIX, VECTOR))
 
 
-def test_symmetric():
+def test_symmetric_solves_need_no_transposed_solver():
     matrix = MATRIX + MATRIX.T
 
     def symmetric(b):

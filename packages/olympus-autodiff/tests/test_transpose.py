@@ -35,7 +35,7 @@ def test_coefficients_are_computed_first():
     np.testing.assert_allclose(transposed(1.0)[0], np.sin(w) * np.exp(w), rtol=1e-6)
 
 
-def test_pytrees():
+def test_pytrees_are_transposed_leaf_by_leaf():
     transposed = linear_transpose(lambda d: (lax.add(d["a"], d["b"]), d["a"]), {"a": 1.0, "b": 1.0})
     assert transposed((1.0, 10.0)) == ({"a": 11.0, "b": 1.0},)
 
@@ -97,7 +97,7 @@ def test_errors_of_the_transpose(fun, cotangent, error, message):
         transposed(cotangent)
 
 
-def test_program():
+def test_transposed_programs_recompute_known_values():
     closed = trace_to_closed(
         lambda w, x: [lax.mul(lax.sin(w), x), lax.cos(w), lax.neg(x)], [F32, F32]
     )

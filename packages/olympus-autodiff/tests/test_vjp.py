@@ -17,14 +17,14 @@ def product(x, y):
     return lax.mul(x, y)
 
 
-def test_cotangents():
+def test_pullback_is_linear_in_the_cotangent():
     value, pullback = vjp(product, 3.0, 2.0)
     assert value == 6.0
     assert pullback(1.0) == (2.0, 3.0)
     assert pullback(10.0) == (20.0, 30.0)
 
 
-def test_pytrees():
+def test_cotangents_have_the_structure_of_the_result():
     def f(tree):
         return {"sum": lax.add(tree[0], tree[1]), "first": tree[0], "constant": 1.0}
 
@@ -33,7 +33,7 @@ def test_pytrees():
     assert pullback({"sum": 1.0, "first": 10.0, "constant": 5.0}) == ((11.0, 1.0),)
 
 
-def test_integers():
+def test_integers_have_float0_cotangents():
     def f(x, n):
         return lax.mul(x, lax.convert_element_type(n, np.float32)), n
 
@@ -45,7 +45,7 @@ def test_integers():
     assert pullback((1.0, 3))[0] == 3.0  # what is given for an integer has no effect
 
 
-def test_aux():
+def test_auxiliary_results_are_returned_unchanged():
     value, pullback, aux = vjp(lambda x: (product(x, x), [x]), 3.0, has_aux=True)
     assert (value, pullback(1.0), aux) == (9.0, (6.0,), [3.0])
 

@@ -50,14 +50,14 @@ def test_keywords_and_compiled_functions(product):
     np.testing.assert_array_equal(jit(vmap(fun))(X, X), X * X)
 
 
-def test_nested(product):
+def test_the_rule_is_called_for_each_level(product):
     fun, calls = product
     m = np.ones((4, 3), np.float32)
     assert vmap(vmap(fun))(m, m).shape == (4, 3)
     assert calls == [(3, [True, True], (3,), (3,))]
 
 
-def test_trees():
+def test_results_and_arguments_may_be_trees():
     @custom_vmap
     def fun(d):
         return {"a": d["x"], "b": np.float32(1)}

@@ -106,7 +106,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_views(name):
+def test_views_of_batched_references_equal_a_loop(name):
     def use(ref, i):
         view = VIEWS[name](ref, i)
         before = view[...]
@@ -117,7 +117,7 @@ def test_views(name):
 
 
 class TestControlFlow:
-    def test_scan(self):
+    def test_references_in_scans_are_batched(self):
         def use(ref, i):
             def body(total, x):
                 ref[0] = lax.add(ref[0], total)
@@ -137,7 +137,7 @@ class TestControlFlow:
 
         check(use, MATRIX, PLACES)
 
-    def test_branches(self):
+    def test_references_in_branches_are_batched(self):
         def use(ref, i):
             lax.cond(lax.gt(i, 0), lambda: ref.set(-1.0, 0), lambda: ref.set(ref[0], 1))
 
@@ -161,7 +161,7 @@ class TestControlFlow:
 
 
 class TestShared:
-    def test_reading(self):
+    def test_unbatched_references_are_read_by_all_examples(self):
         ref = new_ref(np.arange(4.0, dtype=np.float32))
         np.testing.assert_array_equal(vmap(lambda i: ref[i])(PLACES), [0, 3, 1, 3])
         assert vmap(lambda i: lax.add(ref[0], i))(np.ones(3, np.float32)).shape == (3,)
@@ -197,7 +197,7 @@ def test_new_references_are_batched():
     )
 
 
-def test_text():
+def test_programs_show_batched_references():
     def fun(x, i):
         ref = new_ref(x)
         ref[i] = 100.0

@@ -13,7 +13,7 @@ CASES = [case for case in cases() if case.batchable]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_batched(case):
+def test_batches_of_samples_equal_a_loop(case):
     with case.context():
         check_vmap(
             case.run,

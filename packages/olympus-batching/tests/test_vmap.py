@@ -89,7 +89,7 @@ def test_sum_match():
     assert each.shape == (3,)
 
 
-def test_nested():
+def test_nested_maps_have_one_dimension_each():
     outer = vmap(vmap(lax.mul, in_axes=(None, 0)), in_axes=(0, None))
     np.testing.assert_array_equal(outer(X3 * 2, X4 * 3), np.full((3, 4), 6))
     both = vmap(lambda x: vmap(lambda y: lax.add(x, y))(X4))

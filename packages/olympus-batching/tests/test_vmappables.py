@@ -82,7 +82,7 @@ def test_mixed_with_integer_axes():
     np.testing.assert_array_equal(same, y)
 
 
-def test_nested():
+def test_nested_maps_return_all_names():
     inner = vmap(sine, in_axes=Along("i"), out_axes=Along("i"), axis_size=Count(2))
     y = vmap(inner, in_axes=Along("j"), out_axes=Along("j"), axis_size=Count(3))(Named(X, "i", "j"))
     assert y.names == ("j", "i")

@@ -84,7 +84,7 @@ def test_attributes_of_exported_functions(either):
     assert either.has_vjp()
 
 
-def test_calls(either):
+def test_exported_functions_return_the_same_results(either):
     expected = model(PARAMS, X, scale=F32(2))
     for call in (either.call, jit(either.call)):
         result = call(PARAMS, X, scale=F32(2))
@@ -111,7 +111,7 @@ def test_mismatched_arguments_raise(either):
         either.call(PARAMS, X, scale=2)
 
 
-def test_derivatives(either):
+def test_derivatives_equal_those_of_the_original(either):
     def loss(call):
         return lambda params, x: lax.reduce_sum(call(params, x, scale=F32(2))["y"], (0, 1))
 
@@ -355,7 +355,7 @@ class Point:
 pytrees.register_pytree_node(Point, lambda p: ((p.x,), p.unit), lambda unit, xs: Point(*xs, unit))
 
 
-def test_structures():
+def test_structures_survive_serialization():
     def function(tree):
         return tree
 
@@ -386,7 +386,7 @@ def test_structures():
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "int4", "float8_e4m3fn", "complex64", "bool"])
-def test_dtypes(dtype):
+def test_dtypes_survive_serialization(dtype):
     exported = export.export(jit(lambda x: x))(ShapeDtypeStruct((2,), dtype))
     again = deserialize(exported.serialize())
     assert again.in_avals == exported.in_avals

@@ -53,7 +53,7 @@ def either(request, frozen, tmp_path):
     return load_frozen(tmp_path / "model")
 
 
-def test_values(either):
+def test_frozen_functions_return_the_same_results(either):
     result = either(X, scale=F32(3))
     np.testing.assert_allclose(result["y"], expected(3), rtol=1e-5)
     np.testing.assert_array_equal(result["x"], X)

@@ -100,7 +100,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs(name):
+def test_symbolic_programs_equal_those_of_known_shapes(name):
     fun, spec, shape = PROGRAMS[name]
     x = numbers(*shape)
     if name == "eigenvalues":
@@ -122,7 +122,7 @@ def test_one_program_for_all_shapes(shape):
     np.testing.assert_allclose(made.call(x), x * shape[0], rtol=1e-6)
 
 
-def test_types():
+def test_types_show_symbolic_sizes():
     made = exported(lambda x, y: lax.concatenate([x, y], 0), ("2*a, b", "c, b"), (2, 2), (2, 2))
     assert str(made.out_avals[0]) == "float32[c + 2*a,b]"
     assert made.is_symbolic
@@ -245,7 +245,7 @@ def test_in_the_middle_of_a_program():
 # ---- derivatives and files ----
 
 
-def test_vjp():
+def test_derivatives_have_symbolic_types():
     made = exported(lambda x: lax.sin(x), "a, b", (2, 2))
     assert [str(aval) for aval in made.vjp().in_avals] == ["float32[a,b]", "float32[a,b]"]
     x = numbers(3, 2)
@@ -253,7 +253,7 @@ def test_vjp():
     np.testing.assert_allclose(pull_back(x)[0], x * np.cos(x), rtol=1e-5)
 
 
-def test_files():
+def test_symbolic_types_survive_serialization():
     made = exported(lambda x: lax.sin(x), "a, 2*b", (2, 2), constraints=["a >= 2", "b <= a"])
     again = deserialize(made.serialize(vjp_order=1))
     assert list(map(str, again.in_avals)) == ["float32[a,2*b]"]

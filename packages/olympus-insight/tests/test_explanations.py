@@ -92,7 +92,7 @@ def test_static_values():
     assert (report.causes[0].now, report.causes[0].before) == ("3", "2")
 
 
-def test_flag():
+def test_changed_flags_are_causes():
     double = jit(lambda x: x @ x)
     with explain() as report:
         double(X)
@@ -128,7 +128,7 @@ def test_closure_cell():
     assert (cell.path, cell.now, cell.before) == ("scale", "3.0", "2.0")
 
 
-def test_global(monkeypatch):
+def test_changed_globals_are_causes(monkeypatch):
     def update(x):
         return x * rate
 
@@ -152,7 +152,7 @@ def test_partial_argument():
     assert ("partial argument", "0", "2.0", "1.0", None) in report.causes
 
 
-def test_option():
+def test_changed_options_are_causes():
     def update(x):
         return x
 

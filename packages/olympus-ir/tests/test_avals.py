@@ -60,7 +60,7 @@ class TestInterning:
 
 
 class TestShapedArray:
-    def test_fields(self):
+    def test_fields_are_those_of_an_array(self):
         aval = ShapedArray((2, 3), np.float32)
         assert (aval.shape, aval.ndim, aval.size, len(aval)) == ((2, 3), 2, 6, 2)
         with pytest.raises(TypeError, match="unsized"):
@@ -70,14 +70,14 @@ class TestShapedArray:
         with pytest.raises(AttributeError, match="immutable"):
             ShapedArray((2,), np.float32).shape = (3,)
 
-    def test_update(self):
+    def test_updates_return_the_changed_type(self):
         aval = ShapedArray((2,), np.float32, True)
         assert aval.update(shape=(3,)) is ShapedArray((3,), np.float32, True)
         assert aval.strip_weak_type() is ShapedArray((2,), np.float32)
         assert typematch(aval, aval.strip_weak_type())
         assert not typematch(aval, aval.update(shape=()))
 
-    def test_text(self):
+    def test_texts_show_dtype_and_shape(self):
         aval = ShapedArray((2, 3), np.float32)
         assert repr(aval) == "ShapedArray(float32[2,3])"
         assert str(aval) == "float32[2,3]"
@@ -88,7 +88,7 @@ class TestShapedArray:
         assert weak.str_short(short_dtypes=True) == "i32[]"
         assert str(ShapedArray((1,), np.float32, vma=frozenset("i"))) == "float32[1]{V:i}"
 
-    def test_tangents(self):
+    def test_tangent_types_of_integers_are_float0(self):
         aval = ShapedArray((2,), np.float32)
         assert aval.to_tangent_aval() is aval
         assert ShapedArray((2,), np.int32).to_tangent_aval().dtype.names == ("float0",)
@@ -124,7 +124,7 @@ class TestGetAval:
         assert get_aval(1) is ShapedArray((), np.int32, True)
         assert get_aval(np.ones(2)) is ShapedArray((2,), np.float32)
 
-    def test_numpy(self):
+    def test_numpy_values_have_strong_types(self):
         assert get_aval(np.float16(1)) is ShapedArray((), np.float16)
         assert get_aval(np.ones((2, 3), np.int8)) is ShapedArray((2, 3), np.int8)
         assert get_aval(ml_dtypes.bfloat16(1)) is ShapedArray((), ml_dtypes.bfloat16)

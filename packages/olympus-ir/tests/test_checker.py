@@ -79,18 +79,18 @@ class TestPrograms:
             "result 0 of `mul` is bound twice",
         )
 
-    def test_literals(self):
+    def test_literals_of_another_type_are_refused(self):
         program = sample()
         refused(
             replace_equation(program, 1, invars=[program.eqns[1].invars[0], Literal(2.0, VECTOR)]),
             r"literal of type float32\[\] whose stated type is float32\[3\]",
         )
 
-    def test_constants(self):
+    def test_constants_of_another_type_are_refused(self):
         closed = make_olympuspr(lambda x: lax.mul(x, np.ones(3, np.float32)))(np.ones(3))
         refused(ClosedOlympuspr(closed.jaxpr, [np.ones(4, np.float32)]), "constant 0 has type")
 
-    def test_effects(self):
+    def test_missing_effects_are_refused(self):
         program = traced(lambda x: [lax.debug_print("x") or x], F32)
         refused(program.replace(effects=frozenset()), r"does not state effects.*'Debug'")
         refused(
@@ -134,7 +134,7 @@ def closed(fun, *avals):
 
 
 class TestProgramsInParameters:
-    def test_calls(self):
+    def test_calls_of_programs_of_other_types_are_refused(self):
         def fun(x):
             return [jit(lax.sin)(x)]
 
@@ -148,7 +148,7 @@ class TestProgramsInParameters:
         )
         refused(with_params(fun, F32, donated_invars=()), "`donated_invars` has 0 entries, not 1")
 
-    def test_cond(self):
+    def test_branches_of_different_types_are_refused(self):
         def fun(x):
             return [lax.cond(lax.lt(x, 0.0), lax.sin, lax.cos, x)]
 
@@ -167,7 +167,7 @@ class TestProgramsInParameters:
             r"index has type bool\[\]",
         )
 
-    def test_while(self):
+    def test_conditions_that_are_not_boolean_are_refused(self):
         def fun(x):
             return [lax.while_loop(lambda c: lax.lt(c, 9.0), lambda c: lax.mul(c, x), x)]
 
@@ -177,7 +177,7 @@ class TestProgramsInParameters:
         )
         refused(with_params(fun, F32, body_nconsts=0), "operands of `cond_jaxpr`: 2 given")
 
-    def test_scan(self):
+    def test_scans_of_wrong_lengths_are_refused(self):
         def fun(x, xs):
             return lax.scan(lambda c, y: (lax.mul(c, y), c), x, xs)
 

@@ -340,7 +340,7 @@ def test_rare_states_share_entries_of_the_key(restored):
     assert config_trace_context() == initial
 
 
-def test_scopes():
+def test_scopes_are_part_of_the_trace_context():
     assert current_scope("compute_on") is None
     initial = config_trace_context()
     with scope("compute_on", "device_host"), scope("metadata", ("a", 1)):

@@ -114,7 +114,7 @@ def test_number_and_kind_of_frames():
     assert "olympus_ir/programs/" in replies[0]
 
 
-def test_variables():
+def test_locals_show_values_of_the_run():
     replies, _ = answers(compiled, 2.0, commands=["locals", "c"])
     lines = replies[0].split("\n")
     assert lines[0].startswith("y = Array(3., dtype=float32")
@@ -126,7 +126,7 @@ def test_empty_line_repeats():
     assert replies[:2] == ["2.0", "2.0"]
 
 
-def test_help():
+def test_help_lists_and_describes_commands():
     replies, _ = answers(stopping, 2.0, commands=["help", "h pp", "?", "continue"])
     assert "Documented commands" in replies[0]
     assert replies[1].startswith("pp expression\nPrints the value")

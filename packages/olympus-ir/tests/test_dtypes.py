@@ -229,7 +229,7 @@ def test_tangent_dtypes():
     assert dtypes.short_name(float0) == dtypes.name_of(float0) == "float0"
 
 
-def test_isdtype():
+def test_isdtype_accepts_names_of_kinds():
     assert dtypes.isdtype("float32", "real floating")
     assert dtypes.isdtype(ml_dtypes.bfloat16, "real floating")
     assert dtypes.isdtype("int4", ("bool", "integral"))
@@ -241,7 +241,7 @@ def test_isdtype():
         dtypes.isdtype("float32", "no such kind")
 
 
-def test_infinity():
+def test_only_some_small_floats_have_infinities():
     assert dtypes.supports_inf("float8_e5m2")
     assert dtypes.supports_inf("bfloat16")
     assert dtypes.supports_inf("complex64")

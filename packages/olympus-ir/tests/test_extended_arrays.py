@@ -44,7 +44,7 @@ def pairs():
     return lax.to_edtype(WORDS, PAIR)
 
 
-def test_types():
+def test_logical_and_physical_types_correspond():
     aval = ShapedArray((3, 2), PAIR)
     assert physical_aval(aval) is plain_aval(aval) is ShapedArray((3, 2, 2), np.float32)
     assert logical_aval(ShapedArray((3, 2, 2), np.float32), PAIR) is aval

@@ -76,7 +76,7 @@ def test_methods_are_cached_per_object():
     assert not cache._entries
 
 
-def test_clear():
+def test_clearing_drops_all_entries():
     cache, f = FunctionCache(), make()
     cache.of(f)["a"] = 1
     clear_function_caches()

@@ -69,7 +69,7 @@ def test_sets_have_no_order():
     assert same(set(names), set(names_backwards))
 
 
-def test_cycles():
+def test_cyclic_containers_have_digests():
     one, other = [], []
     one.append(one)
     other.append(other)

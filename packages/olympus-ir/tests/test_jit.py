@@ -94,7 +94,7 @@ class TestTracingCache:
         assert count == 2
         assert all(len(equation.invars) == 2 for equation in closed.eqns)
 
-    def test_clear(self):
+    def test_clearing_caches_traces_functions_again(self):
         fun = Counted()
         trace_call(fun, NO_OPTIONS, (1.0,), {})
         clear_function_caches()
@@ -240,7 +240,7 @@ class TestEquations:
         first, second = closed.eqns
         assert first.params["jaxpr"] is second.params["jaxpr"]
 
-    def test_inline(self):
+    def test_inlined_calls_leave_no_call_equation(self):
         fun = jit(lambda x: lax.sin(x), inline=True)
         closed = make_olympuspr(lambda x: fun(x))(1.0)
         assert [equation.primitive for equation in closed.eqns] == [lax.sin_p]

@@ -56,7 +56,7 @@ class TestMakeOlympuspr:
         assert str(closed) == "{ lambda ; a:f32[]. let _:f32[] = sin a in (a,) }"
         assert str(closed.eqns[0]) == "a:f32[] = sin b"
 
-    def test_name(self):
+    def test_made_functions_are_named_after_the_function(self):
         def fun(x):
             return x
 
@@ -153,28 +153,28 @@ class TestScopes:
 
 
 class TestShapeDtypeStruct:
-    def test_properties(self):
+    def test_properties_describe_shape_and_dtype(self):
         assert (STRUCT.shape, STRUCT.dtype, STRUCT.ndim, STRUCT.size) == ((2, 3), np.float32, 2, 6)
         assert len(STRUCT) == 2
         assert (STRUCT.sharding, STRUCT.weak_type, STRUCT.is_ref) == (None, False, False)
 
-    def test_text(self):
+    def test_texts_show_the_constructor(self):
         assert repr(STRUCT) == "ShapeDtypeStruct(shape=(2, 3), dtype=float32)"
         weak = ShapeDtypeStruct([2], "float32", weak_type=True)
         assert repr(weak) == "ShapeDtypeStruct(shape=(2,), dtype=float32, weak_type=True)"
 
-    def test_equality(self):
+    def test_structs_with_equal_fields_are_equal(self):
         assert ShapeDtypeStruct((2, 3), "float32") == STRUCT
         assert hash(ShapeDtypeStruct((2, 3), "float32")) == hash(STRUCT)
         assert STRUCT.update(shape=(3,)) == ShapeDtypeStruct((3,), np.float32)
         assert STRUCT.update(weak_type=True) != STRUCT
         assert pickle.loads(pickle.dumps(STRUCT)) == STRUCT
 
-    def test_like(self):
+    def test_like_takes_the_type_of_a_value(self):
         assert ShapeDtypeStruct.like(np.ones((2, 3), np.float32)) == STRUCT
         assert ShapeDtypeStruct((), float0).dtype == float0
 
-    def test_errors(self):
+    def test_unsuitable_fields_raise(self):
         with pytest.raises(ValueError, match="dtype must be specified"):
             ShapeDtypeStruct((2,), None)
         with pytest.raises(TypeError, match="unsized"):

@@ -43,7 +43,7 @@ def test_division_power_and_matrix_product():
     assert float(X @ X) == 14
 
 
-def test_bits():
+def test_operators_of_bits_equal_those_of_integers():
     assert (I & 1).tolist() == [0, 1, 0, 1]
     assert (I | 4).tolist() == [4, 5, 6, 7]
     assert (I ^ I).tolist() == [0] * 4

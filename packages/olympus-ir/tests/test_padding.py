@@ -243,7 +243,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operations(name):
+def test_padded_operations_equal_those_of_the_true_size(name):
     fun, specs = OPERATIONS[name]
     used = {letter for spec, _ in specs for letter in "nm" if letter in spec}
     for n, m in ((5, 7), (8, 4), (4, 8)):
@@ -262,7 +262,7 @@ def gathered(mode):
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill"])
-def test_gather(mode):
+def test_gathers_treat_indices_beyond_the_true_size_as_out_of_bounds(mode):
     """Indices beyond the true size are out of bounds."""
     fun = gathered(mode)
     indices = np.array([0, 3, 5, 6, 7, 8, 100, -1], INT)
@@ -281,7 +281,7 @@ def test_gather_of_rows():
 
 @pytest.mark.parametrize("scatter", [lax.scatter, lax.scatter_add, lax.scatter_max])
 @pytest.mark.parametrize("mode", ["clip", "drop"])
-def test_scatter(scatter, mode):
+def test_scatters_treat_indices_beyond_the_true_size_as_out_of_bounds(scatter, mode):
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     indices = np.array([[0], [5], [6], [7], [20]], INT)
     updates = np.arange(1, 6, dtype=FLOAT)
@@ -327,7 +327,7 @@ def test_linear_algebra():
 # ---- refusals ----
 
 
-def test_refusals():
+def test_callbacks_of_padded_arrays_are_refused():
     with pytest.raises(NotImplementedError, match="would receive the padding"):
         check(
             lambda x: lax.pure_callback(np.sin, x, x),

@@ -57,7 +57,7 @@ def wrapped(x):
     return -x
 
 
-def test_recipes():
+def test_functions_are_pickled_as_recipes():
     function = scaled(scaled(plus_one), factor=5)
     loaded = pickle.loads(pickle.dumps(function))
     assert function(1) == loaded(1) == 20
@@ -65,7 +65,7 @@ def test_recipes():
     assert not_a_function(abs) == [abs]
 
 
-def test_names():
+def test_functions_with_a_name_are_pickled_by_name():
     for function in (decorated, wrapped):
         assert pickle.loads(pickle.dumps(function)) is function
         assert copy.deepcopy(function) is function

@@ -74,7 +74,7 @@ def test_several_results():
     )
 
 
-def test_effects():
+def test_effects_of_primitives_reach_equations():
     primitive = Primitive("effectful")
     primitive.def_effectful_abstract_eval(lambda aval: (aval, {debug_effect}))
     olympuspr, _ = trace_to_olympuspr(lambda x: [primitive.bind(x)], [F32])

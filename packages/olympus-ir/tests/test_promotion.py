@@ -55,7 +55,7 @@ def mode(request):
         yield request.param
 
 
-def test_pairs(mode):
+def test_pairs_of_dtypes_promote_as_in_jax(mode):
     wrong = []
     rows = [(a, b) for i, a in enumerate(OPERANDS) for b in OPERANDS[: i + 1]]
     for (a, b), expected in zip(rows, RECORD["pairs"][mode], strict=True):

@@ -31,7 +31,7 @@ def is_none(x):
     return x is None
 
 
-def test_broadcasting():
+def test_prefixes_are_broadcast_to_subtrees():
     assert broadcast_prefix([1, 2], [1, (2, 3)]) == [1, 2, 2]
     assert broadcast_prefix(1, [1, (2, None)]) == [1, 1]
     assert broadcast_prefix([1, None], [1, (2, 3)], is_leaf=is_none) == [1, None, None]

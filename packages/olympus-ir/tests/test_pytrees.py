@@ -200,7 +200,7 @@ def test_unflatten_checks_the_number_of_leaves():
         tree_unflatten(treedef, [1, 2, 3])
 
 
-def test_reduce():
+def test_tree_reduce_combines_leaves_in_order():
     assert tree_reduce(lambda a, b: a + b, [1, (2, 3)]) == 6
     assert tree_reduce(lambda a, b: a + b, [], 5) == 5
     assert tree_reduce(lambda a, b: (a, b), [1], None) == (None, 1)
@@ -219,14 +219,14 @@ def test_associative_reduce_pairs_halves():
         tree_reduce_associative(join, [])
 
 
-def test_all():
+def test_tree_all_tests_every_leaf():
     assert tree_all([])
     assert tree_all([True, {"a": 1}])
     assert not tree_all([True, {"a": 0}])
     assert tree_all([[0]], is_leaf=lambda x: isinstance(x, list))
 
 
-def test_transpose():
+def test_tree_transpose_exchanges_inner_and_outer_structure():
     rows = [{"a": 1, "b": 2}] * 3
     outer, inner = tree_structure([0, 0, 0]), tree_structure({"a": 0, "b": 0})
     assert tree_transpose(outer, inner, rows) == {"a": [1, 1, 1], "b": [2, 2, 2]}

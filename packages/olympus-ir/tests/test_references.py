@@ -52,7 +52,7 @@ def equations(olympuspr):
 
 
 class TestType:
-    def test_interned(self):
+    def test_equal_types_of_references_are_one_object(self):
         assert AbstractRef(ShapedArray((4,), np.float32)) is VECTOR
         assert AbstractRef(ShapedArray((4,), np.float32), "smem") is not VECTOR
         assert pickle.loads(pickle.dumps(VECTOR)) is VECTOR
@@ -64,7 +64,7 @@ class TestType:
         gc.collect()
         assert died() is None
 
-    def test_text(self):
+    def test_texts_of_types_show_memory_spaces(self):
         assert str(VECTOR) == "Ref{float32[4]}"
         assert AbstractRef(VECTOR.inner_aval, "smem").str_short(True) == "Ref<smem>{f32[4]}"
 
@@ -156,12 +156,12 @@ def test_reading_and_writing_equal_numpy(compiled, data):
 
 
 class TestIndices:
-    def test_shapes(self):
+    def test_indexers_know_the_shape_of_the_selection(self):
         indexer = NDIndexer.from_indices_shape((slice(1, 3), 0), (4, 5))
         assert indexer.get_indexer_shape() == (2,)
         assert NDIndexer.make_trivial_indexer((2, 3)).is_trivial
 
-    def test_slices(self):
+    def test_slices_have_start_size_and_stride(self):
         assert ds(2, 3) == Slice(2, 3) and ds(3) == Slice(0, 3) and ds(None) == slice(None)
         assert repr(ds(2, 3, 2)) == "Slice(start=2, size=3, stride=2)"
         with pytest.raises(ValueError, match="stride"):
@@ -225,7 +225,7 @@ class TestViews:
             ref.transpose(0, 0)
 
     @pytest.mark.parametrize("dtype", [np.int32, np.int16, np.uint8])
-    def test_bits(self, dtype):
+    def test_bitcasts_view_the_same_bytes(self, dtype):
         words = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
         view = new_ref(words).bitcast(dtype)
         ratio = 4 // np.dtype(dtype).itemsize
@@ -245,7 +245,7 @@ class TestValues:
         assert not array.any() and not np.asarray(before).any()
         assert repr(ref) == "Ref([1., 0.], dtype=float32)"
 
-    def test_swap(self):
+    def test_swap_returns_the_old_value(self):
         ref = new_ref(np.arange(3))
         assert swap(ref, 1, 7) == 1 and ref[1] == 7
         assert get(ref, (slice(None),)).shape == (3,)
@@ -259,7 +259,7 @@ class TestValues:
         assert ref[...].weak_type
         assert not new_ref(np.float32(1.0))[...].weak_type
 
-    def test_empty(self):
+    def test_empty_references_have_a_type_and_can_be_freed(self):
         ref = empty_ref(ShapedArray((2, 3), np.int32))
         assert ref.shape == (2, 3) and ref.dtype == np.int32
         assert free_ref(ref) is None
@@ -305,7 +305,7 @@ class TestValues:
 
 
 class TestPrograms:
-    def test_text(self):
+    def test_equations_are_printed_with_indices(self):
         def fun(a, i):
             b = a[0]
             a[1] = b
@@ -335,7 +335,7 @@ class TestPrograms:
         assert "b:Ref{f32[]} = new_ref[kind=k memory_space=None] a" in str(program)
         assert "c:f32[] = freeze b" in str(program)
 
-    def test_effects(self):
+    def test_effects_tell_reads_from_writes(self):
         program = program_of(lambda ref: [ref[0]], VECTOR)
         assert {str(effect) for effect in program.effects} == {"Read"}
         program = program_of(lambda ref: ref.set(1.0, 0), VECTOR)
@@ -367,7 +367,7 @@ class TestPrograms:
         )
         assert not kept.eqns and used == [False, True]
 
-    def test_returned(self):
+    def test_references_cannot_be_returned(self):
         ref = new_ref(1.0)
         with pytest.raises(
             ValueError, match=r"(?s)cannot be returned.*passed in as the argument r"
@@ -378,7 +378,7 @@ class TestPrograms:
         with pytest.raises(ValueError, match="traced for scan returned a mutable array reference"):
             lax.scan(lambda c, x: (c, None), ref, np.zeros(3))
 
-    def test_aliases(self):
+    def test_references_cannot_be_passed_twice(self):
         ref = new_ref(np.zeros(2))
         with pytest.raises(ValueError, match="appeared at both r and q"):
             jit(lambda r, q: r[0])(ref, ref)
@@ -414,7 +414,7 @@ def loops(ref, x):
 
 
 class TestDischarge:
-    def test_text(self):
+    def test_discharged_programs_have_slices_and_updates(self):
         program = program_of(lambda ref: [ref[0]] + (ref.set(1.0, 0) or []), VECTOR)
         pure, _ = discharge(program)
         check_olympuspr(pure)
@@ -482,7 +482,7 @@ class TestDischarge:
             lax.switch(index, branches)
             assert np.array_equal(ref[...], [[1, 0], [0, 2]][index])
 
-    def test_constants(self):
+    def test_constant_references_cannot_be_discharged(self):
         program = make_olympuspr(lambda: addupdate(REF, 0, 1.0))()
         with pytest.raises(ValueError, match="make it an input"):
             discharge_closed(program)

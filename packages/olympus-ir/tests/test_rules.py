@@ -57,7 +57,7 @@ def test_missing_rule_error_names_the_file(table):
         table[b_p]
 
 
-def test_exemptions(table):
+def test_exemptions_are_reported_with_their_reason(table):
     table.exempt(a_p, reason="it is free")
     with pytest.raises(MissingRuleError, match="it is free"):
         table[a_p]
@@ -70,7 +70,7 @@ def test_exemptions(table):
         table.exempt(b_p, reason="no")
 
 
-def test_holes(table):
+def test_holes_are_primitives_without_rule_or_exemption(table):
     assert len(table.holes([a_p, b_p])) == 2
     table.define(a_p, len)
     table.exempt(b_p, reason="it is free")

@@ -28,7 +28,7 @@ def trace(fun, *avals):
 
 
 class TestRecording:
-    def test_equations(self):
+    def test_operations_become_equations(self):
         olympuspr, constants = trace(lambda x, y: [lax.mul(x, lax.sin(y))], F32, F32)
         assert str(olympuspr) == (
             "{ lambda ; a:f32[] b:f32[]. let c:f32[] = sin b; d:f32[] = mul a c in (d,) }"

@@ -51,7 +51,7 @@ class TestTracers:
 
         assert in_trace(known) == ((3,), np.float32, 1, 3, 3, 12, 4, False)
 
-    def test_text(self):
+    def test_texts_of_tracers_show_their_types(self):
         assert in_trace(repr) == "JitTracer(float32[3])"
         assert in_trace(lambda x: f"{x}") == "JitTracer(float32[3])"
         assert in_trace(lambda x: repr(lax.add(1.0, 2.0))) == "JitTracer(~float32[])"
@@ -193,18 +193,18 @@ class TestCurrentState:
         with pytest.raises(NotImplementedError, match="must define aval"):
             repr(Tracer(trace))
 
-    def test_typeof(self):
+    def test_typeof_returns_the_abstract_value(self):
         assert typeof(np.ones(3, np.float32)) is VECTOR
 
 
 class TestAxisEnvironment:
-    def test_sizes(self):
+    def test_environments_know_the_sizes_of_axes(self):
         axes = AxisEnvironment({"i": 2}).extend({"j": 3})
         assert axes.size("i") == 2
         assert axes.size("j") == 3
         assert "j" in axes
 
-    def test_equality(self):
+    def test_environments_with_equal_axes_are_equal(self):
         assert AxisEnvironment({"i": 2}) == AxisEnvironment({"i": 2})
         assert hash(AxisEnvironment({"i": 2})) == hash(AxisEnvironment({"i": 2}))
         assert AxisEnvironment({"i": 2}) != AxisEnvironment({"i": 3})

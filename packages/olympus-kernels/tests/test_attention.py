@@ -67,7 +67,7 @@ class TestMasks:
             np.testing.assert_array_equal(mask[1:3, 2:], wanted[1:3, 2:])
             np.testing.assert_array_equal(NumpyMask(wanted)[1:3, 2:], wanted[1:3, 2:])
 
-    def test_combinations(self):
+    def test_masks_combine_by_and_and_or(self):
         left, right = CausalMask((4, 4)), LocalMask((4, 4), (1, 1), 0)
         np.testing.assert_array_equal((left & right)[:, :], left[:, :] & right[:, :])
         np.testing.assert_array_equal((left | right)[:, :], left[:, :] | right[:, :])
@@ -93,7 +93,7 @@ class TestMasks:
             (lambda: CausalMask((3, 3), shard_count=2), "over 2 shards"),
         ],
     )
-    def test_errors(self, make, message):
+    def test_unsuitable_masks_raise(self, make, message):
         with pytest.raises(ValueError, match=message):
             make()
 
@@ -101,12 +101,12 @@ class TestMasks:
         with pytest.raises(NotImplementedError, match="& and"):
             bool(CausalMask((2, 2)))
 
-    def test_random(self):
+    def test_random_masks_follow_the_seed(self):
         mask = masks.make_random_mask((64, 64), 0.25, seed=1)
         assert 0.7 < mask.mean() < 0.8
         np.testing.assert_array_equal(mask, masks.make_random_mask((64, 64), 0.25, seed=1))
 
-    def test_blocks(self):
+    def test_blocks_of_masks_are_classified(self):
         cut = mask_blocks(MultiHeadMask([CausalMask((8, 8))] * 2), 4, 4, shards=1)
         assert cut.kinds.tolist() == [[[PARTIAL, NONE], [FULL, PARTIAL]]]
         assert cut.inner.tolist() == [[[0, 0], [0, 1]]]  # nothing is loaded for the hidden block

@@ -34,7 +34,7 @@ def lowered(function, *arguments):
 # ---- rows ----
 
 
-def test_softmax(rng):
+def test_softmax_agrees_with_its_definition(rng):
     x = rng.normal(size=(3, 5, 37)).astype(F32)
     expected = np.exp(x.astype(float))
     expected /= expected.sum(-1, keepdims=True)
@@ -52,7 +52,7 @@ def normalized(x, weight, bias, centered, eps=1e-5):
 
 @pytest.mark.parametrize("backward", ["triton", "xla"])
 @pytest.mark.parametrize("centered", [True, False])
-def test_normalization(rng, centered, backward):
+def test_normalizations_agree_with_array_operations(rng, centered, backward):
     function = layer_norm.layer_norm if centered else rms_norm.rms_norm
     reference = layer_norm.layer_norm_reference if centered else rms_norm.rms_norm_reference
     values = [rng.normal(size=shape) for shape in ((3, 2, 37), (37,), (37,))]
@@ -102,7 +102,7 @@ SIZES = attention.BlockSizes(16, 32, 32, 16, 16, 32)
 @pytest.mark.thorough("True-False", "False-True")
 @pytest.mark.parametrize("has_segments", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
-def test_attention(rng, causal, has_segments):
+def test_attention_agrees_with_array_operations(rng, causal, has_segments):
     batch, length, heads, depth = 2, 37, 2, 24
     values = [rng.normal(size=(batch, length, heads, depth)) for _ in "qkv"]
     single = [value.astype(F32) for value in values]
@@ -163,7 +163,7 @@ def test_invalid_attention_options_raise():
 # ---- products ----
 
 
-def test_matmul(rng):
+def test_products_agree_with_numpy(rng):
     x, y = rng.normal(size=(64, 64)).astype(F32), rng.normal(size=(64, 32)).astype(F32)
     with tpu.force_tpu_interpret_mode():
         product = matmul.matmul(x, y, block_shape=(32, 16), block_k=16)

@@ -40,7 +40,7 @@ def products(x, matrices, sizes, first=0):
 
 @pytest.mark.parametrize("sizes", [(3, 0, 13, 9), (0, 0, 0, 0), (25, 0, 0, 0), (8, 8, 8, 1)])
 class TestGroups:
-    def test_products(self, sizes):
+    def test_grouped_products_agree_with_loops(self, sizes):
         sizes, x, matrices = np.int32(sizes), normal(25, 10), normal(4, 10, 13)
         out = gmm(x, matrices, sizes, tiling=TILES, interpret=True)
         np.testing.assert_allclose(out, products(x, matrices, sizes), atol=1e-5)
@@ -58,7 +58,7 @@ class TestGroups:
         expected[:start] = expected[end:] = before
         np.testing.assert_allclose(out, expected, atol=1e-5)
 
-    def test_derivatives(self, sizes):
+    def test_derivatives_of_grouped_products_agree_with_loops(self, sizes):
         sizes, x, matrices, slope = (
             np.int32(sizes),
             normal(25, 10),
@@ -135,7 +135,7 @@ class TestPages:
         )
         np.testing.assert_allclose(out, self.expected(cap), atol=1e-5)
 
-    def test_integers(self):
+    def test_quantized_pages_give_nearly_the_same_attention(self):
         k, v = (quantization.quantize_to_int8(x) for x in (self.k, self.v))
         with tpu.force_tpu_interpret_mode():
             out = tpu_paged_attention(self.q, k, v, LENGTHS, TABLE, pages_per_compute_block=1)

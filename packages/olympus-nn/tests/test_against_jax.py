@@ -84,38 +84,38 @@ def test_every_record_is_compared():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions(name):
+def test_functions_and_gradients_are_those_of_jax(name):
     record, point = RECORDED["functions"][name], samples.point_of(name)
     check(FUNCTIONS[name](point), record["value"])
     check_gradient(FUNCTIONS[name], (point,), record["gradient"])
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_programs(name):
+def test_programs_are_those_of_jax(name):
     program = program_of(FUNCTIONS[name], samples.point_of(name))
     assert program == recorded_program(RECORDED["functions"][name])
 
 
 @pytest.mark.parametrize("name", CODES)
-def test_integers(name):
+def test_codes_of_integers_are_those_of_jax(name):
     check(CODES[name](samples.NUMBERS), RECORDED["codes"][name]["value"])
     program = program_of(CODES[name], samples.NUMBERS)
     assert program == recorded_program(RECORDED["codes"][name])
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_attention(name):
+def test_attention_is_that_of_jax(name):
     record = RECORDED["attentions"][name]
     check(ATTENTIONS[name](*ATTENTION_ARGUMENTS), record["value"])
     check_gradient(ATTENTIONS[name], ATTENTION_ARGUMENTS, record["gradient"])
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_initializers(name):
+def test_initial_weights_are_those_of_jax(name):
     check(DRAWS[name], RECORDED["initializations"][name])
 
 
-def test_network():
+def test_networks_are_those_of_jax():
     record = RECORDED["network"]
     init, apply = samples.network(stax)
     shape, params = init(key(42), (-1, 2, 2))
@@ -126,7 +126,7 @@ def test_network():
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers(name):
+def test_layers_are_those_of_jax(name):
     record = RECORDED["layers"][name]
     (init, apply), shape = LAYERS[name]
     output_shape, params = init(key(42), shape)
@@ -149,13 +149,13 @@ def test_residual_network():
 
 
 @pytest.mark.parametrize("name", OPTIMIZATIONS)
-def test_optimizers(name):
+def test_optimizers_take_the_steps_of_jax(name):
     leaves = pytrees.tree_leaves(samples.trained(OPTIMIZATIONS[name]))
     for leaf, expected in zip(leaves, RECORDED["optimizations"][name], strict=True):
         check(leaf, expected)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_schedules(name):
+def test_schedules_are_those_of_jax(name):
     found = [float(SCHEDULES[name](step)) for step in range(6)]
     np.testing.assert_allclose(found, RECORDED["schedules"][name], rtol=1e-6)

@@ -38,7 +38,7 @@ def formula(query, key, value, scale):
     ("dtype", "tolerance"),
     [(np.float64, 1e-12), (np.float32, 1e-5), (np.float16, 1e-2), (ml_dtypes.bfloat16, 5e-2)],
 )
-def test_values(groups, dtype, tolerance):
+def test_values_equal_the_formula(groups, dtype, tolerance):
     with enable_x64(True):
         given = operands(groups=groups, dtype=dtype)
         result = jit(lambda *xs: dot_product_attention(*xs, scale=0.3))(*given)
@@ -69,7 +69,7 @@ def test_gradients_are_differences_of_values():
         np.testing.assert_allclose((gradient * step).sum(), difference, 1e-6)
 
 
-def test_batches():
+def test_batches_equal_the_formula():
     given = [np.stack([each, -each]) for each in operands(dtype=np.float32)]
     result = vmap(dot_product_attention)(*given)
     for place, example in enumerate(zip(*given, strict=True)):

@@ -210,7 +210,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs(name):
+def test_terms_equal_derivatives_along_the_curve(name):
     fun = PROGRAMS[name]
     result, terms = jet(fun, (0.4,), ((1.0, 0.5, -0.2),))
     assert_close(result, fun(0.4))
@@ -301,7 +301,7 @@ def test_cost_is_polynomial():
 # ---- structures and scaling ----
 
 
-def test_pytrees():
+def test_results_and_terms_may_be_pytrees():
     def fun(point):
         return {"product": point["x"] * point["y"], "same": (point["x"],), "fixed": 2.0}
 
@@ -404,7 +404,7 @@ def test_wrapped_functions():
     assert len(leaves) == out_tree().num_leaves == 6
 
 
-def test_factorials():
+def test_factorials_are_exact():
     assert float(fact(5)) == 120.0
     np.testing.assert_array_equal(fact(np.arange(6)), [1, 1, 2, 6, 24, 120])
 
@@ -412,7 +412,7 @@ def test_factorials():
 # ---- errors ----
 
 
-def test_tracer():
+def test_tracers_show_their_terms():
     def fun(x):
         assert isinstance(x, JetTracer) and repr(x).startswith("JetTracer<")
         assert [float(term) for term in x.terms] == [1.0, 0.5]
@@ -433,7 +433,7 @@ def test_tracer():
         ((), (), ValueError, "at least one argument"),
     ],
 )
-def test_errors(primals, series, error, message):
+def test_unsuitable_series_raise(primals, series, error, message):
     with pytest.raises(error, match=message):
         jet(lambda *args: args[0], primals, series)
 

@@ -85,7 +85,7 @@ def test_custom_vmap_function():
     np.testing.assert_array_equal(vmap(grad(f))(x), [2, 2])
 
 
-def test_barriers():
+def test_barriers_are_kept_in_derivatives():
     f = lambda x, y: lax.mul(*lax.optimization_barrier((x, y)))  # noqa: E731
     assert grad(f)(2.0, 3.0) == 3.0
     assert jvp(lambda x: f(x, 3.0), (2.0,), (1.0,)) == (6.0, 3.0)

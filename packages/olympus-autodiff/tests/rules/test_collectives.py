@@ -38,7 +38,7 @@ def mapped(f):
         ),
     ],
 )
-def test_scalars(jacobian, f, expected):
+def test_jacobians_of_scalars_have_known_values(jacobian, f, expected):
     np.testing.assert_allclose(jacobian(mapped(f))(X), expected, rtol=1e-6)
 
 

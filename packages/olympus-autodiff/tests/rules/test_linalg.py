@@ -71,7 +71,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_derivatives(name, kind):
+def test_derivatives_equal_finite_differences(name, kind):
     with config.enable_x64(True):
         x = draw((3, 3), kind) + np.diag([0.0, 3, 6])
         check_grads(FUNCTIONS[name], [x], order=2, jvp=jvp, vjp=vjp)

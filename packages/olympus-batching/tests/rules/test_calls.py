@@ -20,7 +20,7 @@ def traced(fun, *avals):
     return trace_to_olympuspr(lambda *args: [fun(*args)], list(avals))[0]
 
 
-def test_jit(check):
+def test_batches_of_compiled_calls_equal_a_loop(check):
     check(jit(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())))), X, X.T, rtol=1e-4)
 
 
@@ -53,7 +53,7 @@ def test_closed_call(check):
     check(lambda x, y: lax.closed_call_p.bind(x, y, call_jaxpr=program), X[0], X[1])
 
 
-def test_checkpoint(check):
+def test_batches_of_checkpointed_calls_equal_a_loop(check):
     program = trace_to_closed(lambda x: [lax.sin(x), np.float32(1)], [VECTOR]).jaxpr
     options = {"prevent_cse": True, "differentiated": False, "policy": None}
     check(lambda x: lax.checkpoint_p.bind(x, jaxpr=program, **options), X[0])

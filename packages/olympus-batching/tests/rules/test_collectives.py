@@ -116,7 +116,7 @@ def test_psum_scatter():
     np.testing.assert_array_equal(tiled(wide), wide.sum(0).reshape(4, 2))
 
 
-def test_ppermute():
+def test_ppermute_moves_examples_along_the_axis():
     shifted = mapped(lambda x: lax.ppermute(x, "i", [(k, (k + 1) % 4) for k in range(4)]))
     np.testing.assert_array_equal(shifted, np.roll(X, 1, 0))
     partly = mapped(lambda x: lax.ppermute(x, "i", [(0, 3), (3, 1)]))

@@ -40,7 +40,7 @@ def test_cond_results_batched_in_one_branch(check):
     check(fun, np.bool_(True), np.float32(3), places=[(None, 0)])
 
 
-def test_switch(check):
+def test_each_example_selects_its_branch(check):
     def fun(index, x):
         return lax.switch(index, [lax.sin, lax.cos, lax.exp], x)
 
@@ -86,7 +86,7 @@ def test_while_carry_batching_reaches_a_fixed_point(check):
 # ---- scan ----
 
 
-def test_scan(check):
+def test_batches_of_scans_equal_a_loop(check):
     def fun(start, xs, scale):
         def step(carry, x):
             carry = lax.add(lax.mul(carry, scale), x)

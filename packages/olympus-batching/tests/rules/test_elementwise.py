@@ -55,7 +55,7 @@ def test_select_n(check):
     check(lax.select_n, which, X, -X, X + 1)
 
 
-def test_clamp(check):
+def test_bounds_of_clamp_may_be_batched(check):
     check(lax.clamp, np.float32(0.2), X, np.float32(0.7))
     check(lax.clamp, X - 0.1, X[::-1], np.float32(0.7))
     check(lax.clamp, np.float32(0.2), np.float32(0.1), np.float32(0.7))
@@ -68,6 +68,6 @@ def test_bitcast_between_widths(check):
     check(lambda x: lax.bitcast_convert_type(x, np.int8), numbers)
 
 
-def test_complex(check):
+def test_parts_of_complex_numbers_are_batched(check):
     check(lax.complex, X, X[::-1])
     check(lambda x: lax.real(lax.conj(lax.complex(x, x))), X)

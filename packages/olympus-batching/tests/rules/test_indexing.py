@@ -14,7 +14,7 @@ from olympus_ir.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDim
 X = np.arange(20, dtype=np.float32).reshape(4, 5)
 
 
-def test_slice(check):
+def test_batches_of_slices_equal_a_loop(check):
     check(lambda x: lax.slice(x, (1, 0), (4, 5), (2, 3)), X)
     check(lambda x: lax.slice(x, (1, 0), (4, 5)), X)
 

@@ -22,7 +22,7 @@ def test_arguments_of_extrema(check, axis):
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
-def test_cumulative(check, axis):
+def test_batches_of_cumulative_reductions_equal_a_loop(check, axis):
     check(lambda x: lax.cumsum(x, axis), X)
     check(lambda x: lax.cumlogsumexp(x, axis, reverse=True), X)
 

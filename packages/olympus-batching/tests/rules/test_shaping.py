@@ -16,7 +16,7 @@ def test_broadcast_in_dim(check):
     check(lambda x: lax.broadcast_in_dim(x, (2, 5), ()), np.float32(1))
 
 
-def test_reshape(check):
+def test_batches_of_reshapes_equal_a_loop(check):
     check(lambda x: lax.reshape(x, (3, 2)), X)
     check(lambda x: lax.reshape(x, (6,), (1, 0)), X)
 
@@ -39,7 +39,7 @@ def test_concatenate_split_stack(check):
     check(lambda x: lax.tile(x, (2, 3)), X)
 
 
-def test_pad(check):
+def test_the_padding_value_may_be_batched(check):
     config = ((1, 0, 1), (-1, 2, 0))
     check(lambda x: lax.pad(x, np.float32(7), config), X)
     check(lambda x, value: lax.pad(x, value, config), X, np.float32(7))

@@ -9,7 +9,7 @@ from olympus_ir import lax
 X = np.sin(np.arange(12, dtype=np.float32) * 5).reshape(3, 4)
 
 
-def test_sort(check):
+def test_batches_of_sorts_equal_a_loop(check):
     check(lambda x: lax.sort(x, dimension=0), X)
     check(lambda x, y: lax.sort((x, y), dimension=1, num_keys=1), X, -X)
 

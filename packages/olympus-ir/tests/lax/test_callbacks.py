@@ -33,7 +33,7 @@ class TestDebugPrint:
         lax.debug_print("{} {x} {y} {z[1]:.2f}", VECTOR, x=2, y="text", z=(1, np.float32(0.5)))
         assert printed() == "[0. 1. 2.] 2 text 0.50\n"
 
-    def test_compiled(self, printed):
+    def test_compiled_functions_print_in_each_call(self, printed):
         @jit
         def fun(x):
             lax.debug_print("x = {x}, and {0}", 1.5, x=x)
@@ -55,7 +55,7 @@ class TestDebugPrint:
         lax.cond(False, lambda: lax.debug_print("true"), lambda: lax.debug_print("false"))
         assert printed() == "0\n1\n2\nfalse\n"
 
-    def test_braces(self, printed):
+    def test_doubled_braces_are_printed_once(self, printed):
         lax.debug_print("{{}}")  # nothing is formatted, so braces stay, as in JAX
         lax.debug_print("{{{x}}}", x=1)
         assert printed() == "{{}}\n{1}\n"
@@ -84,7 +84,7 @@ class TestDebugPrint:
     def test_the_check_can_be_skipped(self):
         make_olympuspr(lambda: lax.debug_print("{x}", skip_format_check=True))()
 
-    def test_effects(self):
+    def test_printing_has_a_debug_effect(self):
         for ordered, effect in ((False, "Debug"), (True, "OrderedDebug")):
             closed = make_olympuspr(functools.partial(lax.debug_print, "x", ordered=ordered))()
             check_olympuspr(closed)
@@ -92,7 +92,7 @@ class TestDebugPrint:
 
 
 class TestDebugCallback:
-    def test_arguments(self):
+    def test_callbacks_receive_arrays_and_other_values(self):
         seen = []
         fun = jit(lambda x: lax.debug_callback(lambda *a, **k: seen.append((a, k)), x, "s", k=(x,)))
         fun(VECTOR)
@@ -125,7 +125,7 @@ class TestDebugCallback:
 
 
 class TestPureCallback:
-    def test_results(self):
+    def test_results_have_the_declared_structure(self):
         def callback(x, *, scale):
             assert isinstance(x, Array)
             return {"a": np.asarray(x) * np.asarray(scale), "b": 1}

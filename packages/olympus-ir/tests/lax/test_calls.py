@@ -28,7 +28,7 @@ def test_closed_call(program):
     assert evaluated(lambda x: lax.closed_call_p.bind(x, call_jaxpr=program), 3.0) == [9.0, 1.0]
 
 
-def test_checkpoint(program):
+def test_checkpointed_calls_compute_their_program(program):
     def fun(x):
         return lax.checkpoint_p.bind(
             x, jaxpr=program.jaxpr, prevent_cse=True, differentiated=False, policy=None

@@ -26,12 +26,12 @@ def shape(fun, *args):
 
 
 class TestAxes:
-    def test_sizes(self):
+    def test_sizes_of_several_axes_are_multiplied(self):
         with extend_axes({"i": 2, "j": 3}):
             assert lax.axis_size("i") == 2
             assert lax.axis_size(("i", "j")) == 6
 
-    def test_index(self):
+    def test_axis_index_is_an_integer_with_an_effect(self):
         closed = traced(lambda x: lax.axis_index("i"))
         assert closed.out_avals == [ShapedArray((), np.int32)]
         assert [str(effect) for effect in closed.effects] == ["NamedAxis(i)"]
@@ -65,20 +65,20 @@ class TestAxes:
 
 
 class TestReductions:
-    def test_constants(self):
+    def test_collectives_of_constants_are_computed_at_once(self):
         with extend_axes({"i": 2, "j": 3}):
             assert lax.psum(1, "i") == 2
             assert lax.psum(2.5, ("i", "j")) == 15.0
             np.testing.assert_array_equal(lax.psum(np.arange(2), "j"), [0, 3])
             assert lax.pmean(3, "i") == 3.0
 
-    def test_dtypes(self):
+    def test_sums_of_booleans_are_integers(self):
         assert traced(lambda x: lax.psum(lax.gt(x, 0.0), "i")).out_avals[0].dtype == np.int32
         integers = np.ones(2, np.int32)
         assert traced(lambda x: lax.psum(x, "i"), integers).out_avals[0].dtype == np.int32
         assert traced(lambda x: lax.pmean(x, "i"), integers).out_avals[0].dtype == np.float32
 
-    def test_dimensions(self):
+    def test_positional_axes_are_reduced(self):
         assert shape(lambda x: lax.psum(x, 0)) == (4,)
         assert shape(lambda x: lax.pmax(x, ("i", 1))) == (2,)
         np.testing.assert_array_equal(np.asarray(lax.psum(lax.neg(X), 0)), -X.sum(0))
@@ -104,7 +104,7 @@ class TestReductions:
     def test_reduction_over_no_axes(self):
         assert traced(lambda x: lax.psum(x, ())).eqns == []
 
-    def test_groups(self):
+    def test_groups_must_cover_all_indices(self):
         with pytest.raises(ValueError, match="must cover all indices exactly once"):
             traced(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1]]))
         with pytest.raises(ValueError, match="must be for named axes only"):
@@ -143,12 +143,12 @@ class TestShapes:
         with pytest.raises(ValueError, match=r"split_axis \(5\) has to be divisible"):
             traced(lambda x: lax.all_to_all(x, "j", 1, 0, tiled=True), x)
 
-    def test_permutations(self):
+    def test_permutations_must_be_valid(self):
         assert shape(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 0)])) == X.shape
         with pytest.raises(ValueError, match="does not represent a permutation"):
             traced(lambda x: lax.pshuffle(x, "i", [0, 0]))
 
-    def test_pytrees(self):
+    def test_collectives_map_over_pytrees(self):
         closed = traced(lambda x: lax.ppermute({"a": x, "b": (x,)}, "i", [(0, 1)]))
         assert len(closed.out_avals) == 2
 

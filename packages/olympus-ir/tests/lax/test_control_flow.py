@@ -103,7 +103,7 @@ class TestCond:
         other = lax.cond(False, VECTOR, lax.neg, right, lambda right: right.value)
         np.testing.assert_array_equal(other, VECTOR + 1)
 
-    def test_pytrees(self, run):
+    def test_branches_return_pytrees(self, run):
         def fun(pred):
             return lax.cond(pred, lambda: {"a": (1.0, VECTOR)}, lambda: {"a": (2.0, -VECTOR)})
 
@@ -111,7 +111,7 @@ class TestCond:
         check(result["a"][0], 2.0)
         check(result["a"][1], -VECTOR)
 
-    def test_closures(self, run):
+    def test_branches_close_over_values(self, run):
         def fun(x, y):
             big = np.full(3, 10.0, np.float32)
             return lax.cond(
@@ -263,7 +263,7 @@ class TestWhileLoop:
 
 
 class TestForiLoop:
-    def test_counts(self, run):
+    def test_fori_loop_counts_from_the_lower_bound(self, run):
         def fun():
             return lax.fori_loop(2, 6, lambda i, total: lax.add(total, i), 0)
 
@@ -286,7 +286,7 @@ class TestForiLoop:
         assert equation.primitive is lax.scan_p
         assert equation.params["length"] == 3
 
-    def test_errors(self):
+    def test_unsuitable_bounds_raise(self):
         def body(i, x):
             return x
 
@@ -323,7 +323,7 @@ class TestScan:
         check(carry, 4.0)
         check(ys, [0.0, 1.0, 4.0])
 
-    def test_reverse(self, run):
+    def test_reversed_scans_start_at_the_end(self, run):
         def fun(xs):
             return lax.scan(lambda c, x: (lax.add(c, x), c), np.float32(0), xs, reverse=True)
 
@@ -376,7 +376,7 @@ class TestScan:
         assert [(y.shape, y.dtype) for y in ys] == [((0, 3), np.int32), ((0,), np.float32)]
 
     @pytest.mark.parametrize(("given", "wanted"), [(True, 3), (False, 1), (2, 2), (0, 0), (1, 1)])
-    def test_unroll(self, given, wanted):
+    def test_unroll_is_recorded_as_a_number(self, given, wanted):
         closed = make_olympuspr(lambda xs: lax.scan(lambda c, x: (x, None), 0.0, xs, unroll=given))(
             VECTOR
         )
@@ -442,15 +442,15 @@ class TestScan:
 
 
 class TestMap:
-    def test_map(self, run):
+    def test_map_applies_the_function_to_each_slice(self, run):
         check(run(lambda xs: lax.map(lambda x: lax.mul(x, x), xs), VECTOR), VECTOR**2)
 
-    def test_pytrees(self, run):
+    def test_map_takes_and_returns_pytrees(self, run):
         result = run(lambda xs: lax.map(lambda x: {"a": lax.add(*x)}, (xs, xs)), VECTOR)
         check(result["a"], 2 * VECTOR)
 
     @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 7, 10])
-    def test_batches(self, monkeypatch, batch_size):
+    def test_batch_size_limits_the_examples_of_a_call(self, monkeypatch, batch_size):
         xs = np.arange(14, dtype=np.float32).reshape(7, 2)
         sizes = []
 
@@ -477,7 +477,7 @@ class TestMap:
 class TestAssociativeScan:
     @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 7, 8, 9, 33])
     @pytest.mark.parametrize("reverse", [False, True])
-    def test_sums(self, size, reverse):
+    def test_associative_scans_equal_cumulative_sums(self, size, reverse):
         values = np.arange(size, dtype=np.int32)
         expected = np.cumsum(values[::-1])[::-1] if reverse else np.cumsum(values)
         sums = lax.associative_scan(lax.add, values, reverse=reverse)
@@ -526,11 +526,11 @@ class TestAssociativeScan:
             check(slopes[i], slope)
             check(offsets[i], offset)
 
-    def test_booleans(self):
+    def test_associative_scans_accept_booleans(self):
         values = np.array([False, True, False, False, True])
         check(lax.associative_scan(lax.bitwise_xor, values), np.logical_xor.accumulate(values))
 
-    def test_errors(self):
+    def test_unsuitable_arguments_of_associative_scans_raise(self):
         with pytest.raises(TypeError, match="fn argument should be callable"):
             lax.associative_scan(1, VECTOR)
         with pytest.raises(ValueError, match=r"same first dimension.*\(3,\), \(2,\)"):

@@ -280,7 +280,7 @@ def test_paddings_of_conv_transpose():
         lax.conv_transpose(np.ones((1,) * 6), np.ones((1,) * 6), (1,) * 4, "SAME")
 
 
-def test_patches():
+def test_patches_are_sliding_windows():
     patches = np.asarray(lax.conv_general_dilated_patches(X, (2, 3), (1, 2), [(1, 0), (0, 2)]))
     padded = np.pad(X, ((0, 0), (0, 0), (1, 0), (0, 2)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 3), (2, 3))[:, :, :, ::2]

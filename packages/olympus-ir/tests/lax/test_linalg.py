@@ -48,7 +48,7 @@ def check_unitary(q):
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("batch", [(), (2, 1)])
 class TestFactors:
-    def test_cholesky(self, dtype, batch):
+    def test_cholesky_factors_multiply_to_the_matrix(self, dtype, batch):
         x = draw((*batch, 4, 4), dtype)
         x = x @ adjoint(x) + np.eye(4, dtype=dtype)
         factor = np.asarray(linalg.cholesky(x))
@@ -56,7 +56,7 @@ class TestFactors:
         assert (np.triu(factor, 1) == 0).all()
 
     @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5)])
-    def test_lu(self, dtype, batch, shape):
+    def test_lu_factors_multiply_to_the_permuted_matrix(self, dtype, batch, shape):
         x = draw((*batch, *shape), dtype)
         packed, pivots, permutation = arrays(linalg.lu(x))
         inner = min(shape)
@@ -69,7 +69,7 @@ class TestFactors:
     @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5)])
     @pytest.mark.parametrize("full", [True, False])
     @pytest.mark.parametrize("pivoting", [True, False])
-    def test_qr(self, dtype, batch, shape, full, pivoting):
+    def test_qr_factors_multiply_to_the_matrix(self, dtype, batch, shape, full, pivoting):
         x = draw((*batch, *shape), dtype)
         q, r, *pivots = arrays(linalg.qr(x, full_matrices=full, pivoting=pivoting))
         check_unitary(q)
@@ -92,7 +92,7 @@ class TestFactors:
         right = adjoint(padded)
         close(linalg.ormqr(packed, taus, right, left=False, transpose=True), adjoint(q @ c))
 
-    def test_eigenvectors(self, dtype, batch):
+    def test_eigenvectors_satisfy_their_equations(self, dtype, batch):
         x = draw((*batch, 4, 4), dtype)
         values, left, right = arrays(linalg.eig(x))
         close(x @ right, right * values[..., None, :], scale=200)
@@ -117,7 +117,7 @@ class TestFactors:
         _, some, _ = linalg.svd(x, full_matrices=False, subset_by_index=(0, 1))
         close(some, values[..., :1])
 
-    def test_schur(self, dtype, batch):
+    def test_schur_factors_multiply_to_the_matrix(self, dtype, batch):
         x = draw((*batch, 4, 4), dtype)
         form, vectors = arrays(linalg.schur(x))
         close(vectors @ form @ adjoint(vectors), x, scale=100)

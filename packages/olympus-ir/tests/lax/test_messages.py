@@ -196,7 +196,7 @@ ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
         ),
     ],
 )  # fmt: skip
-def test_message(fun, error, message):
+def test_messages_state_the_mistake(fun, error, message):
     with pytest.raises(error, match=message):
         fun()
 

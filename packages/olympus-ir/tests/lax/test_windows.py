@@ -65,7 +65,7 @@ def geometries(draw):
 
 
 @given(geometries())
-def test_reductions(arguments):
+def test_window_reductions_equal_those_of_slices(arguments):
     shape, window = arguments
     x = np.random.default_rng(0).integers(-9, 10, shape).astype(np.float32)
     for init, computation, reduce in (

@@ -88,7 +88,7 @@ def test_iteration_gives_arrays():
     assert [type(one) for one in array([1], ml_dtypes.bfloat16)] == [ReferenceArray]
 
 
-def test_copies():
+def test_copies_and_pickles_keep_the_type():
     x = array([1.0, 2.0], weak_type=True)
     restored = pickle.loads(pickle.dumps(x))
     assert (restored.tolist(), restored.weak_type) == ([1, 2], True)
@@ -121,7 +121,7 @@ def test_methods_of_device_arrays():
         ),
     ],
 )
-def test_printing(value, dtype, weak_type, expected):
+def test_arrays_print_values_and_types(value, dtype, weak_type, expected):
     assert repr(array(value, dtype, weak_type)) == expected
 
 

@@ -98,7 +98,7 @@ def test_float_remainder_has_the_sign_of_the_dividend():
     assert rule(lax.rem_p, x, y).tolist() == [1.5, -1.5, 1.5]
 
 
-def test_sign():
+def test_sign_keeps_zeros_and_nan():
     x = np.array([2.0, -3.0, 0.0, -0.0, np.nan], np.float32)
     result = rule(lax.sign_p, x)
     np.testing.assert_array_equal(result, np.array([1, -1, 0, -0.0, np.nan], np.float32))
@@ -114,7 +114,7 @@ def test_sign():
         (lax.RoundingMethod.TO_NEAREST_EVEN, [-2, -2, -0.0, 0, 2, 2, 0, 2.0**60]),
     ],
 )
-def test_round(method, expected):
+def test_halves_are_rounded_by_the_chosen_method(method, expected):
     x = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999999999999994, 2.0**60])
     assert rule(lax.round_p, x, rounding_method=method).tolist() == expected
 
@@ -131,7 +131,7 @@ def test_complex_numbers_are_ordered_lexically():
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.int64])
-def test_bits(dtype):
+def test_bits_are_counted_in_the_unsigned_pattern(dtype):
     x = np.array([0, 1, 5, 100, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
     bits = np.iinfo(dtype).bits
     patterns = [int(value) & (2**bits - 1) for value in x]
@@ -140,7 +140,7 @@ def test_bits(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32])
-def test_shifts(dtype):
+def test_shifts_beyond_the_width_have_defined_results(dtype):
     bits = np.iinfo(dtype).bits
     x = np.array([1, -77 if np.iinfo(dtype).min else 200], dtype)[:, None]
     y = np.array([0, 1, 3, bits - 1, bits, bits + 5], dtype)

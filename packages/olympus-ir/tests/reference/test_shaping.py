@@ -24,7 +24,7 @@ from olympus_ir import lax
         ((-4, 2, 0), [9]),
     ],
 )
-def test_pad(config, expected):
+def test_pads_may_be_negative_and_interior(config, expected):
     result = lax.pad(np.array([1, 2, 3]), 9, [config])
     assert np.asarray(result).tolist() == expected
 
@@ -34,7 +34,7 @@ def test_pad_an_empty_array():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, ml_dtypes.bfloat16, np.complex64])
-def test_iota(dtype):
+def test_iota_counts_in_every_dtype(dtype):
     result = lax.broadcasted_iota(dtype, (2, 3), 1)
     assert result.dtype == dtype
     np.testing.assert_array_equal(np.asarray(result).astype(complex), [[0, 1, 2]] * 2)

@@ -256,7 +256,7 @@ def test_mixed_scopes_raise():
         ("2*(a + 1)", None, "(2*a + 2,)"),
     ],
 )
-def test_specifications(spec, like, shown):
+def test_specifications_are_completed_from_another_shape(spec, like, shown):
     assert str(symbolic_shape(spec, like=like)) == shown
 
 
@@ -290,7 +290,7 @@ def test_specifications_of_arguments():
 # ---- solving ----
 
 
-def test_solving():
+def test_sizes_are_solved_for_variables():
     solution = solve([(2 * A + 1, B), (A + B, 3)], "x{}".format)
     assert solution.values_for([(7, 4), (7, 3)]) == {"a": 3, "b": 4}
     with pytest.raises(ValueError, match=r"remainder 1 when computing the value of 'a'"):
