@@ -64,7 +64,7 @@ def test_extended_array_and_its_base_array(pairs):
     assert repr(pairs).startswith("Array((3, 2), dtype=pair) overlaying:\n[[[ 0.")
 
 
-def test_rows(pairs):
+def test_iteration_yields_rows(pairs):
     rows = list(pairs)
     assert [row.shape for row in rows] == [(2,)] * 3
     np.testing.assert_array_equal(lax.from_edtype(rows[1]), WORDS[1])
@@ -92,7 +92,7 @@ def test_conversion_to_numbers_raises(pairs):
         pairs.color  # noqa: B018 - the access is what is tested
 
 
-def test_pickling(pairs):
+def test_pickles_keep_dtype_and_elements(pairs):
     again = pickle.loads(pickle.dumps(pairs))
     assert again.dtype == PAIR
     np.testing.assert_array_equal(plain_array(again), WORDS)

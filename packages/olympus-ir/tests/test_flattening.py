@@ -62,7 +62,7 @@ class TestArgumentNames:
     def test_more_arguments(self):
         assert names(example, 1, 2, 3, [4]) == ["first", "second", "rest[0]", "rest[1][0]"]
 
-    def test_keywords(self):
+    def test_keyword_arguments_are_named_by_their_keys(self):
         assert names(example, 1, second=2, option=3, extra=4) == [
             "first",
             "others['extra']",
@@ -103,13 +103,13 @@ class TestArgumentNames:
 
 
 class TestFunctionNames:
-    def test_names(self):
+    def test_names_are_those_of_the_inner_function(self):
         assert function_name(example) == "example"
         assert function_name(functools.partial(example, 1)) == "example"
         assert function_name(Layer()) == "Layer"
         assert function_name(FlatFunction(example, None)) == "example"
 
-    def test_sources(self):
+    def test_sources_show_file_and_line(self):
         line = example.__code__.co_firstlineno
         source = f"example at {__file__}:{line}"
         assert function_source(example) == source
@@ -153,7 +153,7 @@ class TestFlatFunction:
 
 
 class TestArgumentSelection:
-    def test_numbers(self):
+    def test_argument_numbers_are_checked_and_normalized(self):
         assert argument_numbers(0, 2) == (0,)
         assert argument_numbers([0, -1], 3) == (0, 2)
         with pytest.raises(
@@ -163,7 +163,7 @@ class TestArgumentSelection:
         with pytest.raises(TypeError, match="must be an integer or a sequence of integers"):
             argument_numbers("x", 1)
 
-    def test_selection(self):
+    def test_selected_arguments_become_operands(self):
         fun, chosen = select_arguments(example, (1,), (1, 2, 3), {"option": 4})
         assert chosen == [2]
         assert fun(20) == {"sum": 1, "pair": (20, (3,))}

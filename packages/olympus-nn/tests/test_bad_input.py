@@ -30,7 +30,7 @@ X = np.ones((2, 5, 4, 8), np.float32)
         ({"implementation": "cudnn"}, "Unsupported implementation"),
     ],
 )
-def test_attention(options, message):
+def test_unsuitable_operands_of_attention_raise(options, message):
     operands = {"query": X, "key": X, "value": X} | options
     with pytest.raises(ValueError, match=message):
         olympus_nn.dot_product_attention(**operands)
@@ -41,7 +41,7 @@ def test_fully_masked_attention_row_is_finite():
     assert np.isfinite(np.asarray(olympus_nn.dot_product_attention(X, X, X, mask=mask))).all()
 
 
-def test_functions():
+def test_unsuitable_arguments_of_functions_raise():
     with pytest.raises(ValueError, match="must be even"):
         olympus_nn.glu(np.ones(3, np.float32))
     with pytest.raises(ValueError, match="Expected 'fast' or 'stable'"):
@@ -89,13 +89,13 @@ def test_variance_scaling(mode, distribution, shape, message):
         initializers.variance_scaling(1.0, mode, distribution)(key(0), shape)
 
 
-def test_dropout():
+def test_dropout_needs_a_key_while_training():
     with pytest.raises(ValueError, match="PRNG key argument"):
         stax.Dropout(0.5)[1]((), X)
     assert stax.Dropout(0.5, mode="test")[1]((), X, rng=key(0)) is X
 
 
-def test_optimizers():
+def test_optimizers_refuse_other_structures():
     init, update, _ = optimizers.adam(0.1)
     with pytest.raises(TypeError, match="did not match the parameter tree"):
         update(0, {"a": 1.0}, init({"a": 1.0, "b": 2.0}))

@@ -59,7 +59,7 @@ def plain_attention(query, key, value, is_causal):
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("row_size", [None, 5, 8])
 @pytest.mark.parametrize("capacity", [None, 16])
-def test_attention(is_causal, row_size, capacity):
+def test_ragged_attention_equals_attention_of_each_row(is_causal, row_size, capacity):
     lengths = [2, 5, 1, 4]
     query, key, value = (rows_of(lengths, 2, 4, seed=seed) for seed in range(3))
     found = ragged_attention(
@@ -102,7 +102,7 @@ def test_batches_of_batches():
     close(found, [[values[0, :2].sum(), values[0, 2:].sum()], [values[1, :4].sum(), values[1, 4]]])
 
 
-def test_errors():
+def test_unsuitable_rows_raise():
     with pytest.raises(ValueError, match="at least one row"):
         ragged([])
     with pytest.raises(ValueError, match="more than capacity=3. Pass at least capacity=5"):

@@ -67,7 +67,7 @@ def operands(layers, directions):
 
 
 @pytest.mark.parametrize(("layers", "directions"), [(1, 1), (2, 1), (1, 2), (2, 2)])
-def test_equations(layers, directions):
+def test_results_satisfy_the_equations_of_lstm(layers, directions):
     x, h_0, c_0, weights = operands(layers, directions)
     sizes = (INPUT, HIDDEN, layers, 0.0, directions == 2)
     wanted = expected(x, h_0, c_0, weights, layers, directions)
@@ -80,7 +80,7 @@ def test_equations(layers, directions):
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4, atol=1e-5)
 
 
-def test_gradients():
+def test_gradients_equal_finite_differences():
     def loss(x, h_0, c_0, weights):
         y, h_n, c_n = lstm(x, h_0, c_0, weights, LENGTHS, INPUT, HIDDEN, 2, 0.0, True)
         return (y * y).sum() + h_n.sum() + (c_n * c_n * c_n).sum()
@@ -88,7 +88,7 @@ def test_gradients():
     check_grads(loss, operands(2, 2), 1, modes=["rev"], rtol=2e-2, atol=2e-2)
 
 
-def test_mapped():
+def test_batches_equal_single_calls():
     x, h_0, c_0, weights = operands(1, 2)
     inputs = np.stack([x, 2 * x])
 
@@ -100,7 +100,7 @@ def test_mapped():
         np.testing.assert_allclose(found[place], run(inputs[place], weights), rtol=1e-5, atol=1e-6)
 
 
-def test_weights():
+def test_weights_have_jax_layout_and_values():
     assert get_num_params_in_lstm(3, 4, 2, True) == 736
     weights = np.asarray(init_lstm_weight(key(0), 3, 4, 2, True))
     # The numbers that JAX 0.10.2 draws.
@@ -119,7 +119,7 @@ def test_gate_order_of_cudnn_weights():
     np.testing.assert_array_equal(swap_lstm_gates(swapped, 2, 1, 1, False), np.arange(count))
 
 
-def test_errors():
+def test_unsuitable_arguments_raise():
     x, h_0, c_0, weights = operands(1, 1)
     sizes = (INPUT, HIDDEN, 1)
     with pytest.raises(NotImplementedError, match="Set dropout=0"):

@@ -88,7 +88,7 @@ def test_batch_and_contracting_dimensions_with_padding_to_blocks(mode):
 
 
 @pytest.mark.parametrize("mode", FORMATS)
-def test_gradients(mode):
+def test_gradients_use_the_quantized_operands_of_the_mode(mode):
     x, y, ct = normal(32, 64), normal(48, 64, seed=1), normal(32, 48, seed=2)
     configs = [get_scaled_dot_general_config(mode)] * 3
     _, pull = vjp(lambda x, y: scaled_dot_general(x, y, MATRICES, configs=configs), x, y)
@@ -166,7 +166,7 @@ def test_mismatched_shapes_raise(shapes, message):
         scaled_matmul(*(array(*shape) for shape in shapes))
 
 
-def test_errors():
+def test_unsuitable_configurations_raise():
     configs = [get_scaled_dot_general_config("mxfp8")] * 3
     with pytest.raises(ValueError, match="Unsupported mode: fp5"):
         get_scaled_dot_general_config("fp5")

@@ -118,7 +118,7 @@ def test_integer_division_by_zero_is_defined():
         (2, np.array([1.0, 3.0], np.float32)),
     ],
 )
-def test_power(x, y):
+def test_powers_equal_those_of_numpy(x, y):
     check(jnp.power(x, y), np.power(x, y).astype(np.result_type(x, np.float32)))
     check(jnp.asarray(x) ** y, np.power(x, y).astype(np.result_type(x, np.float32)))
 
@@ -129,7 +129,7 @@ EXTREMES = "max min ptp nanmax nanmin median".split()
 
 @pytest.mark.parametrize("name", REDUCTIONS + EXTREMES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_reductions(name):
+def test_reductions_along_every_axis_equal_those_of_numpy(name):
     for shape in SHAPES:
         x = numbers(shape, np.float32)
         for axis in (None, *range(len(shape)), tuple(range(len(shape)))[:2], -1):
@@ -293,7 +293,7 @@ PRODUCTS = [
 
 
 @pytest.mark.parametrize(("name", "first", "second"), PRODUCTS)
-def test_products(name, first, second):
+def test_products_of_every_dtype_equal_those_of_numpy(name, first, second):
     for dtype in (np.float32, np.int32, np.complex64):
         x, y = numbers(first, dtype, 1), numbers(second, dtype, 2)
         check(getattr(jnp, name)(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-4)
@@ -366,7 +366,7 @@ def test_malformed_subscripts_of_einsum(subscripts):
 
 
 @pytest.mark.parametrize("case", EINSUMS, ids=lambda case: case[0])
-def test_einsum(case):
+def test_einsum_equals_that_of_numpy_for_every_path(case):
     subscripts, *shapes = case
     arrays = [numbers(shape, np.float32, seed) for seed, shape in enumerate(shapes)]
     check(jnp.einsum(subscripts, *arrays), np.einsum(subscripts, *arrays), rtol=1e-3, atol=1e-3)
@@ -400,7 +400,7 @@ def test_einsum_errors(subscripts, shapes, match):
         jnp.einsum(subscripts, *(np.zeros(shape, np.float32) for shape in shapes))
 
 
-def test_norms():
+def test_norms_of_every_order_equal_those_of_numpy():
     x = numbers((3, 4), np.float32)
     for ord in (None, 0, 1, 2, 3, np.inf, -np.inf):
         check(jnp.linalg.norm(x, ord, axis=1), np.linalg.norm(x, ord, axis=1), rtol=1e-4)
@@ -416,13 +416,13 @@ def test_norms():
     check(jnp.linalg.multi_dot([x, x.T, x]), np.linalg.multi_dot([x, x.T, x]), rtol=1e-4)
 
 
-def test_windows():
+def test_windows_of_every_length_equal_those_of_numpy():
     for name in ("hamming", "hanning", "blackman", "bartlett"):
         for length in (0, 1, 2, 7):
             check(getattr(jnp, name)(length), getattr(np, name)(length))
 
 
-def test_bits():
+def test_packed_bits_equal_those_of_numpy():
     x = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1]])
     for axis in (None, 0, 1):
         for order in ("big", "little"):
@@ -432,7 +432,7 @@ def test_bits():
         check(jnp.unpackbits(packed, 1, count), np.unpackbits(packed, 1, count))
 
 
-def test_partition():
+def test_partition_puts_the_kth_element_in_place():
     x = numbers((3, 8), np.float32)
     for kth in (0, 3, 7, -2):
         result = np.asarray(jnp.partition(x, kth, axis=1))

@@ -334,7 +334,7 @@ def test_weights_that_are_not_supported():
         jnp.average(np.ones((3, 3)), weights=np.ones(3))
 
 
-def test_shifts():
+def test_shifts_along_repeated_axes_add_up():
     x = np.arange(4)
     np.testing.assert_array_equal(jnp.fft.fftshift(x, axes=(0, 0)), np.fft.fftshift(x, axes=(0, 0)))
     with pytest.raises(ValueError, match="must be scalars or 1D arrays"):

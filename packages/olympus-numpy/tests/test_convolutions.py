@@ -28,7 +28,7 @@ def vector(length, dtype, seed):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64, np.uint8])
-def test_convolve(mode, dtype):
+def test_convolve_equals_that_of_numpy(mode, dtype):
     for first, second in LENGTHS:
         a, v = vector(first, dtype, 1), vector(second, dtype, 2)
         expected = np.convolve(a.astype(np.complex128), v.astype(np.complex128), mode)
@@ -39,7 +39,7 @@ def test_convolve(mode, dtype):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
-def test_correlate(mode, dtype):
+def test_correlate_equals_that_of_numpy(mode, dtype):
     for first, second in LENGTHS:
         if mode == "same" and min(first, second) % 2 == 0 and first <= second:
             # NumPy's "same" for an even number of elements depends on the order of the operands
@@ -97,7 +97,7 @@ def test_invalid_input_raises(name):
 # ---- polynomials ----
 
 
-def test_polymul():
+def test_polymul_convolves_coefficients():
     for first, second in LENGTHS:
         p, q = vector(first, np.float32, 1), vector(second, np.float32, 2)
         np.testing.assert_allclose(jnp.polymul(p, q), np.convolve(p, q), rtol=1e-5, atol=1e-5)
@@ -108,7 +108,7 @@ def test_polymul():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
-def test_polydiv(dtype):
+def test_polydiv_inverts_the_product(dtype):
     for first, second in LENGTHS:
         u, v = vector(first, dtype, 1), vector(second, dtype, 2)
         quotient, remainder = jnp.polydiv(u, v)
@@ -136,7 +136,7 @@ def test_polydiv_is_differentiable():
     assert gradient.tolist() == [2, 1, 0]
 
 
-def test_poly():
+def test_poly_has_the_given_roots():
     roots = np.array([1.0, 2.0, -3.0])
     np.testing.assert_allclose(jnp.poly(roots), np.poly(roots), rtol=1e-6)
     np.testing.assert_allclose(jnp.poly(np.array([1 + 1j, 1 - 1j])), [1, -2, 2], atol=1e-6)

@@ -74,7 +74,7 @@ def test_dtypes_of_values(make, value, dtype, weak_type):
     assert (str(result.dtype), result.weak_type) == (dtype, weak_type)
 
 
-def test_values():
+def test_array_joins_nested_lists_and_arrays():
     assert jnp.array([[1, 2], [3, 4]]).tolist() == [[1, 2], [3, 4]]
     assert jnp.array([jnp.arange(2), [5, 6]]).tolist() == [[0, 1], [5, 6]]
     assert jnp.array([[jnp.int32(1), 2.5]]).tolist() == [[1, 2.5]]
@@ -187,7 +187,7 @@ def test_filled_arrays():
         jnp.zeros_like([1, 2])
 
 
-def test_ranges():
+def test_ranges_equal_those_of_numpy():
     assert jnp.arange(5, 1, -2).tolist() == [5, 3]
     assert jnp.arange(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
     assert jnp.arange(3.5).tolist() == [0, 1, 2, 3]

@@ -23,7 +23,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples_print_what_they_show(name):
     module = importlib.import_module(name)
     assert doctest.testmod(module).failed == 0
 

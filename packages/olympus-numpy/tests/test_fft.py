@@ -90,7 +90,7 @@ def test_axis_none_transforms_all_axes():
 
 
 @pytest.mark.parametrize("function", ["fftshift", "ifftshift"])
-def test_shifts(function):
+def test_shifts_equal_those_of_numpy(function):
     x = np.arange(30).reshape(5, 6)
     for axes in (None, 0, 1, (0, 1), -1):
         np.testing.assert_array_equal(
@@ -99,7 +99,7 @@ def test_shifts(function):
 
 
 @pytest.mark.parametrize("function", ["fftfreq", "rfftfreq"])
-def test_frequencies(function):
+def test_frequencies_equal_those_of_numpy(function):
     for n, d in itertools.product((1, 2, 5, 8), (1.0, 0.1)):
         found = getattr(jnp.fft, function)(n, d)
         assert found.dtype == np.float32
@@ -109,14 +109,14 @@ def test_frequencies(function):
         getattr(jnp.fft, function)(4, [1.0, 2.0])
 
 
-def test_derivatives():
+def test_derivatives_equal_finite_differences():
     with config.enable_x64(True):
         for function in ("rfft", "irfft", "hfft", "ihfft", "rfftn", "irfftn", "fft"):
             x = array(function, (3, 4))
             check_grads(getattr(jnp.fft, function), (x,), order=2, jvp=jvp, vjp=vjp)
 
 
-def test_batched():
+def test_batches_equal_transforms_along_another_axis():
     x = array("rfft", (3, 6, 2))
     with config.enable_x64(True):
         found = vmap(lambda y: jnp.fft.rfft(y, axis=0), in_axes=2, out_axes=1)(x)
@@ -152,14 +152,14 @@ def test_invalid_input_raises():
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 8.6, 14.0])
-def test_kaiser(beta):
+def test_kaiser_windows_equal_those_of_numpy(beta):
     for length in (0, 1, 2, 5, 12):
         np.testing.assert_allclose(
             jnp.kaiser(length, beta), np.kaiser(length, beta), rtol=1e-4, atol=1e-6
         )
 
 
-def test_i0():
+def test_i0_and_its_derivative_are_right_at_zero():
     x = np.linspace(-20, 20, 81).astype(np.float32)
     np.testing.assert_allclose(jnp.i0(x), np.i0(x), rtol=3e-6)
     tangent = jvp(jnp.i0, (np.float32(0),), (np.float32(1),))[1]

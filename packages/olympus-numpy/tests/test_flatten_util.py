@@ -51,7 +51,7 @@ def test_equal_weak_types_stay_weak():
     assert [leaf.dtype for leaf in unravel(mixed)] == [np.int32, np.float32]
 
 
-def test_programs():
+def test_raveling_traces_to_reshapes_and_concatenation():
     vector, unravel = ravel_pytree(TREES["several_dtypes"])
     there = make_olympuspr(lambda tree: ravel_pytree(tree)[0])(TREES["several_dtypes"])
     assert str(there) == (

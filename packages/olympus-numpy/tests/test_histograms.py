@@ -62,7 +62,7 @@ def test_limits_of_the_data_in_batches():
         np.testing.assert_array_equal(count, counted(row, np.asarray(edge)))
 
 
-def test_weights():
+def test_weights_are_added_up_in_bins():
     x, weights = RNG.normal(size=(2, 5000)).astype(np.float32)
     counts = jnp.histogram(x, 16, (-4, 4), weights=weights)[0]
     np.testing.assert_allclose(

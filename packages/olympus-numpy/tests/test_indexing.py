@@ -176,7 +176,7 @@ class TestOutOfRange:
             jnp.asarray(self.x).at[0].set(1.0, mode="nearest")
 
 
-def test_masks():
+def test_masks_select_as_in_numpy():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     y = jnp.asarray(x)
     np.testing.assert_array_equal(np.asarray(y[y > 5]), x[x > 5])
@@ -221,7 +221,7 @@ def test_traced_indices():
         (jnp.int32, IndexError, "only integers, slices"),
     ],
 )
-def test_errors(index, error, match):
+def test_unsuitable_indices_raise(index, error, match):
     with pytest.raises(error, match=match):
         jnp.zeros((3, 4))[index]
 

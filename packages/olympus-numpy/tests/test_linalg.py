@@ -42,7 +42,7 @@ MODULES = [module.name for module in pkgutil.iter_modules(linalg.__path__)]
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
+def test_examples_print_what_they_show(name):
     module = importlib.import_module(f"olympus_numpy.linalg.{name}")
     assert doctest.testmod(module).failed == 0
 
@@ -85,7 +85,7 @@ def test_against_numpy(name, shape, kind, wide):
 
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
-def test_factors(kind, wide):
+def test_factors_multiply_to_the_matrix(kind, wide):
     x = draw(2, 5, 3, kind=kind)
     for full in (True, False):
         u, s, vh = map(np.asarray, linalg.svd(x, full_matrices=full))
@@ -125,7 +125,7 @@ def test_least_squares(wide):
     assert linalg.lstsq(np.zeros((0, 2)), np.zeros(0))[0].shape == (2,)
 
 
-def test_tensors(wide):
+def test_inverses_of_tensors_equal_those_of_numpy(wide):
     a = draw(4, 6, 8, 3)
     close(linalg.tensorinv(a), np.linalg.tensorinv(a), rtol=1e-7)
     a, b = draw(2, 3, 6), draw(2, 3, seed=1)
@@ -215,7 +215,7 @@ DIFFERENTIABLE = {
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_derivatives(name, kind, wide):
+def test_derivatives_equal_finite_differences(name, kind, wide):
     x = draw(4, 4, kind=kind) + np.diag([3.0, 6, 9, 12])
     check_grads(DIFFERENTIABLE[name], [x], order=2, jvp=jvp, vjp=vjp, rtol=1e-5)
 
@@ -257,7 +257,7 @@ def test_the_spectral_radius():
     close(np.round(grad(spectral_radius)(complex_), 3), expected, atol=1e-6)
 
 
-def test_programs():
+def test_programs_have_named_calls():
     program = str(make_olympuspr(linalg.eigvals)(np.eye(2, dtype=np.float32)))
     assert "jit[" in program
     assert "name=eigvals" in program
@@ -269,7 +269,7 @@ def test_programs():
 # ---- polynomials ----
 
 
-def test_roots(wide):
+def test_roots_equal_those_of_numpy(wide):
     for p in ([1, -6, 11, -6], [0, 0, 1, 2], [3, 0, 0], [5], [0, 0], [1, 0, 1]):
         actual = np.sort_complex(np.asarray(jnp.roots(np.array(p, float))))
         close(actual, np.sort_complex(np.roots(p).astype(complex)), atol=1e-5)

@@ -84,7 +84,7 @@ def test_gradient_is_zero_at_replaced_elements():
     np.testing.assert_array_equal(jit(grad(f))(np_.asarray([0.5, 2.0])), [1.0, 0.0])
 
 
-def test_batches():
+def test_batched_masks_update_each_row():
     x = np_.asarray(X)
     result = vmap(lambda row, limit: row.at[row > limit].set(0))(x, np_.asarray([-5, -1, 4]))
     expected = np.where(np.array([[-5], [-1], [4]]) < X, 0, X)

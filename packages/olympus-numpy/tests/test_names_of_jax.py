@@ -23,13 +23,13 @@ MODULES = {"numpy": jnp, "numpy.linalg": linalg}
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_names(module):
+def test_no_name_of_jax_is_missing(module):
     missing = {name for name in RECORDED[module] if not hasattr(MODULES[module], name)}
     assert not missing
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_parameters(module):
+def test_parameters_are_those_of_jax(module):
     different = {}
     for name, parameters in RECORDED[module].items():
         function = getattr(MODULES[module], name, None)

@@ -205,7 +205,7 @@ def test_errors_name_the_non_array_argument(function, arguments, message):
         getattr(jnp, function)(*arguments)
 
 
-def test_conversions():
+def test_scalar_arrays_convert_to_python_numbers():
     assert int(jnp.array(3)) == 3
     assert float(jnp.array(2.5)) == 2.5
     assert complex(jnp.array(2.5)) == 2.5
@@ -273,7 +273,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods(method):
+def test_methods_equal_those_of_numpy(method):
     x = np.array([[0.5, 1.25, 2.0], [3.0, 0.0, 1.5]], np.float32)
     close(method(jnp.asarray(x)), method(x))
 
@@ -285,7 +285,7 @@ def test_sort_returns_a_new_array():
     close(x, np.array([3.0, 1.0, 2.0]))
 
 
-def test_properties():
+def test_properties_describe_shape_and_memory():
     x = jnp.ones((2, 3, 4), jnp.float16)
     assert (x.ndim, x.size, x.nbytes, x.itemsize) == (3, 24, 48, 2)
     assert x.mT.shape == (2, 4, 3)
@@ -295,7 +295,7 @@ def test_properties():
 
 
 @pytest.mark.parametrize("dtype", ["uint32", "int8", "float16", "bfloat16"])
-def test_views(dtype):
+def test_views_have_the_bytes_of_numpy(dtype):
     x = np.arange(8, dtype=np.int32)
     result = jnp.asarray(x).view(dtype)
     expected = x.view(jnp.dtype(dtype))

@@ -84,7 +84,7 @@ def test_programs_that_jax_refuses(line):
 
 
 @pytest.mark.parametrize("line", sorted(PROGRAMS.keys() - BEYOND_JAX.keys()))
-def test_program(line):
+def test_programs_are_those_of_jax(line):
     expected = PROGRAMS[line]
     if "error" in expected:
         with pytest.raises(Exception) as caught:

@@ -55,7 +55,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_mapped(name):
+def test_batches_equal_a_loop_over_rows(name):
     function = FUNCTIONS[name]
     mapped = vmap(function)(X)
     rows = np.stack([np.asarray(function(jnp.asarray(row))) for row in X])
@@ -75,7 +75,7 @@ DIFFERENTIABLE = [
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
-def test_derivatives(name):
+def test_derivatives_equal_central_differences(name):
     """Compares both modes with central differences along a random direction."""
     function = FUNCTIONS[name]
     generator = np.random.default_rng(0)
@@ -124,7 +124,7 @@ def test_integers_raised_to_traced_powers():
     assert jit(lambda x: jnp.power(x, 3))(jnp.array(2)).item() == 8
 
 
-def test_vectorize():
+def test_vectorize_follows_the_signature():
     signature = jnp.vectorize(lambda a, b: jnp.dot(a, b), signature="(n),(n)->()")
     result = signature(X, X[0])
     np.testing.assert_allclose(np.asarray(result), X @ X[0], rtol=1e-5)

@@ -29,7 +29,7 @@ def operand(name):
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH + BITWISE + LOGICAL)
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_reduce(name, axis):
+def test_reduce_equals_that_of_numpy(name, axis):
     x = operand(name)
     ours, theirs = getattr(jnp, name), getattr(np, name)
     close(ours.reduce(x, axis=axis), theirs.reduce(x, axis=axis))
@@ -62,13 +62,13 @@ def test_reduce_of_an_empty_array():
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH + BITWISE)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_accumulate(name, axis):
+def test_accumulate_equals_that_of_numpy(name, axis):
     x = operand(name)
     close(getattr(jnp, name).accumulate(x, axis=axis), getattr(np, name).accumulate(x, axis=axis))
 
 
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
-def test_at(name):
+def test_at_updates_as_in_numpy(name):
     indices = np.array([0, 1, 0])
     updates = np.array([5.0, -2.0, 3.0], np.float32)
     expected = FLOATS[0].copy()
@@ -86,14 +86,14 @@ def test_at_of_unary_functions():
 
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH)
-def test_outer(name):
+def test_outer_equals_that_of_numpy(name):
     x, y = FLOATS, FLOATS[0]
     close(getattr(jnp, name).outer(x, y), getattr(np, name).outer(x, y))
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract"])
 @pytest.mark.parametrize("indices", [[0, 2], [1, 0], [2, 2], [0]])
-def test_reduceat(name, indices):
+def test_reduceat_equals_that_of_numpy(name, indices):
     indices = np.array(indices)
     close(
         getattr(jnp, name).reduceat(FLOATS, indices, axis=1),
@@ -101,7 +101,7 @@ def test_reduceat(name, indices):
     )
 
 
-def test_attributes():
+def test_attributes_are_those_of_numpy():
     assert (jnp.add.nin, jnp.add.nout, jnp.add.identity) == (2, 1, 0)
     assert jnp.maximum.identity is None
     assert jnp.add.__name__ == "add"
@@ -120,7 +120,7 @@ def test_unsupported_arguments_of_ufuncs():
         jnp.add(1)
 
 
-def test_frompyfunc():
+def test_frompyfunc_makes_a_ufunc():
     horner = jnp.frompyfunc(lambda x, y: 10 * x + y, 2, 1)
     digits = jnp.array([1, 2, 3])
     close(horner(digits, 5), np.array([15, 25, 35]))

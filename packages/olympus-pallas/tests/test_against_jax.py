@@ -37,7 +37,7 @@ SIMULATED = samples.kernels(
 
 @pytest.mark.parametrize("kernels", [KERNELS, SIMULATED], ids=["arrays", "cores"])
 @pytest.mark.parametrize("name", RECORDED)
-def test_values(name, kernels):
+def test_values_are_those_of_jax(name, kernels):
     call, arguments = kernels[name]
     wanted = RECORDED[name]["value"]
     value = np.asarray(call(*arguments))
@@ -50,6 +50,6 @@ def test_values(name, kernels):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_programs(name):
+def test_programs_are_those_of_jax(name):
     call, arguments = KERNELS[name]
     assert str(make_olympuspr(call)(*arguments)) == RECORDED[name]["program"]

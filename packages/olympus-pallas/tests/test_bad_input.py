@@ -73,7 +73,7 @@ def half(i):
         ({"input_output_aliases": {0: 2}}, r"'0:2' with output index 2 outside the range \[0, 1\)"),
     ],
 )
-def test_specifications(options, match):
+def test_unsuitable_specifications_raise(options, match):
     with pytest.raises(ValueError, match=match):
         call(**{"grid": (2,), **options})
 

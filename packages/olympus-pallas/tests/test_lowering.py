@@ -234,7 +234,7 @@ def test_functions_of_floats_for_tpus(name):
     assert "tpu.concatenate" in kernel_text("tpu", kernel, X)
 
 
-def test_nextafter():
+def test_nextafter_formula_equals_numpy():
     # Functions as Mosaic computes them, here by array programs.
     x = np.float32([0, -0.0, 1, -1, 1e-45, -1e-45, np.inf, 3.4e38, np.nan, 2, 2])
     for y in (*np.float32([-np.inf, -1, 0, 1, 2, np.inf, np.nan]), x[3]):

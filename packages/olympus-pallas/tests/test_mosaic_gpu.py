@@ -459,7 +459,7 @@ def test_private_and_shared_buffers():
     np.testing.assert_array_equal(call(), [0, 10])
 
 
-def test_warps():
+def test_warps_run_the_function_with_their_index():
     def kernel(o_ref, block):
         @pl.core_map(plgpu.WarpMesh(axis_name="warp"))
         def _():
@@ -611,7 +611,7 @@ def test_remote_references(devices):
 # ---- types ----
 
 
-def test_tilings():
+def test_tilings_map_shapes_and_strides():
     tiling = plgpu.Tiling(((8, 64), (2, 32)))
     assert tiling.tile_shape((16, 128)) == (2, 2, 4, 2, 2, 32)
     assert tiling.untile_shape((2, 2, 4, 2, 2, 32)) == (16, 128)
@@ -636,7 +636,7 @@ def test_tilings():
         plgpu.Tiling(((64,), (2, 32)))
 
 
-def test_views():
+def test_views_show_a_buffer_in_tiles():
     def kernel(x_ref, o_ref, block):
         block[...] = x_ref[...]
         tiles = plgpu.transform_ref(block, plgpu.TilingTransform((8, 64)))

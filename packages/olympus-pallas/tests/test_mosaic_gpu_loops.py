@@ -20,7 +20,7 @@ GRID = {"grid": (2,), "grid_names": ("i",)}
 
 
 @pytest.mark.parametrize("slots", [1, 2, 4])
-def test_pipelines(slots):
+def test_pipelines_write_every_tile(slots):
     def double(place, x_ref, o_ref, carry):
         o_ref[...] = x_ref[...] * 2
         return carry + place[0]

@@ -124,7 +124,7 @@ def test_compression_and_expansion():
     np.testing.assert_array_equal(added, 2 * x + padded)
 
 
-def test_scans():
+def test_scans_skip_masked_elements():
     x = RNG.integers(-9, 9, 16, np.int32)
     mask = RNG.integers(0, 2, 16).astype(bool)
     np.testing.assert_array_equal(tpu_sc.cumsum(x), np.cumsum(x))
@@ -170,7 +170,7 @@ def test_reductions_and_sorting():
 
 
 @pytest.mark.parametrize("form", list(tpu_sc.PackFormat))
-def test_packing(form):
+def test_packed_vectors_interleave_or_follow(form):
     a, b = RNG.normal(size=(2, 8)).astype(ml_dtypes.bfloat16).astype(np.float32)
     packed = tpu_sc.pack(a, b, format=form)
     assert str(packed.dtype) == "bfloat16"
@@ -184,7 +184,7 @@ def test_packing(form):
         tpu_sc.unpack(jnp.zeros((3, 3), np.int16), format=form)
 
 
-def test_bits():
+def test_bitcasts_join_and_split_rows():
     x = RNG.integers(0, 2**16, (4, 8), np.uint16)
     np.testing.assert_array_equal(tpu_sc.bitcast(x, np.uint32), x.view(np.uint32))
     np.testing.assert_array_equal(tpu_sc.bitcast(x.view(np.uint32), np.uint16), x)
@@ -274,7 +274,7 @@ def test_scalar_and_vector_subcores_together():
         pl.kernel([vector, vector], mesh=[MESH, MESH])
 
 
-def test_meshes():
+def test_meshes_have_axes_of_cores_and_subcores():
     assert dict(MESH.shape) == {"c": 2, "s": 2}
     assert MESH.size == 4
     assert str(MESH.core_type) == "sc_vector_subcore"

@@ -23,7 +23,7 @@ def run(kernel, *args, out=OUT, **options):
 
 
 @pytest.mark.parametrize(("shift", "axis"), [(3, 1), (2, 0), (0, 1), (130, 1)])
-def test_roll(shift, axis):
+def test_roll_equals_that_of_numpy(shift, axis):
     def kernel(x_ref, o_ref):
         o_ref[...] = tpu.roll(x_ref[...], shift, axis)
 
@@ -47,7 +47,7 @@ def test_invalid_rolls_raise():
         tpu.roll(X, 1, 0, stride=1)
 
 
-def test_copies():
+def test_copies_arrive_before_wait_returns():
     def kernel(x_ref, o_ref, buffer, arrived):
         copy = tpu.make_async_copy(x_ref.at[pl.ds(2, 4), :], buffer, arrived)
         copy.start()
@@ -125,7 +125,7 @@ def test_random_bits_of_a_core():
     np.testing.assert_array_equal(first, again)
 
 
-def test_printing(capfd):
+def test_messages_show_values_in_order(capfd):
     def kernel(x_ref, o_ref):
         pl.debug_print("first {}", x_ref[0, 1])
         pl.debug_print("second", x_ref[0, 2])

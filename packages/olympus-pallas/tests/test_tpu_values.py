@@ -109,7 +109,7 @@ def test_stochastic_rounding(interpret):
         ("ab->ba", (8, 128), {}, lambda x: x.T),
     ],
 )
-def test_einshape(equation, shape, sizes, wanted):
+def test_einshape_equals_reshapes_and_transpositions(equation, shape, sizes, wanted):
     x = np.arange(np.prod(shape), dtype=F32).reshape(shape)
 
     def kernel(x_ref, o_ref):
@@ -306,7 +306,7 @@ def test_tpu_info_of_chips():
 # ---- costs and choices ----
 
 
-def test_costs():
+def test_estimates_count_operations_and_bytes():
     x = np.ones((8, 4), F32)
     cost = pl.estimate_cost(lambda x, y: jnp.exp(x @ y) + 1, x, x.T)
     assert (cost.flops, cost.transcendentals, cost.bytes_accessed) == (576, 64, 512)

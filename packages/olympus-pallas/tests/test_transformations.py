@@ -42,7 +42,7 @@ def expected(x, y):
 
 
 @pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0), (1, 0)])
-def test_vmap(rng, in_axes):
+def test_batches_of_calls_equal_the_formula(rng, in_axes):
     shapes = [(10,) if axis is None else np.insert([10], axis, 5) for axis in in_axes]
     x, y = (rng.normal(size=shape).astype(F32) for shape in shapes)
     got = vmap(weighted, in_axes=in_axes)(x, y)
@@ -87,7 +87,7 @@ def test_vmap_with_memory_of_inputs_that_are_shared():
     np.testing.assert_array_equal(vmap(one, in_axes=(None, 0))(x, y), x + y)
 
 
-def test_jvp(rng):
+def test_tangents_of_calls_equal_the_formula(rng):
     def kernel(x_ref, scale_ref, o_ref, n_ref):
         o_ref[...] = jnp.sin(x_ref[...]) * scale_ref[...]
         n_ref[...] = x_ref[...].astype(np.int32)

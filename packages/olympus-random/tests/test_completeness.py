@@ -20,6 +20,6 @@ def test_every_primitive_is_explained():
     assert_complete(expansion_rules, PRIMITIVES)
 
 
-def test_transformations():
+def test_every_primitive_has_batching_and_jvp_rules():
     assert_complete(olympus_batching.tables.batching_rules, PRIMITIVES)
     assert_complete(olympus_autodiff.tables.jvp_rules, PRIMITIVES)

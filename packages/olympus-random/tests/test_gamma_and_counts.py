@@ -38,7 +38,7 @@ def close_to_distribution(samples, distribution):
         (lambda: random.generalized_normal(KEY, 1.5, (400,)), scipy.stats.gennorm(1.5)),
     ],
 )
-def test_distributions(draw, distribution):
+def test_samples_follow_the_distribution(draw, distribution):
     close_to_distribution(draw(), distribution)
 
 

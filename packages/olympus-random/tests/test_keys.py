@@ -203,7 +203,7 @@ def test_arrays_of_keys_of_higher_rank():
 # ---- seeds ----
 
 
-def test_seeds():
+def test_seeds_of_every_type_fill_the_key():
     np.testing.assert_array_equal(data(random.key(-1)), [0, 2**32 - 1])
     np.testing.assert_array_equal(data(random.key(True)), [0, 1])
     np.testing.assert_array_equal(data(random.key(np.uint8(200))), [0, 200])

@@ -17,7 +17,7 @@ MEAN = np.arange(3.0)
 COVARIANCE = np.array([[2, 1, 0], [1, 3, 0.5], [0, 0.5, 1]])
 
 
-def test_examples():
+def test_examples_print_what_they_show():
     assert doctest.testmod(matrices).failed == 0
 
 
@@ -34,13 +34,13 @@ def test_the_numbers_of_jax():
 
 
 @pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
-def test_moments(method):
+def test_samples_have_the_given_moments(method):
     draws = np.asarray(multivariate_normal(key(1), MEAN, COVARIANCE, (20000,), method=method))
     np.testing.assert_allclose(draws.mean(0), MEAN, atol=0.05)
     np.testing.assert_allclose(np.cov(draws.T), COVARIANCE, atol=0.12)
 
 
-def test_shapes():
+def test_shapes_join_batch_and_sample_dimensions():
     several = np.stack([COVARIANCE, 2 * COVARIANCE])
     assert multivariate_normal(key(0), MEAN, several).shape == (2, 3)
     assert multivariate_normal(key(0), MEAN, several, (4, 2)).shape == (4, 2, 3)

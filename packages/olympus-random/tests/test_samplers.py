@@ -118,7 +118,7 @@ def test_positions_past_32_bits():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-def test_dtypes(dtype):
+def test_samples_have_the_requested_dtype(dtype):
     for name in ("uniform", "normal", "exponential", "laplace", "gumbel", "logistic"):
         samples = getattr(random, name)(KEY, (5,), dtype)
         assert samples.dtype.name == dtype
@@ -137,7 +137,7 @@ def test_default_dtypes():
         assert random.bits(KEY).dtype == np.uint64
 
 
-def test_shapes():
+def test_samples_have_the_requested_shape():
     assert random.uniform(KEY).shape == ()
     assert random.uniform(KEY, 3).shape == (3,)
     assert random.uniform(KEY, [2, 3]).shape == (2, 3)

@@ -24,7 +24,7 @@ def test_each_call_returns_a_new_key():
     )
 
 
-def test_numbers():
+def test_numbers_are_those_of_jax():
     first = [0.8423141, 0.18237865]
     np.testing.assert_allclose(stateful_rng(0).random((2,)), first, rtol=1e-6)
     np.testing.assert_allclose(stateful_rng(0).random(2), first, rtol=1e-6)
@@ -68,7 +68,7 @@ def test_split_is_for_vmap():
         stateful_rng(0).split(3).key()
 
 
-def test_spawn():
+def test_spawned_generators_are_those_of_jax():
     children = stateful_rng(123).spawn(2)
     drawn = [np.asarray(child.integers(0, 10, 2)) for child in children]
     np.testing.assert_array_equal(drawn, [[4, 5], [2, 1]])
@@ -92,7 +92,7 @@ def test_it_is_a_pytree():
     assert isinstance(again, StatefulPRNG) and again._counter is generator._counter
 
 
-def test_seeds():
+def test_seeds_and_generators_are_chosen_by_arguments():
     assert repr(stateful_rng(0, impl="rbg").key()).startswith("Array((), dtype=key<rbg>)")
     first, second = stateful_rng(), stateful_rng()
     assert not np.array_equal(key_data(first._base_key), key_data(second._base_key))

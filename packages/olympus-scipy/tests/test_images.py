@@ -64,7 +64,7 @@ def test_integer_translations():
         )
 
 
-def test_transformations():
+def test_resizing_can_be_batched_and_differentiated():
     batch = np.stack([X, 2 * X])
     mapped = vmap(lambda x: resize(x, (3, 5), "cubic"))(batch)
     np.testing.assert_allclose(mapped, resize(batch, (2, 3, 5), "cubic"), rtol=1e-5, atol=1e-6)

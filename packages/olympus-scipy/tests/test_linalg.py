@@ -91,7 +91,7 @@ def test_against_scipy(name, kind, wide):
 
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
-def test_factors(kind, wide):
+def test_factors_multiply_to_the_matrix(kind, wide):
     x = draw(5, 3, kind=kind)
     for mode in ("full", "economic"):
         q, r = map(np.asarray, linalg.qr(x, mode=mode))
@@ -158,7 +158,7 @@ def test_exponentials_of_any_size(scale, dtype, wide):
     assert error <= tolerance * np.abs(expected).max()
 
 
-def test_exponentials(wide):
+def test_exponentials_equal_those_of_scipy(wide):
     x = draw(2, 3, 3)
     close(linalg.expm(x), scipy.linalg.expm(x))
     close(vmap(linalg.expm)(x), scipy.linalg.expm(x))
@@ -187,7 +187,7 @@ def test_sylvester_equations(wide):
     assert np.isnan(np.asarray(linalg.solve_sylvester(a, -a, a))).all()
 
 
-def test_batches(wide):
+def test_batches_equal_single_solutions(wide):
     a, b = draw(3, 4, 4), draw(4, 2, seed=1)
     close(linalg.solve_triangular(a, b), [scipy.linalg.solve_triangular(one, b) for one in a])
     close(linalg.lu_solve(linalg.lu_factor(a), b), [np.linalg.solve(one, b) for one in a])
@@ -200,7 +200,7 @@ def test_batches(wide):
     close(linalg.lu_solve(linalg.lu_factor(gram), vectors), expected)
 
 
-def test_derivatives(wide):
+def test_derivatives_equal_finite_differences(wide):
     x, b = draw(3, 3) + np.diag([4.0, 8, 12]), draw(3)
     for function in (
         lambda x: linalg.solve(x @ x.T, b, assume_a="pos"),

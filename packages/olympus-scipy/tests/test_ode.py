@@ -134,7 +134,7 @@ def test_step_is_of_the_fifth_order():
     assert 2**5.5 < errors[0] / errors[1] < 2**6.5
 
 
-def test_interpolant():
+def test_interpolant_is_exact_at_the_ends():
     y0 = np.array([1.0])
     y1, _, _, stages = runge_kutta_step(lambda y, t: -y, y0, -y0, 0.0, 0.2)
     polynomial = interp_fit_dopri(y0, y1, stages, 0.2)

@@ -48,7 +48,7 @@ CASES = [
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", range(len(CASES)))
-def test_minima(case, method):
+def test_minima_are_found(case, method):
     function, start, minimum, tolerance = CASES[case]
     with config.enable_x64(True):
         result = minimize(function, start, method=method)
@@ -60,7 +60,7 @@ def test_minima(case, method):
     np.testing.assert_allclose(narrow.x, minimum, atol=10 * tolerance)
 
 
-def test_results():
+def test_results_report_gradient_and_inverse_hessian():
     with config.enable_x64(True):
         result = minimize(matyas, np.ones(2), method="BFGS")
         assert bool(result.success)
@@ -79,7 +79,7 @@ def test_results():
         assert int(few.status) == 2
 
 
-def test_arguments():
+def test_further_arguments_reach_the_function():
     result = minimize(lambda x, a: jnp.sum((x - a) ** 2), jnp.zeros(2), (3.0,), method="BFGS")
     np.testing.assert_allclose(result.x, 3.0, rtol=1e-5)
 
@@ -96,7 +96,7 @@ def test_a_function_without_minimum():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_transformed(method):
+def test_minimize_can_be_compiled_and_batched(method):
     def solve(a):
         return minimize(lambda x: jnp.sum((x - a) ** 2), jnp.zeros(2), method=method).x
 

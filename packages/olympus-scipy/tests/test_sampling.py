@@ -178,7 +178,7 @@ def test_interpolators_are_pytrees(fill_value):
     np.testing.assert_array_equal(doubled(2 * xi), 2 * called)
 
 
-def test_trapezoid():
+def test_trapezoid_equals_that_of_scipy():
     y, x = GENERATOR.normal(size=(3, 5)), np.sort(GENERATOR.normal(size=5))
     with config.enable_x64(True):
         np.testing.assert_allclose(integrate.trapezoid(y, x), scipy.integrate.trapezoid(y, x))

@@ -31,7 +31,7 @@ def arrays(shapes, dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shapes", PAIRS)
-def test_convolutions(shapes, mode, dtype):
+def test_convolutions_equal_those_of_scipy(shapes, mode, dtype):
     in1, in2 = arrays(shapes, dtype)
     with config.enable_x64(True):
         for name in ("convolve", "correlate"):
@@ -93,7 +93,7 @@ def test_invalid_convolutions_raise():
 
 @pytest.mark.parametrize("type", ["linear", "constant"])
 @pytest.mark.parametrize("bp", [0, [3, 7]])
-def test_detrend(type, bp):
+def test_detrended_signals_equal_those_of_scipy(type, bp):
     data = GENERATOR.normal(size=(4, 11)) + 3 * np.arange(11)
     with config.enable_x64(True):
         found = signal.detrend(data, type=type, bp=bp)
@@ -112,7 +112,7 @@ WAVE = GENERATOR.normal(size=(2, 100))
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_windows(window):
+def test_windows_equal_those_of_scipy(window):
     with config.enable_x64(True):
         found = signal.welch(WAVE, window=window, nperseg=16)[1]
     expected = expected_signal.welch(WAVE, window=window, nperseg=16)[1]
@@ -147,7 +147,7 @@ def test_short_time_transforms(options):
 
 @pytest.mark.filterwarnings("ignore:nperseg")
 @pytest.mark.parametrize("options", SPECTRA, ids=range(len(SPECTRA)))
-def test_spectra(options):
+def test_spectra_equal_those_of_scipy(options):
     for extra in (
         {},
         {"scaling": "spectrum"},
@@ -179,7 +179,7 @@ def test_along_another_axis():
 
 
 @pytest.mark.parametrize("options", [{"nperseg": 16}, {"nperseg": 15, "noverlap": 10}])
-def test_inverse(options):
+def test_inverse_transforms_restore_the_signal(options):
     with config.enable_x64(True):
         transforms = signal.stft(WAVE, fs=2.0, **options)[2]
         found = signal.istft(transforms, fs=2.0, **options)
@@ -189,7 +189,7 @@ def test_inverse(options):
     np.testing.assert_allclose(found[1][:, :100], WAVE, atol=1e-12)
 
 
-def test_compiled():
+def test_compiled_spectra_equal_those_of_scipy():
     function = jit(lambda x, fs: signal.welch(x, fs, nperseg=16)[1])
     with config.enable_x64(True):
         found = function(WAVE, 2.0)

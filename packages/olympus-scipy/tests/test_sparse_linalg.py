@@ -34,7 +34,7 @@ def system(solver, kind="real"):
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_solutions(solver, kind):
+def test_solvers_find_the_solution(solver, kind):
     a, b = system(solver, kind)
     expected = np.linalg.solve(a, b)
     for options in (
@@ -63,7 +63,7 @@ def test_pytrees_and_zeros(solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_derivatives(solver):
+def test_derivatives_of_solutions_equal_finite_differences(solver):
     a, b = system(solver)
 
     def solution(factor, b):
@@ -73,7 +73,7 @@ def test_derivatives(solver):
 
 
 @pytest.mark.parametrize("method", ["batched", "incremental"])
-def test_restarts(method):
+def test_restarted_iterations_converge(method):
     a, b = system(linalg.gmres)
     x, _ = linalg.gmres(a, b, restart=2, tol=1e-10, solve_method=method)
     np.testing.assert_allclose(np.asarray(x), np.linalg.solve(a, b), rtol=1e-7)

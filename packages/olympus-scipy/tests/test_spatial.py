@@ -41,7 +41,7 @@ def doubles():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_conversions(shape):
+def test_conversions_equal_those_of_scipy(shape):
     ours, theirs = pair(shape)
     for name in ("as_matrix", "as_rotvec", "as_mrp", "as_quat", "magnitude"):
         np.testing.assert_allclose(getattr(ours, name)(), getattr(theirs, name)(), atol=1e-12)
@@ -93,7 +93,7 @@ def test_gimbal_lock(sequence):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_operations(shape):
+def test_compositions_equal_those_of_scipy(shape):
     ours, theirs = pair(shape)
     other, their_other = pair(shape)
     vectors = GENERATOR.normal(size=(5, 3))
@@ -104,7 +104,7 @@ def test_operations(shape):
     np.testing.assert_allclose(ours.inv().as_matrix(), theirs.inv().as_matrix())
 
 
-def test_sequences():
+def test_rotations_are_sequences():
     ours, theirs = pair((5, 4))
     assert len(ours) == 5
     assert ours[1].single
@@ -133,7 +133,7 @@ def test_small_rotations_keep_their_digits():
         )
 
 
-def test_slerp():
+def test_slerp_equals_that_of_scipy():
     ours, theirs = pair((5, 4))
     times = np.sort(GENERATOR.uniform(size=5))
     wanted = GENERATOR.uniform(times[0], times[-1], 7)

@@ -112,7 +112,7 @@ def test_agrees_with_scipy(name, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("name", ["fresnel", "sici"])
-def test_pairs(name, dtype):
+def test_pairs_of_functions_equal_those_of_scipy(name, dtype):
     (x,) = operands([signed(-3, 3)], dtype)
     with config.enable_x64(dtype == np.float64):
         found = getattr(special, name)(x)
@@ -182,7 +182,7 @@ SMOOTH = {
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-def test_derivatives(name):
+def test_derivatives_equal_finite_differences(name):
     args = [np.array(values) for values in SMOOTH[name]]
     # Derivatives with respect to the parameters are themselves differences.
     order = 1 if name.startswith("hyp") else 2
@@ -254,7 +254,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("name", EDGES)
-def test_edges(name):
+def test_edges_of_domains_equal_those_of_scipy(name):
     x = np.array(EDGES[name], np.float32)
     with np.errstate(all="ignore"):
         expected = getattr(expected_special, name)(x.astype(float))
@@ -275,7 +275,7 @@ def test_integers_are_promoted():
     assert special.entr(np.arange(3)).dtype == np.float32
 
 
-def test_batched():
+def test_batches_equal_single_values():
     x = np.linspace(0.5, 2.0, 4, dtype=np.float32)
     for function in (special.gammainc, special.beta, special.hyp1f1):
         args = (x,) * (3 if function is special.hyp1f1 else 2)

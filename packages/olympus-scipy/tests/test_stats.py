@@ -165,7 +165,7 @@ def test_poisson_entropy():
     np.testing.assert_allclose(found, expected_stats.poisson.entropy(mu), rtol=1e-6)
 
 
-def test_dirichlet():
+def test_dirichlet_densities_equal_those_of_scipy():
     alpha = np.array([0.5, 1.0, 2.5])
     x = GENERATOR.dirichlet(alpha, 4).T
     with config.enable_x64(True):
@@ -177,7 +177,7 @@ def test_dirichlet():
         stats.dirichlet.logpdf(np.ones(5), alpha)
 
 
-def test_multinomial():
+def test_multinomial_probabilities_equal_those_of_scipy():
     x, p = np.array([[1, 2, 0], [3, 0, 0], [1, 1, 2]]), np.array([0.2, 0.3, 0.5])
     with config.enable_x64(True):
         np.testing.assert_allclose(
@@ -257,7 +257,7 @@ DATA = GENERATOR.integers(0, 4, (6, 7))
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])
-def test_statistics(axis):
+def test_statistics_equal_those_of_scipy(axis):
     for keepdims in (False, True):
         found, expected = (
             module.mode(DATA, axis=axis, keepdims=keepdims) for module in (stats, expected_stats)

@@ -126,7 +126,7 @@ def test_derivatives_are_constrained_too(mesh):
         (0, {"spmd_axis_name": ("y",)}, ("y", "x"), set()),
     ],
 )
-def test_batching(mesh, in_axes, options, spec, unconstrained):
+def test_batched_constraints_name_the_batch_dimension(mesh, in_axes, options, spec, unconstrained):
     sharding = NamedSharding(mesh, P("x"))
     batched = vmap(
         lambda x: with_sharding_constraint(x, sharding),
@@ -198,7 +198,7 @@ def test_invalid_specs_raise(mesh, explicit):
         with_sharding_constraint(np.zeros(4), NamedSharding(explicit, P("x")))
 
 
-def test_reshard(explicit):
+def test_resharding_changes_the_type(explicit):
     with set_mesh(explicit):
         program = make_olympuspr(lambda x: reshard(x, P("x")))(MATRIX)
     assert str(program) == "{ lambda ; a:f32[8,4]. let b:f32[8@x,4] = reshard a in (b,) }"

@@ -64,7 +64,7 @@ def test_number_of_devices(devices):
         ((2, 4, 1), "TPU v6 lite", (8, 1), [0, 1, 2, 3, 7, 6, 5, 4]),
     ],
 )
-def test_tori(block, kind, shape, expected):
+def test_axes_follow_the_torus(block, kind, shape, expected):
     arranged = create_device_mesh(shape, chips(block, kind))
     assert arranged.shape == shape
     assert ids(arranged) == expected

@@ -157,7 +157,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_results(name):
+def test_results_have_propagated_shardings(name):
     fun, args, expected = RESULTS[name]
     assert types(fun, *args) == [expected]
 

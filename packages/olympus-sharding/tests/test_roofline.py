@@ -51,7 +51,7 @@ def test_elementwise_operations(fun, operations, moved, peak):
     assert found == expected
 
 
-def test_products():
+def test_products_count_operations_and_bytes():
     types, found = roofline(lambda x, y: lax.add(lax.sin(lax.dot(x, y)), 1.0))(X, Y)
     assert types == ShapeDtypeStruct((128, 32), np.float32)
     assert found == RooflineResult(
@@ -96,7 +96,7 @@ def test_loops_are_multiplied_by_their_trip_count():
         ),
     ],
 )
-def test_exchanges(fun, sent, hops):
+def test_collectives_count_bytes_and_hops(fun, sent, hops):
     spec = PartitionSpec("x", "y")
     found = estimate(fun, X, mesh=MESH, in_specs=spec, out_specs=spec)
     assert found.ici_bytes == sent and found.ici_latency == hops

@@ -42,7 +42,7 @@ def test_one_dimension(mesh, devices):
     assert "CPU 5" in sharding_text((8,), SingleDeviceSharding(devices[5]))
 
 
-def test_sizes(mesh):
+def test_drawings_follow_scale_and_width(mesh):
     sharding = NamedSharding(mesh, P())
     large = sharding_text((8, 8), sharding, scale=2.0).splitlines()
     assert (len(large), len(large[0])) == (21, 50)
@@ -53,7 +53,7 @@ def test_sizes(mesh):
     assert {len(line) for line in narrow} == {len("CPU 0,1,2,3") + 2}
 
 
-def test_colors(mesh):
+def test_colors_fill_the_parts(mesh):
     sharding = NamedSharding(mesh, P("x"))
     text = sharding_text((8,), sharding, colors=lambda position: (position, 0.0, 1.0, 1.0))
     assert "\x1b[48;2;0;0;255m" in text
@@ -61,7 +61,7 @@ def test_colors(mesh):
     assert text.count("\x1b[0m") == 2
 
 
-def test_printing(mesh, capsys):
+def test_drawings_are_printed_without_color_codes(mesh, capsys):
     visualize_sharding((8,), NamedSharding(mesh, P("x")))
     printed = capsys.readouterr().out
     assert printed.startswith("┌")

@@ -159,7 +159,7 @@ def test_sum_duplicates_removes_zeros():
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), **ids)
-def test_transposition(n_batch, n_dense, shared, order):
+def test_transpositions_keep_the_kinds_of_dimensions(n_batch, n_dense, shared, order):
     mat, expected = scattered(SHAPE, n_batch, n_dense, shared=shared)
     parts = (order[:n_batch], order[3 - n_dense :])
     if set(parts[0]) != set(range(n_batch)) or set(parts[1]) != set(range(3 - n_dense, 3)):
@@ -182,7 +182,7 @@ def test_transposition(n_batch, n_dense, shared, order):
     ],
     **ids,
 )
-def test_broadcasting(n_batch, n_dense, shared, shape, dims):
+def test_broadcasts_equal_dense_ones(n_batch, n_dense, shared, shape, dims):
     mat, expected = scattered(SHAPE, n_batch, n_dense, shared=shared)
     inner = [1] * len(shape)
     for size, dim in zip(SHAPE, dims, strict=True):
@@ -202,7 +202,7 @@ def test_dimensions_of_size_one_are_broadcast(n_batch, n_dense):
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
 @pytest.mark.parametrize("dimension", range(3))
-def test_concatenation(n_batch, n_dense, shared, dimension):
+def test_concatenations_equal_dense_ones(n_batch, n_dense, shared, dimension):
     shape = list(SHAPE)
     shape[dimension] = 3
     one, first = scattered(SHAPE, n_batch, n_dense, shared=shared)
@@ -233,7 +233,7 @@ def test_concatenation(n_batch, n_dense, shared, dimension):
     ],
     **ids,
 )
-def test_reshaping(shape, n_batch, n_dense, new_shape):
+def test_reshapes_equal_dense_ones(shape, n_batch, n_dense, new_shape):
     mat, expected = scattered(shape, n_batch, n_dense)
     same(bcoo_reshape(mat, new_sizes=new_shape), expected.reshape(new_shape))
     if len(shape) > 1 and n_batch == n_dense == 0 and math_equal(shape, new_shape):
@@ -265,14 +265,14 @@ def test_large_arrays_are_reshaped_without_large_numbers():
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), ()], **ids)
-def test_reversal(n_batch, n_dense, shared, dims):
+def test_reversals_equal_dense_ones(n_batch, n_dense, shared, dims):
     mat, expected = scattered(SHAPE, n_batch, n_dense, shared=shared)
     same(bcoo_rev(mat, dims), np.flip(expected, dims))
 
 
 @pytest.mark.parametrize("n_batch, n_dense", [(b, d) for b, d, s in LAYOUTS if not any(s)])
 @pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 2), (0, 1, 2), ()], **ids)
-def test_squeezing(n_batch, n_dense, dims):
+def test_squeezes_equal_dense_ones(n_batch, n_dense, dims):
     shape = tuple(1 if dim in dims else size for dim, size in enumerate(SHAPE))
     mat, expected = scattered(shape, n_batch, n_dense)
     same(bcoo_squeeze(mat, dimensions=dims), expected.squeeze(dims))
@@ -297,7 +297,7 @@ SLICES = [
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
 @pytest.mark.parametrize("starts, limits, strides", SLICES, **ids)
-def test_slices(n_batch, n_dense, shared, starts, limits, strides):
+def test_slices_equal_dense_ones(n_batch, n_dense, shared, starts, limits, strides):
     mat, expected = scattered(SHAPE, n_batch, n_dense, nse=9, shared=shared)
     out = bcoo_slice(mat, start_indices=starts, limit_indices=limits, strides=strides)
     same(out, expected[tuple(map(slice, starts, limits, strides or (1, 1, 1)))])
@@ -333,12 +333,12 @@ INDICES = [
 
 @pytest.mark.parametrize("n_batch, n_dense", [(b, d) for b, d, s in LAYOUTS if not any(s)])
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_indexing(n_batch, n_dense, index):
+def test_indexing_equals_that_of_dense_arrays(n_batch, n_dense, index):
     mat, expected = scattered(SHAPE, n_batch, n_dense, nse=7)
     same(mat[index], expected[index])
 
 
-def test_iteration():
+def test_iteration_yields_rows():
     mat, expected = scattered((3, 4))
     for row, expected_row in zip(mat, expected, strict=True):
         same(row, expected_row)
@@ -382,7 +382,7 @@ def test_gather_checks_its_dimension_numbers():
 # ---- as pytrees, compiled, mapped ----
 
 
-def test_pytrees():
+def test_pytrees_have_data_and_indices_as_leaves():
     mat, _ = scattered((3, 4))
     leaves, tree = pytrees.tree_flatten(mat)
     assert len(leaves) == 2

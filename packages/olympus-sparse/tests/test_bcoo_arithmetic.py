@@ -66,7 +66,7 @@ def test_products_of_sparse_arrays(left, right, shape):
 
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
-def test_operators(n_batch, n_dense, shared):
+def test_operators_equal_dense_ones(n_batch, n_dense, shared):
     mat, expected = scattered(SHAPE, n_batch, n_dense, shared=shared)
     same(-mat, -expected)
     same(+mat, expected)
@@ -104,7 +104,7 @@ def test_operations_with_dense_results_raise(fun, message):
 
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
-def test_extraction(n_batch, n_dense, shared):
+def test_extraction_takes_the_stored_positions(n_batch, n_dense, shared):
     mat, _ = scattered(SHAPE, n_batch, n_dense, nse=9, shared=shared)
     ones = mat._with_data(jnp.ones_like(mat.data))
     values = np.random.default_rng(1).standard_normal(SHAPE).astype(np.float32)
@@ -264,7 +264,7 @@ def test_sampled_products(n_batch, n_sparse):
 @pytest.mark.parametrize("padding", ["SAME", "VALID", [(0, 0)], [(2, 1)], [(-1, 2)]], **ids)
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("dilation", [(1, 1), (2, 1), (1, 3)], **ids)
-def test_convolutions(padding, stride, dilation):
+def test_convolutions_equal_dense_ones(padding, stride, dilation):
     lhs, rhs = dense((1, 1, 9)), dense((1, 1, 3), seed=4)
     options = {
         "window_strides": (stride,),

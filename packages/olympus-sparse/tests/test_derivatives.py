@@ -86,7 +86,7 @@ def test_gradients_of_duplicate_entries():
 
 @pytest.mark.parametrize("transform", [jacfwd, jacrev, jacobian])
 @pytest.mark.parametrize("kind", [BCOO, BCSR])
-def test_jacobians(transform, kind):
+def test_jacobians_hold_the_stored_entries(transform, kind):
     matrix = kind.fromdense(DENSE)
     out = transform(lambda m: jnp.sin(m @ OTHER))(matrix)
     expected = autodiff.jacfwd(lambda m: jnp.sin(m @ OTHER))(DENSE)

@@ -89,7 +89,7 @@ def test_matrices_do_not_become_dense_silently(kind):
 
 
 @each_format
-def test_pytrees(kind):
+def test_pytrees_restore_the_matrix(kind):
     mat = kind.fromdense(dense((3, 4)))
     leaves, tree = pytrees.tree_flatten(mat)
     again = pytrees.tree_unflatten(tree, leaves)
@@ -257,7 +257,7 @@ FORMATS = {"bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("size", [(3, None), (3, 5), (5, 3)], ids=str)
 @pytest.mark.parametrize("k", [0, 1, -1, 2, -4, 9])
-def test_diagonals(name, size, k):
+def test_eye_has_ones_on_the_diagonal(name, size, k):
     mat = eye(*size, k=k, sparse_format=name, dtype=np.int32, index_dtype=np.int16)
     assert isinstance(mat, FORMATS[name]) and mat.dtype == np.int32
     np.testing.assert_array_equal(mat.todense(), np.eye(*size, k=k))

@@ -112,7 +112,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, "bfloat16"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_dtypes(name, dtype):
+def test_entries_have_the_dtype_of_the_argument(name, dtype):
     function, shape = FUNCTIONS[name]
     x = point(*shape).astype(jnp.dtype(dtype))
     made = plan(function, x)
@@ -129,7 +129,7 @@ def test_dtypes(name, dtype):
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "far apart"])
-def test_transformations(name):
+def test_plans_can_be_compiled_and_batched(name):
     function, shape = FUNCTIONS[name]
     x = point(*shape)
     made, dense = plan(function, x), autodiff.jacfwd(function)
@@ -177,7 +177,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", [*VIEWS, *OTHERS])
-def test_views(name):
+def test_regular_indices_become_views(name):
     source = jnp.asarray(rng.normal(size=60))
     places = (VIEWS | OTHERS)[name]
     found = view_at(source, places)

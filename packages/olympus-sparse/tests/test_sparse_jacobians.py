@@ -375,7 +375,7 @@ def test_matrices_of_a_plan_share_their_indices():
     assert made(point(9), format="scipy").indices.max() > 0
 
 
-def test_formats():
+def test_formats_hold_the_same_matrix():
     x = point(8)
     dense = np.asarray(autodiff.jacfwd(neighbors)(x))
     types = {"bcoo": BCOO, "csr": CSR, "bcsr": BCSR, "scipy": scipy.sparse.csr_array}

@@ -145,7 +145,7 @@ def test_programs_have_no_dense_operations():
 # ---- calls, branches, loops ----
 
 
-def test_calls():
+def test_calls_are_followed():
     @jit
     def inner(x):
         return jnp.sin(x) * 2
@@ -158,7 +158,7 @@ def test_calls():
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-def test_branches(index):
+def test_branches_are_followed(index):
     branches = [lambda x: x * 2, lambda x: -x, lambda x: x]
     out = sparsify(lambda x: lax.switch(index, branches, x))(MATRIX)
     assert isinstance(out, BCOO) and out.unique_indices
@@ -185,7 +185,7 @@ def test_branches_with_different_numbers_of_entries():
         sparsify(lambda p, x: lax.cond(p, lambda x: x + x.T.T, lambda x: x, x))(True, MATRIX)
 
 
-def test_loops():
+def test_loops_are_followed():
     fun = lambda x: lax.fori_loop(0, 3, lambda i, c: c * 2, x)  # noqa: E731
     same(sparsify(fun)(MATRIX), 8 * DENSE)
     fun = lambda x: lax.while_loop(lambda c: c[1].sum() < 100, lambda c: (c[0] + 1, c[1] * 2),  # noqa: E731
@@ -207,7 +207,7 @@ def test_carries_reach_a_fixed_sparsity():
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("n_batch", [0, 1])
-def test_scans(reverse, n_batch):
+def test_scans_are_followed(reverse, n_batch):
     rows = BCOO.fromdense(DENSE, n_batch=n_batch)
 
     def fun(x: Any, y: Any) -> Any:

@@ -112,6 +112,6 @@ def test_smaller_random_programs_fail_too():
 
 
 @pytest.mark.parametrize("module", [generation, shrinking])
-def test_examples(module):
+def test_examples_print_what_they_show(module):
     assert doctest.testmod(module).failed == 0
     assert compositions.random_program is random_program

@@ -108,7 +108,7 @@ def test_binary_declarations():
     assert all((case.args[1] >= 5).all() for case in found.values())
 
 
-def test_operations():
+def test_operations_become_cases():
     operation = Operation(
         "mixed",
         (Operand((2,)), np.arange(3), lambda generator, dtype: generator.integers(5)),

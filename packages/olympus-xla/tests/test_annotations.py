@@ -171,7 +171,7 @@ def test_unused_results_of_calls():
     assert "cosine" not in jit(lambda x, y: fun(x, y)[0]).lower(X, X).as_text()
 
 
-def test_fused():
+def test_fused_calls_have_spaces_and_derivatives():
     fun = fused(out_spaces=(MemorySpace.Device,))(lambda x: lax.mul(x, x))
     assert "f32<any>[8] = mul" in str(make_olympuspr(fun)(X))
     np.testing.assert_array_equal(jit(fun)(X), X * X)
@@ -215,7 +215,7 @@ def test_layout_constraint():
         with_layout_constraint(x, Layout((0,)))
 
 
-def test_schedule():
+def test_schedules_become_control_dependencies():
     text = jit(lambda x: schedule([lax.sin(x), lax.cos(x), x])).lower(X).as_text()
     assert text.count("@control_dep") == 2
 

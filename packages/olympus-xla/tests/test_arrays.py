@@ -27,7 +27,7 @@ def matrix():
     return array_of(np.arange(6).reshape(2, 3), np.float32)
 
 
-def test_attributes(matrix, devices):
+def test_attributes_are_those_of_numpy_arrays(matrix, devices):
     assert isinstance(matrix, Array)
     assert (matrix.shape, matrix.ndim, matrix.size) == ((2, 3), 2, 6)
     assert (matrix.dtype, matrix.itemsize, matrix.nbytes) == (np.float32, 4, 24)
@@ -182,7 +182,7 @@ def test_assignment_names_the_alternative(matrix):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int4", "bool"])
-def test_pickle(dtype, devices):
+def test_pickles_restore_arrays_of_every_dtype(dtype, devices):
     dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
     array = device_put(np.array([0, 1, 1]).astype(dtype), devices[1])
     restored = pickle.loads(pickle.dumps(array))

@@ -66,7 +66,7 @@ def test_aliases_and_side_effects():
         buffer_callback(callback, KIND, input_output_aliases={1: 0})(X)
 
 
-def test_transformations():
+def test_unsupported_transformations_raise():
     function = buffer_callback(add_one, KIND)
     assert "buffer_callback[" in str(make_olympuspr(function)(X))
     with pytest.raises(ValueError, match="do not support JVP"):

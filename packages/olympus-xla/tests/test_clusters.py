@@ -42,7 +42,7 @@ def test_olympus_environment_variables(environment):
     assert complete(Cluster(process_id=1), None) == Cluster("a:1", 2, 1)
 
 
-def test_slurm(environment):
+def test_slurm_variables_describe_the_cluster(environment):
     environment(SLURM)
     expected = Cluster("gpu003:61443", 6, 3, (1,))
     assert complete(Cluster(), None) == complete(Cluster(), "slurm") == expected

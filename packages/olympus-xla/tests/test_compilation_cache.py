@@ -236,7 +236,7 @@ def test_programs_changed_by_passes_in_python_are_not_stored(cache):
     assert len(entries(cache)) == 1
 
 
-def test_thresholds(cache):
+def test_programs_below_the_thresholds_are_not_stored(cache):
     flags.persistent_cache_min_compile_time_secs.update(1000.0)
     jit(lambda x: lax.sin(x))(X)
     assert entries(cache) == []
@@ -246,7 +246,7 @@ def test_thresholds(cache):
     assert entries(cache) == []
 
 
-def test_switches(cache):
+def test_either_flag_switches_the_cache_off(cache):
     flags.enable_compilation_cache.update(False)
     jit(lambda x: lax.sin(x))(X)
     flags.enable_compilation_cache.update(True)

@@ -155,7 +155,7 @@ def test_settings_and_static_arguments_that_differ(caplog):
     assert "Tracing context doesn't match" in text and "default_matmul_precision" in text
 
 
-def test_environment(monkeypatch):
+def test_environment_info_lists_versions_and_variables(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS_FOR_A_TEST", "1")
     text = print_environment_info(return_string=True)
     assert f"numpy:  {np.__version__}" in text

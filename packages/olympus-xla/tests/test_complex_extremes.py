@@ -21,7 +21,7 @@ def ordered(numbers):
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit])
 @pytest.mark.parametrize("place", [0, -1], ids=["min", "max"])
-def test_pairs(transform, place):
+def test_pairs_are_ordered_as_in_numpy(transform, place):
     operation, reduce = ((lax.min, lax.reduce_min), (lax.max, lax.reduce_max))[place]
     expected = [ordered(pair)[place] for pair in PAIRS]
     left, right = PAIRS.T

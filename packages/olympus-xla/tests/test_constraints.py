@@ -48,7 +48,7 @@ def test_results_have_the_constrained_sharding(mesh, spec):
         np.testing.assert_array_equal(shard.data, (X * X)[shard.index])
 
 
-def test_lowering(mesh):
+def test_constraints_are_lowered_to_sdy(mesh):
     text = jit(constrained(NamedSharding(mesh, P("x", P.UNCONSTRAINED)))).lower(X).as_text()
     assert 'sdy.mesh @mesh = <["x"=2, "y"=2]>' in text
     assert 'sdy.sharding_constraint %0 <@mesh, [{"x"}, {?}]>' in text
@@ -242,7 +242,7 @@ def test_constants_keep_their_sharding(mesh):
         np.testing.assert_array_equal(result, np.full((8, count), 2.0))
 
 
-def test_reshard(devices):
+def test_resharding_moves_arrays(devices):
     mesh = make_mesh((2, 2), ("x", "y"), devices=devices)
     assert mesh.axis_types == (AxisType.Explicit,) * 2
     rows = NamedSharding(mesh, P("x", None))

@@ -36,7 +36,7 @@ def computed(name, x):
 @needs_long_doubles
 @pytest.mark.parametrize("operands", OPERANDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_errors(name, operands):
+def test_errors_are_below_the_bound(name, operands):
     x = OPERANDS[operands]
     expected = FUNCTIONS[name][1](x.astype(np.longdouble))
     unit = np.spacing(np.abs(expected.astype(np.float64))).astype(np.longdouble)

@@ -80,7 +80,7 @@ def every_size(cpu_limits):
     [case for case in cases() if case.primitive in (lax.argmax_p, lax.argmin_p)],
     ids=str,
 )
-def test_samples(case, every_size):
+def test_samples_agree_with_the_reference(case, every_size):
     with case.context():
         expected = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         actual = eager.evaluate(case.primitive, case.args, dict(case.params))

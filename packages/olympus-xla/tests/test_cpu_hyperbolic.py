@@ -128,7 +128,7 @@ def every_size(cpu_limits):
     [case for case in cases() if case.primitive in [getattr(lax, f"{n}_p") for n in FUNCTIONS]],
     ids=str,
 )
-def test_samples(case, every_size):
+def test_samples_agree_with_the_reference(case, every_size):
     with case.context():
         expected = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         assert_close(eager.evaluate(case.primitive, case.args, dict(case.params)), expected)

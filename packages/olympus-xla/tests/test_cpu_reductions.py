@@ -33,7 +33,7 @@ def with_special_numbers(shape):
 
 @pytest.mark.parametrize(("shape", "axes"), CASES)
 @pytest.mark.parametrize("functions", [SUM, MAX, MIN])
-def test_values(functions, shape, axes):
+def test_reductions_equal_those_of_numpy(functions, shape, axes):
     ours, numpys = functions
     for x in (RNG.normal(size=shape).astype(np.float32), with_special_numbers(shape)):
         with np.errstate(invalid="ignore"):
@@ -91,7 +91,7 @@ def test_derivatives_and_batches():
     np.testing.assert_allclose(vmap(grad(norms))(x), expected, rtol=1e-5)
 
 
-def test_doubles():
+def test_sums_of_doubles_keep_their_precision():
     x = RNG.normal(size=(1000, 3))
     with config_states.enable_x64(True):
         sums = np.asarray(jit(lambda x: lax.reduce_sum(x, (1,)))(x))

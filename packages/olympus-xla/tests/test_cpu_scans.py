@@ -55,7 +55,7 @@ def test_real_numbers(function, shape):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64"])
-def test_integers(dtype):
+def test_scans_of_integers_are_exact(dtype):
     x = RNG.integers(0, 120, (3, 5000)).astype(dtype)
     with enable_x64(True):
         for function in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin):
@@ -127,7 +127,7 @@ PRIMITIVES = [lax.cumsum_p, lax.cumprod_p, lax.cummax_p, lax.cummin_p, lax.cumlo
 @pytest.mark.parametrize(
     "case", [case for case in cases() if case.primitive in PRIMITIVES], ids=str
 )
-def test_samples(case, every_size):
+def test_samples_agree_with_the_reference(case, every_size):
     with case.context():
         expected = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         assert_close(eager.evaluate(case.primitive, case.args, dict(case.params)), expected)

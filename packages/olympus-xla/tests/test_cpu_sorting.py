@@ -138,7 +138,7 @@ def every_size(cpu_limits):
 @pytest.mark.parametrize(
     "case", [case for case in cases() if case.primitive is lax.sort_p], ids=str
 )
-def test_samples(case, every_size):
+def test_samples_agree_with_the_reference(case, every_size):
     with case.context():
         expected = reference_evaluator.evaluate(case.primitive, case.args, dict(case.params))
         actual = eager.evaluate(case.primitive, case.args, dict(case.params))

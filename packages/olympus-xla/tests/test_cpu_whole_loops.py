@@ -97,7 +97,7 @@ def test_compiled_programs_are_not_divided():
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.int8])
 @pytest.mark.parametrize("length", [65_537, ODD, 300_001])
-def test_values(dtype, length):
+def test_sums_of_reversed_arrays_are_exact(dtype, length):
     """Sums of small integers are exact."""
     x = (np.arange(length) % 50).astype(dtype)
     found = jit(lambda x: lax.add(lax.add(x, x), lax.rev(x, (0,))))(x)

@@ -113,7 +113,7 @@ def product(seen):
     return multiply
 
 
-def test_partitioned(mesh):
+def test_partitioned_calls_run_on_shards(mesh):
     seen = []
     multiply = product(seen)
     x = device_put(X, NamedSharding(mesh, P("x", "y")))

@@ -94,7 +94,7 @@ except RuntimeError as error:
     assert "must be called before any OLYMPUS calls that might initialize" in late
 
 
-def test_addresses():
+def test_addresses_are_split_into_host_and_port():
     assert rendezvous.split_address("10.0.0.1:12") == ("10.0.0.1", 12)
     assert rendezvous.split_address("[::1]:12") == ("::1", 12)
     for address in ("host", "host:", ":12", "host:port"):

@@ -130,7 +130,7 @@ def test_attributes_are_compared_with_their_types():
     assert hash(table) == hash(hashable_attribute("a", {"y": {"z": np.arange(2)}, "x": 1}))
 
 
-def test_layouts():
+def test_layouts_are_given_from_major_to_minor():
     call = ffi.ffi_call("f", LIKE_X, input_layouts=[(1, 0)], output_layouts=Layout((1, 0)))
     params = parameters(call, X)
     assert params["input_layouts"] == params["output_layouts"] == ((0, 1),)
@@ -144,7 +144,7 @@ def test_layouts():
         ffi.ffi_call("f", LIKE_X, input_layouts=[(0, 2)])(X)
 
 
-def test_aliases():
+def test_aliases_are_written_into_the_module():
     call = ffi.ffi_call("f", LIKE_X, input_output_aliases={0: 0})
     assert "output_tuple_indices = [], operand_index = 0" in text(call, X)
     two = ffi.ffi_call("f", [LIKE_X, LIKE_X], input_output_aliases={0: 1})

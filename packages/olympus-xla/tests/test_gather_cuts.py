@@ -35,7 +35,7 @@ def test_values_equal_numpy(in_a_call):
     assert np.allclose(found, 2 * np.sin(X)[PLACES[:, 0]], rtol=1e-6)
 
 
-def test_gradients():
+def test_gradients_count_the_gathered_elements():
     gradient = jit(grad(lambda x: lax.reduce_sum(taken(lax.sin(x)), (0,))))(X)
     counts = np.bincount(PLACES[:, 0], minlength=X.size)
     assert np.allclose(gradient, counts * np.cos(X), rtol=1e-5)

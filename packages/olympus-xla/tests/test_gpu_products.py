@@ -37,7 +37,7 @@ def test_products_that_would_be_padded(sizes, dtype, widens):
     assert "convert" not in traced.lower(lowering_platforms=("cpu",)).as_text()
 
 
-def test_values():
+def test_products_of_bytes_are_exact():
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((2, 3, 5), (2, 5, 7)))
     params = {"dimension_numbers": NUMBERS, "precision": None, "preferred_element_type": WIDE}

@@ -57,7 +57,7 @@ def test_inside_compiled_functions(rows, devices):
     assert seen[1:] == [SingleDeviceSharding(devices[1])]
 
 
-def test_transformations(rows):
+def test_transformed_functions_are_inspected(rows):
     seen = []
     jit(grad(watched(seen)))(device_put(X, rows))
     jit(vmap(watched(seen)))(device_put(X, rows))
@@ -76,7 +76,7 @@ def test_exceptions_are_the_user_s(rows, devices):
             compiled(device_put(X, place))
 
 
-def test_pictures(rows, capsys):
+def test_pictures_are_the_same_inside_of_jit(rows, capsys):
     visualize_array_sharding(device_put(X, rows))
     outside = capsys.readouterr().out
     jit(lambda x: visualize_array_sharding(x))(device_put(X, rows))

@@ -228,7 +228,7 @@ def test_nested_jit_is_one_function_of_the_module():
     assert text.count("call @") == 3
 
 
-def test_stages():
+def test_stages_lower_and_compile():
     lowered = jit(lambda x, n: lax.mul(x, float(n)), static_argnums=1).lower(
         np.ones(3, np.float32), 2
     )

@@ -55,11 +55,11 @@ def test_results_and_devices(four_devices):
         (lambda x: lax.add(lax.axis_index("i"), 0), np.arange(4)),
     ],
 )
-def test_collectives(collective, expected):
+def test_collectives_combine_the_devices(collective, expected):
     np.testing.assert_allclose(pmap(collective, axis_name="i")(V), expected)
 
 
-def test_axes():
+def test_axes_choose_the_mapped_dimension():
     np.testing.assert_array_equal(pmap(doubled, in_axes=1)(X.T), 2 * X)
     np.testing.assert_array_equal(pmap(doubled, in_axes=-1)(X.T), 2 * X)
     np.testing.assert_array_equal(pmap(doubled, out_axes=1)(X), 2 * X.T)

@@ -47,7 +47,7 @@ from olympus_xla import device_put
         ),
     ],
 )
-def test_repr(value, text):
+def test_representations_show_value_and_dtype(value, text):
     assert repr(device_put(value)) == text
 
 
@@ -69,7 +69,7 @@ def test_sharded_arrays_are_printed_whole(mesh):
     assert repr(array) == "Array([0, 1, 2, 3], dtype=int32)"
 
 
-def test_format():
+def test_format_specifications_apply_to_scalars():
     assert f"{device_put(1 / 3):.3f}" == "0.333"
     assert f"{device_put(3):>4d}" == "   3"
     with pytest.raises(TypeError, match="unsupported format string"):

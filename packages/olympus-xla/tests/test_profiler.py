@@ -52,7 +52,7 @@ def annotated_program():
     return decorated
 
 
-def test_trace(tmp_path):
+def test_traces_contain_annotations(tmp_path):
     with profiler.trace(tmp_path):
         function = annotated_program()
     assert function.__name__ == "decorated"
@@ -133,7 +133,7 @@ def test_memory_profile(tmp_path):
     del array
 
 
-def test_server():
+def test_servers_start_and_stop_once():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

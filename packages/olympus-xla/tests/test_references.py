@@ -55,7 +55,7 @@ class TestEager:
 
 
 class TestJit:
-    def test_arguments(self):
+    def test_arguments_are_updated_in_place(self):
         ref = new_ref(np.zeros(3, np.float32))
         compiled = jit(bump)
         for _ in range(5):
@@ -96,7 +96,7 @@ class TestJit:
         assert result == {"sum": 4.0} and other == 0.0
         assert first[0] == 1.0 and second[0] == 0.0
 
-    def test_nested(self):
+    def test_nested_calls_update_the_same_reference(self):
         inner = jit(bump)
 
         @jit
@@ -121,7 +121,7 @@ class TestJit:
         # What has no references among its arguments is called as any compiled function.
         assert fun._cache_size() == 1
 
-    def test_options(self):
+    def test_static_and_donated_arguments_mix_with_references(self):
         ref = new_ref(np.zeros(2, np.float32))
         fun = jit(lambda n, ref, x: (ref.set(x, n), x)[1], static_argnums=0, donate_argnums=2)
         x = lax.add(np.float32(1.0), 2.0)
@@ -183,7 +183,7 @@ class TestJit:
         effects_barrier()
         assert seen == [1, 2, 3, 4, 5, 6]
 
-    def test_threads(self):
+    def test_threads_update_their_own_references(self):
         refs = [new_ref(np.zeros(1, np.float32)) for _ in range(4)]
         compiled = jit(bump)
 
@@ -200,11 +200,11 @@ class TestJit:
 
 
 class TestStages:
-    def test_text(self):
+    def test_lowered_text_shows_aliases(self):
         lowered = jit(bump).lower(new_ref(np.zeros(4, np.float32)))
         assert "%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32}" in lowered.as_text()
 
-    def test_calls(self):
+    def test_compiled_objects_update_references(self):
         ref = new_ref(np.zeros(4, np.float32))
         compiled = jit(lambda ref, x: (bump(ref), lax.add(ref[0], x))[1]).lower(ref, 1.0).compile()
         assert compiled(ref, 1.0) == 2.0 and compiled(ref, 1.0) == 3.0 and ref[0] == 2.0
@@ -219,7 +219,7 @@ class TestStages:
         assert ref[0] == 2.0
 
     @pytest.mark.parametrize("platform", ["cpu", "cuda", "tpu"])
-    def test_platforms(self, platform):
+    def test_references_are_lowered_for_every_platform(self, platform):
         traced = jit(bump).trace(new_ref(np.zeros(4, np.float32)))
         assert "dynamic_update_slice" in traced.lower(lowering_platforms=(platform,)).as_text()
 

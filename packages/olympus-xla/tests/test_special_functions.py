@@ -82,7 +82,7 @@ def test_bessel_functions(dtype, tolerance):
     compare(lax.bessel_i1e_p, (x,), dtype, 10 * tolerance)
 
 
-def test_limits():
+def test_limits_of_incomplete_gamma_functions_are_exact():
     infinity, nan = np.inf, np.nan
     a = np.array([0.0, 0.0, 2.0, 2.0, infinity, -1.0, 2.0, nan], np.float32)
     x = np.array([0.0, 1.0, 0.0, infinity, 3.0, 1.0, -1.0, 1.0], np.float32)

@@ -34,7 +34,7 @@ def traced():
     return function.trace({"x": X}, 2.0, k=F32(3), s=5)
 
 
-def test_traced(traced):
+def test_traced_stages_describe_types_and_trees(traced):
     x, b, k = ShapedArray((3, 4), F32), ShapedArray((), F32, weak_type=True), ShapedArray((), F32)
     assert traced.fun_name == "affine"
     assert traced.in_avals == (({"x": x}, b), {"k": k})
@@ -93,7 +93,7 @@ def test_serialized_hlo_can_be_read_back():
     assert again.program_shape().parameter_shapes()[0].dimensions() == (3, 4)
 
 
-def test_analyses():
+def test_analyses_report_operations_and_memory():
     lowered = jit(lambda x: lax.dot(x, x)).lower(np.ones((8, 8), F32))
     compiled = lowered.compile()
     for analysis in (lowered.cost_analysis(), compiled.cost_analysis()):
@@ -222,7 +222,7 @@ def test_device_assignment(devices):
         lowered.compile(device_assignment=(devices[1],))
 
 
-def test_dumps(run_python, tmp_path):
+def test_dumps_are_named_after_the_function(run_python, tmp_path):
     code = """
 import olympus_xla, numpy as np
 from olympus_ir import lax

@@ -53,7 +53,7 @@ def test_wide_types_are_kept_where_enabled():
         assert device_put(1.5).aval is ShapedArray((), np.float64, True)
 
 
-def test_overflow():
+def test_floats_overflow_to_infinity_and_integers_raise():
     assert np.isinf(float(device_put(1e300)))
     with pytest.raises(OverflowError, match="too large to convert to int32"):
         device_put(1 << 31)
@@ -125,7 +125,7 @@ SPECS = [P(), P("x"), P("y"), P(None, "x"), P("x", "y"), P("y", "x"), P(("x", "y
 
 @pytest.mark.parametrize("target", SPECS)
 @pytest.mark.parametrize("source", SPECS)
-def test_resharding(mesh, source, target):
+def test_resharding_keeps_the_elements(mesh, source, target):
     host = np.arange(32.0, dtype=np.float32).reshape(8, 4)
     array = device_put(device_put(host, NamedSharding(mesh, source)), NamedSharding(mesh, target))
     assert array.sharding == NamedSharding(mesh, target)
@@ -153,7 +153,7 @@ def test_resharding_over_other_devices(mesh, devices):
             np.testing.assert_array_equal(np.asarray(shard.data), host[shard.index])
 
 
-def test_donation(devices, mesh):
+def test_donation_allows_moving_without_a_copy(devices, mesh):
     array = device_put(np.arange(4.0), devices[0])
     moved = device_put(array, devices[1], donate=True)
     np.testing.assert_array_equal(np.asarray(moved), np.arange(4.0))
@@ -293,7 +293,7 @@ def test_copy_keeps_everything_but_memory(mesh):
         )
 
 
-def test_formats(mesh):
+def test_formats_determine_sharding_and_layout(mesh):
     sharding = NamedSharding(mesh, P("x"))
     array = device_put(np.ones((4, 2), np.float32), Format(None, sharding))
     assert array.sharding == sharding

@@ -68,7 +68,7 @@ def test_views_are_not_written_to_memory():
     assert statistics.temp_size_in_bytes < 1.5 * x.nbytes
 
 
-def test_gradients():
+def test_gradients_of_updates_equal_the_formula():
     x, weights = grid(40), grid(40)
     gradient = jit(grad(lambda x: lax.reduce_sum(lax.mul(step(x), weights), (0, 1))))(x)
     expected = weights.copy()

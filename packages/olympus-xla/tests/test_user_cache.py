@@ -114,7 +114,7 @@ def test_cache_is_shared_between_processes(run_python, tmp_path):
     assert len(entries(tmp_path / "x")) == 1
 
 
-def test_locations(monkeypatch):
+def test_locations_follow_environment_variables(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     assert flags.cache_dir.value is None
@@ -140,7 +140,7 @@ def test_a_directory_named_by_a_flag_takes_its_place(folder, tmp_path):
     assert not folder.exists()
 
 
-def test_switches(folder):
+def test_either_flag_switches_the_cache_off(folder):
     flags.enable_compilation_cache.update(False)
     call()
     flags.enable_compilation_cache.update(True)

@@ -47,7 +47,7 @@ def window_parameters(draw, count, largest=3):
 
 @FEW
 @given(st.data())
-def test_convolutions(data):
+def test_convolutions_agree_with_the_reference(data):
     count = data.draw(st.integers(0, 2))
     groups, batch_groups = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 3)]))
     dtype = data.draw(
@@ -82,7 +82,7 @@ def test_convolutions(data):
 
 @FEW
 @given(st.data())
-def test_windows(data):
+def test_window_reductions_agree_with_the_reference(data):
     count = data.draw(st.integers(0, 2))
     dtype = data.draw(st.sampled_from([np.float32, ml_dtypes.bfloat16, np.float16]))
     sizes = data.draw(st.lists(st.integers(0, 4), min_size=count, max_size=count))

@@ -31,7 +31,7 @@ def stopping(options):
     return fun
 
 
-def test_jit():
+def test_jit_shows_values_of_the_run():
     values, result = debugged(lambda o: olympus.jit(stopping(o)), 0.5, commands=["p y", "c"])
     assert values == ["Array(1., dtype=float32)"]
     assert np.isclose(result, np.sin(1.0))
@@ -56,7 +56,7 @@ def test_scan_stops_at_each_iteration():
     assert values == [f"Array({n}., dtype=float32)" for n in (0, 0, 0, 1, 1, 2)]
 
 
-def test_grad():
+def test_grad_shows_primal_values():
     values, result = debugged(lambda o: olympus.grad(stopping(o)), 0.5, commands=["p y", "c"])
     assert values[0].startswith("Array(1.")
     assert np.isclose(result, 2 * np.cos(1.0))
@@ -96,6 +96,6 @@ def test_keys_are_printable():
     assert values == ["Array([0, 3], dtype=uint32)"]  # the data of a key
 
 
-def test_quitting():
+def test_quitting_ends_the_program():
     with pytest.raises(SystemExit):
         debugged(lambda o: olympus.jit(stopping(o)), 0.5, commands=["q"])

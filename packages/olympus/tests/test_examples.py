@@ -80,7 +80,7 @@ def test_a_docstring_of_each_kind():
         ("import numpy as np", "import numpy as np"),
     ],
 )
-def test_imports(before, after):
+def test_examples_import_public_names(before, after):
     assert with_public_names(f"F.\n\n  >>> {before}\n") == f"F.\n\n  >>> {after}\n"
 
 

@@ -172,7 +172,7 @@ def test_generators_of_random_bits() -> None:
         np.testing.assert_array_equal(olympus.random.bits(key, (4,)), expected)
 
 
-def test_tokens() -> None:
+def test_tokens_are_instances_of_the_public_class() -> None:
     token = lax.create_token()
     assert isinstance(token, core.Token) and token.block_until_ready() is None
     assert isinstance(lax.after_all(token, core.Token(jnp.zeros(0, bool))), core.Token)

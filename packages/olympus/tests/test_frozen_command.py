@@ -33,7 +33,7 @@ def test_freeze_of_references_equals_jax():
         olympus.freeze(olympus.new_ref(2.0), 1.0)
 
 
-def test_info(file, capsys):
+def test_info_lists_inputs_and_weights(file, capsys):
     assert main(["frozen", "info", str(file)]) == 0
     shown = capsys.readouterr().out
     assert "params.w  float32[3, 4]" in shown
@@ -45,7 +45,7 @@ def test_info(file, capsys):
 
 
 @pytest.mark.parametrize("inputs", [("x.npy", "scale.npy"), ("scale=scale.npy", "x.npy")])
-def test_run(file, capsys, inputs, monkeypatch):
+def test_run_prints_and_saves_results(file, capsys, inputs, monkeypatch):
     monkeypatch.chdir(file.parent)
     command = ["frozen", "run", str(file), *(part for name in inputs for part in ("-i", name))]
     assert main(command) == 0
@@ -68,7 +68,7 @@ def test_messages_of_errors(file, capsys):
         assert words in capsys.readouterr().err
 
 
-def test_extract(file, capsys):
+def test_extract_writes_the_parts(file, capsys):
     folder = file.parent / "parts"
     assert main(["frozen", "extract", str(file), str(folder)]) == 0
     frozen = olympus.load_frozen(file)

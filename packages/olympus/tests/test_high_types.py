@@ -145,7 +145,7 @@ def test_control_flow(compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_gradients(compiled):
+def test_gradients_pass_through_high_types(compiled):
     wrap = olympus.jit if compiled else (lambda fun: fun)
     found = wrap(olympus.grad(lambda x: (dequantize(quantize(x)) ** 2).sum()))(X)
     assert_near(found, 2 * X)
@@ -156,7 +156,7 @@ def test_gradients(compiled):
     np.testing.assert_array_equal(found, np.ones((2, 3)))
 
 
-def test_shapes():
+def test_shapes_of_high_types_are_inferred():
     assert olympus.eval_shape(quantize, X) == QuantizedType((2, 3))
 
 
@@ -242,7 +242,7 @@ class Linearized(Power):
         return 3.0 * x * x * tangent
 
 
-def test_linearization():
+def test_linearization_uses_the_method_of_the_primitive():
     primitive = Linearized(olympus.typeof(2.0), 3)
     result, derivative = olympus.linearize(primitive, 2.0)
     assert float(result) == 8.0 and float(derivative(1.0)) == 12.0

@@ -78,7 +78,7 @@ def test_dtypes_have_limits() -> None:
     assert olympus.dtypes.finfo is jnp.finfo and olympus.dtypes.iinfo("int4").max == 7
 
 
-def test_programs() -> None:
+def test_programs_have_the_members_of_jax() -> None:
     closed = olympus.make_olympuspr(lambda x: (jnp.sin(x), 2.0))(1.0)
     assert closed.invars == closed.jaxpr.invars and closed.outvars == closed.jaxpr.outvars
     assert closed.in_aval_qdds == closed.in_avals == closed.final_aval_qdds == [SCALAR]
@@ -139,7 +139,7 @@ def test_wrapped_functions() -> None:
     assert wrapped.replace_debug_info(info).debug_info is info
 
 
-def test_primitives() -> None:
+def test_primitives_have_the_members_of_jax() -> None:
     sin = olympus.lax.sin_p
     assert sin.abstract_eval(SCALAR, accuracy=None) == (SCALAR, frozenset())
     np.testing.assert_allclose(sin.impl(1.0, accuracy=None), np.sin(1.0), rtol=1e-6)
@@ -230,7 +230,7 @@ def test_pytrees_that_do_not_match() -> None:
         olympus.tree.map(lambda x, y: x, {"a": 1, "c": 2}, {"a": 1, "b": 2})
 
 
-def test_types() -> None:
+def test_types_have_the_members_of_jax() -> None:
     array = olympus.typeof(jnp.ones((2, 3)))
     integers = olympus.typeof(jnp.arange(3))
     assert array.lo_ty() == [array] and not array.is_high and not array.has_qdd

@@ -68,7 +68,7 @@ def test_types_have_the_memory_space_of_operands():
         olympus.jit(lambda x: x, in_shardings=there())(jnp.asarray(X))
 
 
-def test_transformations():
+def test_transfers_between_spaces_are_transformed():
     def function(x):
         return olympus.device_put(olympus.device_put(jnp.sin(x), HOST), DEVICE) * 2
 

@@ -190,7 +190,7 @@ def test_the_same_object_twice():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_loops(compiled):
+def test_loops_update_mutable_values(compiled):
     wrap = olympus.jit if compiled else lambda f: f
     cell, total = Cell(1.0), Cell(jnp.float32(0))
 
