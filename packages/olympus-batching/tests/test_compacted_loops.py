@@ -106,7 +106,7 @@ def test_a_collective_over_the_examples_keeps_all():
         ((4, 4), 8, (4,)),
     ],
 )
-def test_sizes_quarter_while_enough_examples_remain(batch, size, sizes):
+def test_sizes_descend_below_the_size_of_the_batch(batch, size, sizes):
     assert compaction_sizes(batch, size) == sizes
 
 

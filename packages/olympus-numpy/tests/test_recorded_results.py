@@ -136,7 +136,7 @@ def number(text: str) -> complex:
 
 @pytest.mark.parametrize("expression", VALUES)
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
-def test_values(expression):
+def test_values_are_those_of_jax(expression):
     expected = VALUES[expression]
     if "error" in expected:
         with pytest.raises(Exception) as caught:
@@ -154,7 +154,7 @@ def test_values(expression):
 
 
 @pytest.mark.parametrize("function", sorted({key.partition("(")[0] for key in PROMOTION}))
-def test_promotion(function):
+def test_promoted_dtypes_are_those_of_jax(function):
     different = {}
     for key, expected in PROMOTION.items():
         name, _, operands = key.rstrip(")").partition("(")

@@ -258,7 +258,7 @@ def test_loops_keep_their_options():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_choices(compiled):
+def test_branches_update_mutable_values(compiled):
     wrap = olympus.jit if compiled else lambda f: f
 
     def function(x):
@@ -271,7 +271,7 @@ def test_choices(compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_gradients(compiled):
+def test_gradients_ignore_updates_of_constants(compiled):
     wrap = olympus.jit if compiled else lambda f: f
     cell, given = Cell(2.0), Cell(2.0)
 
@@ -302,7 +302,7 @@ def test_cotangents_are_kept():
         assert cell.get() == 2
 
 
-def test_examples():
+def test_each_example_has_its_own_value():
     found = olympus.vmap(lambda x: new_cell(x + 1).get())(jnp.arange(3.0))
     np.testing.assert_array_equal(found, [1, 2, 3])
 

@@ -20,7 +20,7 @@ from olympus_ir.types.extended_dtypes import ExtendedDType
 PAIRED = primal_tangent_dtype("int8", "float32")
 
 
-def test_dtypes():
+def test_dtypes_are_equal_by_name_and_parts():
     assert repr(PAIRED) == "PrimalTangentDType{i8/f32}"
     assert primal_tangent_dtype("int8", "float32", name="foo").name == "foo"
     assert primal_tangent_dtype("int8", "float32") == PAIRED
@@ -29,7 +29,7 @@ def test_dtypes():
     assert jnp.issubdtype(PAIRED, olympus.dtypes.extended)
 
 
-def test_arrays():
+def test_arrays_are_instances_of_the_public_class():
     array = EArray(ShapedArray((2,), PAIRED), jnp.ones(2, np.int8))
     assert isinstance(array, EArray) and isinstance(array, olympus.Array)
     assert array.shape == (2,) and array.dtype == PAIRED
@@ -38,7 +38,7 @@ def test_arrays():
     np.testing.assert_array_equal(same.physical, array.physical)
 
 
-def test_tangents():
+def test_tangents_have_the_paired_dtype():
     array = EArray(ShapedArray((2,), PAIRED), jnp.ones(2, np.int8))
     _, tangent = olympus.jvp(lambda x: x, (array,), (jnp.full(2, 3.0),))
     np.testing.assert_array_equal(tangent, [3, 3])

@@ -126,9 +126,7 @@ def lower(
         )
         module.portable = portable
         module.compile_budget, module.cuts = compile_budget, cuts
-        module.set_partitions(1 if placement is None else len(placement.devices))
-        module.replicated = None if placement is None else placement.replicated
-        module.callback_errors = _deferred_errors(placement)
+        _set_devices(module, placement)
         if mesh is not None:
             module.mesh_symbol(mesh)
             annotate_shardings([*operands, *results], module.mesh_symbol)
@@ -161,6 +159,13 @@ def lower(
         cuts=tuple(module.cuts),
         program=program,
     )
+
+
+def _set_devices(module: ModuleLowering, placement: Placement | None) -> None:
+    """Tells a module on how many devices it runs, and what depends on these devices."""
+    module.set_partitions(1 if placement is None else len(placement.devices))
+    module.replicated = None if placement is None else placement.replicated
+    module.callback_errors = _deferred_errors(placement)
 
 
 def _deferred_errors(placement: Placement | None) -> DeferredErrors | None:
