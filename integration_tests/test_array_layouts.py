@@ -79,7 +79,7 @@ def test_constraints_take_formats(split):
         lax.with_sharding_constraint(X, Format(Layout((2, 1, 0)), split))
 
 
-def test_automatic_layout(split):
+def test_automatic_layouts_are_chosen_by_the_compiler(split):
     function = olympus.jit(
         lambda x: x.T, in_shardings=Format(Layout.AUTO), out_shardings=Format(Layout.AUTO)
     )

@@ -90,7 +90,7 @@ def test_invalid_paths_raise():
         get_tensorstore_spec("a/b")
 
 
-def test_remote_storage():
+def test_addresses_of_buckets_are_remote_storage():
     assert is_remote_storage("gs://a") and is_remote_storage({"kvstore": {"driver": "gcs"}})
     assert is_remote_storage({"kvstore": {"driver": "ocdbt", "base": "s3://a"}})
     assert not is_remote_storage("/tmp") and not is_remote_storage({"kvstore": {"driver": "file"}})
@@ -177,7 +177,7 @@ def test_process_local_arrays_raise(monkeypatch):
         asyncio.run(async_serialize(some_array(), get_tensorstore_spec("/tmp/a")))
 
 
-def test_without_tensorstore(monkeypatch):
+def test_missing_tensorstore_is_reported(monkeypatch):
     """The error says what to install."""
     monkeypatch.setitem(sys.modules, "tensorstore", None)
     with pytest.raises(ImportError, match="pip install tensorstore"):

@@ -76,7 +76,7 @@ def test_jacobians_in_chunks_equal_whole_ones(chunk_size):
     tree_equal(chunked(args[0]), whole, rtol=1e-5, atol=1e-6)
 
 
-def test_peak_memory():
+def test_peak_memory_shrinks_with_the_chunks():
     """At most 1.2 k / n of the memory of all examples at once."""
     matrix = np.random.randn(128, 128).astype(np.float32)
 

@@ -142,7 +142,7 @@ def test_results_and_sharding_types(mesh, name, compiled):
     np.testing.assert_allclose(np.asarray(result), reference, rtol=2e-5, atol=1e-5)
 
 
-def test_new_arrays(mesh):
+def test_new_arrays_have_the_requested_type(mesh):
     assert type_of(jnp.zeros((8, 2), out_sharding=P("x"))) == "f32[8@x,2]"
     assert type_of(jnp.full((8, 2), 3, out_sharding=P(None, "x"))) == "i32[8,2@x]"
     assert type_of(jnp.arange(8, out_sharding=P("y"))) == "i32[8@y]"
@@ -173,7 +173,7 @@ def test_sharded_random_numbers_equal_those_of_one_device(mesh, sampler, expecte
     assert type_of(draws) == "f32[8@x,3]"
 
 
-def test_training_step(mesh):
+def test_training_steps_keep_shardings(mesh):
     x = reshard(X, ROWS)
     targets = reshard(nn.one_hot(jnp.arange(8), 16), ROWS)
     w = reshard(W, P(None, None))
@@ -279,7 +279,7 @@ def test_lowered_programs_constrain_shardings_to_types(mesh):
     assert '<@mesh, [{}, {"x"}]>' in text
 
 
-def test_abstract_results(mesh):
+def test_abstract_results_have_shardings(mesh):
     result = olympus.eval_shape(jnp.sin, reshard(X, ROWS))
     assert result.sharding.spec == ROWS
     assert type_of(result) == "f32[8@x,8]"

@@ -93,7 +93,7 @@ def test_compiled_calls_are_part_of_the_program(x) -> None:
     assert "eps = 9.99999974E-6 : f32" in text
 
 
-def test_program_text(x) -> None:
+def test_program_texts_show_attributes(x) -> None:
     text = str(olympus.make_olympuspr(rms_norm)(x))
     assert "b:f32[3,5] = ffi_call[" in text
     assert "attributes=(('eps', np.float32(1e-05)),)" in text
@@ -233,7 +233,7 @@ def test_layouts_determine_the_order_in_memory() -> None:
     assert np.array_equal(result, [read(each.T.ravel(), row) for each in batch])
 
 
-def test_side_effects() -> None:
+def test_calls_with_side_effects_are_kept() -> None:
     def count(x, effect):
         call = ffi.ffi_call("test_Count", ShapeDtypeStruct((), np.int32), has_side_effect=effect)
         return call(x)
@@ -257,7 +257,7 @@ def test_error_status_raises() -> None:
     assert caught.value.error_code_string == "INVALID_ARGUMENT"
 
 
-def test_unregistered_target(x) -> None:
+def test_unregistered_targets_raise_when_they_run(x) -> None:
     call = ffi.ffi_call("not_registered", like(x))
     assert olympus.eval_shape(call, x).shape == (3, 5)
     for attempt in (call, olympus.jit(call)):

@@ -169,7 +169,7 @@ def test_runner_reads_weights_inside_and_beside_the_file(
     assert "p: float32(5, 3)" in done.stdout
 
 
-def test_bfloat16_inputs(runner, plugin, tmp_path):
+def test_runner_reads_and_writes_bfloat16(runner, plugin, tmp_path):
     half = jnp.asarray(X, jnp.bfloat16)
     olympus.freeze(lambda x: x * 2, half, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
     found, done = run(runner, plugin, tmp_path, {"x": np.asarray(half)})
@@ -177,7 +177,7 @@ def test_bfloat16_inputs(runner, plugin, tmp_path):
     np.testing.assert_array_equal(found["result"].view(jnp.bfloat16), np.asarray(half) * 2)
 
 
-def test_double_precision(runner, plugin, tmp_path):
+def test_runner_computes_in_double_precision(runner, plugin, tmp_path):
     x = X.astype(np.float64)
     with olympus.enable_x64():
         olympus.freeze(jnp.sin, x, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
@@ -186,7 +186,7 @@ def test_double_precision(runner, plugin, tmp_path):
     np.testing.assert_allclose(found["result"], np.sin(x), rtol=1e-13)
 
 
-def test_xla_options(runner, plugin, tmp_path):
+def test_runner_passes_options_to_xla(runner, plugin, tmp_path):
     olympus.freeze(jnp.sin, X, platforms=(PLATFORM,)).save(tmp_path / "f.frozen")
     option = ("--xla", "xla_backend_optimization_level=0")
     found, done = run(runner, plugin, tmp_path, {"x": X}, *option)

@@ -21,7 +21,7 @@ def both():
     return tf, jax2tf
 
 
-def test_without_tensorflow(monkeypatch):
+def test_missing_tensorflow_is_reported(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match="pip install tensorflow"):
         convert(jnp.sin)(1.0)
@@ -58,7 +58,7 @@ def test_gradient_tapes_differentiate_converted_functions(both):
         tape.gradient(y, x)
 
 
-def test_polymorphic_shapes(both):
+def test_polymorphic_shapes_are_traced_once(both):
     tf, jax2tf = both
     signature = [tf.TensorSpec([None, 3], tf.float32)]
 
@@ -74,7 +74,7 @@ def test_polymorphic_shapes(both):
         compiled()(tf.ones((2, 3)))
 
 
-def test_saved_models(both, tmp_path):
+def test_saved_models_hold_converted_functions(both, tmp_path):
     tf, jax2tf = both
     module = tf.Module()
     module.call = tf.function(
@@ -135,7 +135,7 @@ def test_structures_of_calls(both):
     np.testing.assert_allclose(gradient, [3, 3])
 
 
-def test_mapped_calls(both):
+def test_called_functions_can_be_mapped(both):
     tf, jax2tf = both
     fun = jax2tf.call_tf(tf.math.sin, has_side_effects=False)
     x = np.arange(3, dtype=np.float32)

@@ -169,7 +169,7 @@ def test_batched_gradients_equal_single_ones(fun, x):
     np.testing.assert_allclose(olympus.jit(olympus.vmap(slope))(xs), expected, rtol=1e-9)
 
 
-def test_second_order():
+def test_second_derivatives_do_not_depend_on_checkpoints():
     def compared(loop):
         return lambda x: gradient_descent(loop, x) * x
 
@@ -214,7 +214,7 @@ def test_max_steps_bounds_the_iterations():
     assert olympus.value_and_grad(loop)(3.0) == (96.0, 32.0)
 
 
-def test_inverse_step():
+def test_steps_with_inverses_need_no_checkpoints():
     def loop(x, w, **options):
         def step(state):
             return state[0] * w, state[1] + jnp.tanh(1.0) * state[0]

@@ -173,7 +173,7 @@ def test_devices_collectives_and_the_environment(run_two):
         ]
 
 
-def test_initialization_flags(run_two):
+def test_initialization_follows_flags(run_two):
     result = run_two(
         INITIALIZE,
         """
@@ -199,7 +199,7 @@ def test_initialization_flags(run_two):
         assert "the environment variables http_proxy name proxies" in result.errors[rank]
 
 
-def test_multihost_utilities(run_two):
+def test_multihost_utilities_gather_and_broadcast(run_two):
     result = run_two(
         INITIALIZE,
         """

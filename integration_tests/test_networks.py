@@ -23,7 +23,7 @@ def load_samples():
     return module
 
 
-def test_residual_network():
+def test_residual_networks_compute_what_jax_computes():
     """Step by step as recorded of JAX; compiled as a whole, with each example by itself as well."""
     samples = load_samples()
     recorded = json.loads((DATA / "recorded.json").read_text())["losses"]

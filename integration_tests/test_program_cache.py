@@ -486,7 +486,7 @@ def test_programs_are_keyed_by_argument_types():
                 assert leaf.weak_type == expected.weak_type
 
 
-def test_static_arguments():
+def test_static_arguments_are_part_of_the_key():
     for expect in (False, True):
         for k in (2, 3, 2.0, 0.0, -0.0, "ab", (1, 2)):
             options = {"static_argnums": 1}

@@ -85,7 +85,7 @@ def test_one_bar_is_drawn_for_several_devices(drawn):
     assert "250/250" in drawn(olympus.jit(fun), jnp.zeros(2))[0]
 
 
-def test_python_loops(drawn):
+def test_python_loops_draw_a_bar(drawn):
     lines = drawn(lambda: list(olympus.progress(range(7), "words")))
     assert "7/7" in lines[0]
 

@@ -111,7 +111,7 @@ def test_all_public_examples_are_collected() -> None:
 
 
 @pytest.mark.parametrize("name", ATTACHED)
-def test_attached_examples(name: str) -> None:
+def test_examples_of_attached_methods_run(name: str) -> None:
     text = with_public_names(inspect.getdoc(ATTACHED[name]))
     test = doctest.DocTestParser().get_doctest(text, {name: ATTACHED[name]}, name, None, None)
     assert test.examples

@@ -257,7 +257,7 @@ def test_psend_and_precv_have_no_derivative_or_batching():
         jvp(transfer(), (X,), (X,))
 
 
-def test_precv_operands():
+def test_precv_refuses_operands_other_than_tokens():
     with pytest.raises(TypeError, match="takes a token"):
         vmap(lambda x: lax.precv(x, x, "x", PAIRS), axis_name="x")(X)
     with pytest.raises(TypeError, match="one out_shape"):

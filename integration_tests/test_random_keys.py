@@ -71,7 +71,7 @@ def test_key_comparison_broadcasts_over_keys():
     assert bool(random.key(0) == KEY)
 
 
-def test_compiled_functions():
+def test_keys_pass_through_compiled_functions():
     np.testing.assert_array_equal(data(olympus.jit(lambda index: KEYS[index])(3)), WORDS[3])
     np.testing.assert_array_equal(
         data(olympus.jit(random.split)(KEYS[0])), data(random.split(KEYS[0]))

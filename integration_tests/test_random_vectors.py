@@ -54,7 +54,7 @@ def configured(record):
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=map(recorded.name_of, RECORDS))
-def test_recorded_draws(record):
+def test_draws_are_the_recorded_ones(record):
     with configured(record):
         args, kwargs = draws.arguments(record, olympus.random)
         result = getattr(olympus.random, record["function"])(*args, **kwargs)

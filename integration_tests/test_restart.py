@@ -104,7 +104,7 @@ def test_orbax_job_killed_at_random_times_resumes(tmp_path):
     assert lines[-1] == whole[-1] and whole[-1].startswith("done")
 
 
-def test_full_disk(tmp_path):
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
     folder = tmp_path / "job"
     finish(start(EXAMPLE, folder, "--steps", 40, "--every", 20))
 

@@ -77,7 +77,7 @@ class TestProduct:
             jvp(whole, (A, B), (B.sum() * A, B))[1],
         )
 
-    def test_second_derivative(self, mesh, check_vma):
+    def test_second_derivatives_equal_those_of_the_whole_function(self, mesh, check_vma):
         def second(function):
             first = grad(lambda a: total(function(a, B)))
             return grad(lambda a: total(lax.mul(first(a), a)))(A)
@@ -241,7 +241,7 @@ def test_invarying_all_gather_keeps_the_dtype(mesh, dtype):
     np.testing.assert_array_equal(result, x)
 
 
-def test_one_device():
+def test_collectives_over_one_device_are_identities():
     single = Mesh(np.array(devices()[:1]), ("x",))
     for name in ("psum", "all_gather", "ppermute to some", "psum_scatter", "all_to_all"):
         function, in_specs, out_specs, _ = COLLECTIVES[name]
@@ -259,7 +259,7 @@ class TestErrors:
         specs = {"in_specs": P("x"), "out_specs": P("x"), **specs}
         return shard_map(function, mesh=mesh, **specs)(*args)
 
-    def test_unknown_axis(self, mesh):
+    def test_unknown_axes_in_specs_raise(self, mesh):
         with pytest.raises(ValueError, match="in_specs refers to 'z'"):
             self.call(mesh, in_specs=P("z"))
         with pytest.raises(ValueError, match="out_specs refers to 'z'"):

@@ -162,7 +162,7 @@ def test_constants_like_varying_values_vary(mesh):
     np.testing.assert_array_equal(mapped(X), [2, 0, 2, 0, 0, 2, 0, 2])
 
 
-def test_sharded_references(explicit):
+def test_references_are_sharded_by_specs(explicit):
     def fill(ref):
         ref[...] += lax.axis_index("x").astype(np.float32)
 

@@ -69,7 +69,7 @@ def test_any_solver_and_any_linear_solver():
     np.testing.assert_allclose(olympus.grad(iterative)(A), -0.5 * A**-1.5, rtol=1e-8)
 
 
-def test_fixed_points():
+def test_fixed_points_have_the_derivatives_of_the_solution():
     def f(a):
         return olympus.fixed_point(lambda x, a: jnp.cos(a * x), 0.5, a)
 
@@ -131,7 +131,7 @@ def test_diagonals_of_hessians():
     np.testing.assert_allclose(olympus.hessian_diagonal(f, x, signs), diagonal, rtol=1e-12)
 
 
-def test_taylor_coefficients():
+def test_taylor_coefficients_have_known_values():
     np.testing.assert_allclose(
         np.array(olympus.taylor(jnp.exp, 0.0, 4)), [1, 1, 1 / 2, 1 / 6, 1 / 24], rtol=1e-12
     )

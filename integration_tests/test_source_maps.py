@@ -79,7 +79,7 @@ def test_mappings_are_base64_vlq():
     assert SourceMap.from_json(text) == made
 
 
-def test_mlir_locations():
+def test_locations_are_read_from_mlir_text():
     text = (
         "module {\n"
         "  %0 = a.op loc(#loc3)\n"

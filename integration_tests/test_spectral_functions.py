@@ -138,7 +138,7 @@ def test_derivatives_match_finite_differences_of_numpy(name, kind):
 
 
 @pytest.mark.parametrize("name", ["product", "diagonal", "einsum", "applied", "sum"])
-def test_hermitian_matrices(name):
+def test_derivatives_at_hermitian_matrices_equal_differences(name):
     function = along(EXPRESSIONS[name], 2.0 * np.eye(N), HERMITIAN)
     slope, bend = differences(function)
     forward, reverse, second, again = derivatives(function, True)
@@ -153,7 +153,7 @@ def test_hermitian_matrices(name):
         *(("left alone", (2, 4)), ("right alone", (4, 2))),
     ],
 )
-def test_rectangular_matrices(name, shape):
+def test_derivatives_at_rectangular_matrices_equal_differences(name, shape):
     start = np.eye(*shape) * 2.0
     function = along(EXPRESSIONS[name], start, np.resize(STEP, shape))
     slope, bend = differences(function)

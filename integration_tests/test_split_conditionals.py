@@ -22,7 +22,7 @@ def choose(x, w, batch):
 
 @pytest.mark.parametrize("size", [1, 5, 200])
 @pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
-def test_equals_selection(size, shift):
+def test_split_conditionals_equal_selection(size, shift):
     xs = np.random.RandomState(1).randn(size, 8).astype(np.float32) + np.float32(shift)
 
     def mapped(batch):

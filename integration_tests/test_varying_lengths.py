@@ -242,7 +242,7 @@ def test_networks_and_their_gradients(name):
         close(found, expected, 2e-3)
 
 
-def test_second_derivatives():
+def test_second_derivatives_ignore_padding():
     network = lambda x: jnp.mean(jnp.log(x)) * jnp.max(x)  # noqa: E731
     x = np.random.default_rng(3).uniform(1, 2, 5).astype(np.float32)
     close(olympus.hessian(olympus.bucketed(network))(x), olympus.hessian(network)(x), 1e-4)
@@ -296,7 +296,7 @@ def test_gradients_compile_two_programs_for_each_size():
     assert len(compiled) == 4
 
 
-def test_jit_inside():
+def test_compiled_functions_may_be_called_inside():
     inner = olympus.jit(lambda x, power: jnp.mean(x**power), static_argnames="power")
     bucketed = olympus.bucketed(lambda x: inner(x, power=2) + inner(x, power=3))
     for length in (3, 6):
@@ -338,7 +338,7 @@ def test_shard_map_and_export():
     close(for_all.call(x[:4]), network(x[:4]))
 
 
-def test_random_numbers():
+def test_draws_equal_those_of_the_true_length():
     """Draws equal those for the unpadded shape."""
     bucketed = olympus.bucketed(
         lambda key, x: x * olympus.random.normal(key, x.shape), axis=(None, 0)
@@ -378,7 +378,7 @@ def test_shapes_of_arguments():
         bucketed(np.ones((2, 3)), np.ones(3))
 
 
-def test_empty_arrays():
+def test_empty_arrays_are_padded():
     bucketed = olympus.bucketed(lambda x: (jnp.sum(x), x * 2))
     total, doubled = bucketed(np.ones(0, np.float32))
     assert float(total) == 0 and doubled.shape == (0,)

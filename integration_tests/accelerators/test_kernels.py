@@ -121,7 +121,7 @@ def test_attention_of_uneven_lengths(rng, queries, keys, causal):
     np.testing.assert_allclose(computed, expected, rtol=5e-3, atol=5e-3)
 
 
-def test_decode_attention(rng):
+def test_decode_attention_agrees_with_array_operations(rng):
     q = rng.normal(size=(2, 16, 64)).astype(np.float32)
     k, v = (rng.normal(size=(2, 512, 4, 64)).astype(np.float32) for _ in "kv")
     lengths = np.array([512, 100], np.int32)
@@ -131,7 +131,7 @@ def test_decode_attention(rng):
     np.testing.assert_allclose(computed, expected, rtol=5e-3, atol=5e-3)
 
 
-def test_paged_attention(rng):
+def test_paged_attention_agrees_with_array_operations(rng):
     pages, of_page, sequences = 16, 64, 2
     q = rng.normal(size=(sequences, 8, 64)).astype(np.float32)
     k_pages, v_pages = (rng.normal(size=(2, pages, of_page, 64)).astype(np.float32) for _ in "kv")

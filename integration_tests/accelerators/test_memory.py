@@ -85,7 +85,7 @@ def test_donated_memory_is_reused():
     assert float(y[0, 0]) == 2.0
 
 
-def test_memory_statistics(accelerator):
+def test_memory_statistics_count_live_arrays(accelerator):
     before = accelerator.memory_stats()["bytes_in_use"]
     kept = jnp.ones((1 << 24,), jnp.float32).block_until_ready()
     after = accelerator.memory_stats()["bytes_in_use"]

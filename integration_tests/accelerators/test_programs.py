@@ -104,7 +104,7 @@ def test_convolutions_and_their_gradients(accelerator, cpu, rng):
     )
 
 
-def test_linear_algebra(accelerator, rng):
+def test_linear_algebra_agrees_with_numpy(accelerator, rng):
     a = rng.normal(size=(6, 6)).astype(np.float32)
     symmetric = a @ a.T + np.eye(6, dtype=np.float32)
     b = rng.normal(size=(6, 2)).astype(np.float32)
@@ -129,7 +129,7 @@ def test_linear_algebra(accelerator, rng):
         np.testing.assert_allclose(computed, expected, rtol=2e-3, atol=2e-3, err_msg=name)
 
 
-def test_nonsymmetric_eigenvalues(accelerator, rng):
+def test_nonsymmetric_eigenvalues_satisfy_their_equation(accelerator, rng):
     a = rng.normal(size=(5, 5)).astype(np.float32)
     values, vectors = on(accelerator, jnp.linalg.eig, a)
     np.testing.assert_allclose(a @ vectors, vectors * values, atol=1e-4)
@@ -154,7 +154,7 @@ def test_sorting_and_scans(accelerator, rng):
     )
 
 
-def test_fourier_transforms(accelerator, rng):
+def test_fourier_transforms_agree_with_numpy(accelerator, rng):
     x = rng.normal(size=(3, 60)).astype(np.float32)
     np.testing.assert_allclose(on(accelerator, jnp.fft.fft, x), np.fft.fft(x), atol=1e-4)
     np.testing.assert_allclose(
@@ -181,7 +181,7 @@ def test_loops_and_their_derivatives(accelerator, cpu):
     np.testing.assert_allclose(there, here, rtol=1e-5)
 
 
-def test_host_callbacks(accelerator, capfd):
+def test_callbacks_run_on_the_host(accelerator, capfd):
     def doubled(x):
         return np.asarray(x) * 2
 
@@ -231,7 +231,7 @@ def test_memory_and_profile_describe_programs(accelerator):
     assert __file__ in str(report)
 
 
-def test_mixed_precision(accelerator, rng):
+def test_products_of_narrow_floats_have_bounded_errors(accelerator, rng):
     a, b = (rng.normal(size=(128, 128)) for _ in "ab")
     exact = a @ b
     for dtype, bound in ((jnp.bfloat16, 2e-2), (jnp.float16, 3e-3), (np.float32, 1e-5)):
@@ -248,7 +248,7 @@ def test_mixed_precision(accelerator, rng):
     assert wide.dtype == np.float32
 
 
-def test_sparse_products(accelerator, rng):
+def test_sparse_products_agree_with_dense_ones(accelerator, rng):
     from olympus.experimental import sparse
 
     dense = np.where(rng.random((20, 30)) < 0.2, rng.normal(size=(20, 30)), 0).astype(np.float32)

@@ -170,7 +170,7 @@ def test_user_defined_policy():
         grad(checkpoint(twice_sine, policy=lambda *args, **params: None))(0.5)
 
 
-def test_offload_policies():
+def test_offload_policies_name_source_and_destination():
     policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
     assert policy(lax.dot_general_p, dimension_numbers=(((1,), (0,)), ((), ()))) == Offloadable(
         src="device", dst="pinned_host"
@@ -279,7 +279,7 @@ def test_checkpoint_name_is_the_identity():
     assert str(closed) == "{ lambda ; a:f32[]. let b:f32[] = name[name=foo] a in (b,) }"
 
 
-def test_static_arguments():
+def test_static_arguments_are_not_traced():
     def f(x, power, *, negative=False):
         y = lax.integer_pow(x, power)
         return lax.neg(y) if negative else y
@@ -318,7 +318,7 @@ def test_the_function_is_traced_once():
     assert len(calls) == 1
 
 
-def test_in_scan():
+def test_checkpoints_in_scans_save_less():
     def loop(body):
         return lambda x: lax.scan(lambda c, _: (body(c), None), x, None, length=3)[0]
 

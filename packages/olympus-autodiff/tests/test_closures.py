@@ -11,7 +11,7 @@ from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 
 
-def test_custom_gradient():
+def test_custom_gradient_replaces_the_derivative():
     @custom_gradient
     def f(x):
         return lax.mul(x, x), lambda ct: (lax.mul(ct, lax.mul(x, 10.0)),)
@@ -31,7 +31,7 @@ def test_custom_gradient_of_several_arguments():
     assert grad(lambda x: f(x=x)[0])(3.0) == 2.0
 
 
-def test_single_cotangent():
+def test_a_single_cotangent_needs_no_tuple():
     f = custom_gradient(lambda x: (lax.mul(x, x), lambda ct: lax.mul(ct, x)))
     assert grad(f)(3.0) == 3.0
 
@@ -41,7 +41,7 @@ def test_custom_gradient_must_return_a_function():
         custom_gradient(lambda x: (x, 3.0))(1.0)
 
 
-def test_closure_convert():
+def test_closure_convert_returns_closed_over_values():
     def outer(w):
         converted, values = closure_convert(lambda x: lax.mul(x, w), 1.0)
         assert len(values) == 1

@@ -8,11 +8,11 @@ from olympus_ir import primitives
 from olympus_testing import assert_complete
 
 
-def test_jvp_rules():
+def test_every_primitive_has_a_jvp_rule():
     assert_complete(jvp_rules, primitives())
 
 
-def test_transpose_rules():
+def test_every_linear_primitive_has_a_transpose_rule():
     """Of the primitives that are linear in operands, and no others but calls."""
     linear = [primitive for primitive in primitives() if primitive.linear_in]
     assert_complete(transpose_rules, linear)

@@ -40,7 +40,7 @@ def test_rule_is_used():
     assert linearize(f, 0.0)[1](2.0) == 20.0
 
 
-def test_in_programs():
+def test_rules_are_used_in_programs():
     f = sine_with_wrong_rule()
     x = np.zeros(2, np.float32)
     assert grad(jit(f))(0.0) == 10.0
@@ -115,7 +115,7 @@ def test_arguments_that_are_not_differentiated(options):
         apply.defjvps(None)
 
 
-def test_symbolic_zeros():
+def test_symbolic_zeros_mark_constant_arguments():
     seen = []
 
     @custom_jvp
@@ -150,7 +150,7 @@ def test_symbolic_zero_may_be_returned():
     assert grad(f)(3.0) == 0.0
 
 
-def test_integer_arguments():
+def test_tangents_of_integers_are_float0():
     @custom_jvp
     def f(x, n):
         return lax.mul(x, lax.convert_element_type(n, np.float32))
@@ -178,14 +178,14 @@ def test_custom_functions_applied_to_tangents():
     assert grad(f)(0.0) == 2.0
 
 
-def test_constant_tangent():
+def test_tangents_may_be_python_numbers():
     f = custom_jvp(lambda x: lax.mul(x, x))
     f.defjvp(lambda primals, tangents: (f(*primals), 1.0))
     assert jvp(f, (3.0,), (5.0,))[1] == 1.0
     assert grad(f)(3.0) == 0.0  # it does not depend on the tangent
 
 
-def test_no_rule():
+def test_a_missing_rule_raises():
     f = custom_jvp(lax.sin)
     with pytest.raises(AttributeError, match="No JVP defined for custom_jvp function sin"):
         f(1.0)
@@ -258,7 +258,7 @@ def test_shows_its_name():
     assert repr(f) == "<custom_jvp function f>"
 
 
-def test_unknown_name():
+def test_unknown_argument_names_raise():
     with pytest.raises(ValueError, match="nondiff_argnames names 'y'"):
         custom_jvp(lambda x: x, nondiff_argnames=("y",))
 
@@ -423,7 +423,7 @@ def test_rules_with_mismatched_primal_results_raise():
         jvp(loop, (x,), (x,))
 
 
-def test_dead_results():
+def test_dead_results_are_removed_from_rules():
     @custom_jvp
     def f(x, y):
         return lax.sin(x), lax.cos(y)

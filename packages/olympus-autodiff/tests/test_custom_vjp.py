@@ -68,7 +68,7 @@ def test_backward_passes_get_arrays():
     assert all(isinstance(cotangent, Array) and cotangent.weak_type for cotangent in given)
 
 
-def test_in_programs():
+def test_rules_are_used_in_programs():
     f = sine_with_wrong_rule()
     x = np.zeros(2, np.float32)
     assert grad(jit(f))(0.0) == 10.0
@@ -145,7 +145,7 @@ def test_arguments_that_are_not_differentiated():
         grad(lambda x: apply(x, 1.0))(1.0)
 
 
-def test_symbolic_zeros():
+def test_symbolic_zeros_mark_constant_arguments():
     seen = []
 
     @custom_vjp
@@ -203,7 +203,7 @@ def test_constants_of_the_function_in_a_program():
         grad(jit(lambda w: outer(w)(3.0)))(2.0)
 
 
-def test_no_rule():
+def test_a_missing_rule_raises():
     f = custom_vjp(lax.sin)
     with pytest.raises(AttributeError, match="No VJP defined for custom_vjp function sin"):
         f(1.0)
@@ -409,7 +409,7 @@ def test_forward_pass_with_mismatched_results_raises():
         grad(loop)(np.float32(1))
 
 
-def test_dead_results():
+def test_dead_results_are_removed_from_rules():
     @custom_vjp
     def f(x, i):
         return lax.sin(x), i, lax.cos(x)
@@ -426,7 +426,7 @@ def test_dead_results():
     assert grad(lambda x: eval_olympuspr(first, [], x, 2)[0])(0.1) == 3.0
 
 
-def test_printed_tangents():
+def test_printed_tangents_show_the_linear_call():
     @custom_vjp
     def f(x):
         return lax.sin(x)

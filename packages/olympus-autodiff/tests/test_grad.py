@@ -82,7 +82,7 @@ def test_python_control_flow_sees_values():
     assert grad(f)(2.0) == 32.0
 
 
-def test_constant_functions():
+def test_gradients_of_constants_are_zero():
     np.testing.assert_array_equal(grad(lambda x: 2.0)(X), [0, 0, 0])
 
 
@@ -97,7 +97,7 @@ def test_fan_out_and_zero_branches():
     np.testing.assert_allclose(grad(f)(x), expected, rtol=1e-6)
 
 
-def test_higher_orders():
+def test_higher_orders_have_known_values():
     f = lax.sin
     for expected in (np.cos(0.3), -np.sin(0.3), -np.cos(0.3), np.sin(0.3)):
         f = grad(f)
@@ -125,7 +125,7 @@ def test_complex_argument_of_a_real_function():
     np.testing.assert_allclose(gradient, 6 - 2j, rtol=1e-6)
 
 
-def test_allow_int():
+def test_integers_have_float0_gradients_if_allowed():
     gradient = grad(lambda n: lax.convert_element_type(n, np.float32), allow_int=True)(3)
     assert gradient.dtype == dtypes.float0
 

@@ -17,7 +17,7 @@ both = pytest.mark.parametrize("jacobian_of", [jacfwd, jacrev])
 
 
 @both
-def test_vector_function(jacobian_of):
+def test_jacobians_of_vector_functions_equal_the_formula(jacobian_of):
     found = jacobian_of(lambda x: lax.dot(M, lax.mul(x, x)))(X)
     np.testing.assert_allclose(found, 2 * M * X)
 
@@ -70,7 +70,7 @@ def test_holomorphic_functions_have_complex_jacobians(jacobian_of):
     assert jacobian_of(lambda z: lax.mul(z, z), holomorphic=True)(3 + 1j) == 6 + 2j
 
 
-def test_integer_arguments():
+def test_integers_have_float0_jacobians_if_allowed():
     found = jacrev(lambda n: lax.convert_element_type(n, np.float32), allow_int=True)(3)
     assert found.dtype == dtypes.float0
 

@@ -35,7 +35,7 @@ def test_the_function_runs_once():
     assert len(calls) == 1
 
 
-def test_linear_program():
+def test_linear_programs_use_residuals():
     _, derivative = linearize(lambda x: lax.mul(lax.sin(x), 2.0), 1.0)
     assert str(derivative.func) == (
         "{ lambda a:f32[]; b:f32[]. let\n"

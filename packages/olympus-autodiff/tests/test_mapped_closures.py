@@ -51,23 +51,23 @@ class TestMappedClosures:
         mapped = vmap(lambda y: rule(y)(lax.mul(y, 2.0)))
         np.testing.assert_allclose(self.run(mapped, compiled, X), np.sin(2 * X) * X, rtol=1e-6)
 
-    def test_shared_arguments(self, rule, compiled):
+    def test_shared_arguments_are_not_batched(self, rule, compiled):
         mapped = vmap(lambda y: rule(y)(np.float32(1.5)))
         np.testing.assert_allclose(self.run(mapped, compiled, X), np.sin(1.5) * X, rtol=1e-6)
 
-    def test_derivatives_inside(self, rule, compiled):
+    def test_derivatives_inside_equal_the_formula(self, rule, compiled):
         mapped = vmap(lambda y: grad(rule(y))(lax.mul(y, 2.0)))
         expected = 2 * np.cos(2 * X) * X
         np.testing.assert_allclose(self.run(mapped, compiled, X), expected, rtol=1e-6)
 
-    def test_derivatives_outside(self, rule, compiled):
+    def test_derivatives_outside_equal_the_formula(self, rule, compiled):
         def total(a):
             return lax.reduce_sum(vmap(lambda y, a: rule(y)(a))(X, a), (0,))
 
         expected = 2 * np.cos(X) * X
         np.testing.assert_allclose(self.run(grad(total), compiled, X), expected, rtol=1e-6)
 
-    def test_two_axes(self, rule, compiled):
+    def test_closures_may_depend_on_two_axes(self, rule, compiled):
         mapped = vmap(lambda x: vmap(lambda y: rule(lax.mul(x, y))(y))(X))
         expected = np.sin(X)[None, :] * X[:, None] * X[None, :]
         np.testing.assert_allclose(self.run(mapped, compiled, X), expected, rtol=1e-6)

@@ -141,7 +141,7 @@ def test_derivatives_equal_those_without_references(name, compiled):
             np.testing.assert_allclose(value, correct, rtol=2e-5, atol=1e-5)
 
 
-def test_with_vmap():
+def test_batched_gradients_equal_single_ones():
     rows = np.stack([VECTOR, VECTOR + 1])
     expected = np.stack([grad(pure)(row) for row in rows])
     np.testing.assert_allclose(vmap(grad(in_place))(rows), expected, rtol=1e-5)
@@ -189,13 +189,13 @@ class TestReferencesFromOutside:
         expected = np.sin(6.0) + 3 * 2 * np.cos(6.0)
         np.testing.assert_allclose(f_vjp(np.float32(1.0))[0], expected, rtol=1e-5)
 
-    def test_as_arguments(self):
+    def test_references_as_arguments_raise(self):
         with pytest.raises(TypeError, match="reference"):
             grad(lambda ref: ref[0])(new_ref(np.zeros(2)))
         with pytest.raises(TypeError, match="reference"):
             linearize(lambda ref: ref[0], new_ref(np.zeros(2)))
 
-    def test_as_results(self):
+    def test_references_as_results_raise(self):
         for transform in (grad, linearize_at, lambda f: lambda x: jvp(f, (x,), (1.0,))):
             with pytest.raises(TypeError, match="reference"):
                 transform(lambda x: new_ref(x))(1.0)
@@ -218,7 +218,7 @@ class TestGradientsInReferences:
             (jit(derivative) if compiled else derivative)(np.float32(3.0), ref)
             np.testing.assert_allclose(ref[...], np.cos(9.0), rtol=1e-6)
 
-    def test_with_refs(self):
+    def test_cotangents_are_added_to_references(self):
         total = new_ref(np.ones(3, np.float32))
         _, f_vjp = vjp(lambda x, y: lax.mul(x["a"], y), {"a": VECTOR}, VECTOR)
         cotangents = f_vjp.with_refs({"a": total}, GradValue())(VECTOR)

@@ -51,7 +51,7 @@ def solved(matrix, b):
     return custom_linear_solve(lambda x: dot(matrix, x), b, solve, solve)
 
 
-def test_the_solution():
+def test_solutions_equal_those_of_numpy():
     assert_close(solved(MATRIX, VECTOR), np.linalg.solve(MATRIX, VECTOR), rtol=1e-9)
 
 

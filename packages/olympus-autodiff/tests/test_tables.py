@@ -64,7 +64,7 @@ def test_function_of_two_operands(cleared):
     assert grad(smooth_in_first_p.bind, argnums=(0, 1))(2.0, 3.0) == (1.0, 0.0)
 
 
-def test_linear_function(cleared):
+def test_linear_functions_need_one_line(cleared):
     double_p = elementwise_primitive("double", lambda x: lax.mul(x, 2.0))
     double_p.linear_in = True
     jvp_rules.define(double_p, linear)
@@ -74,7 +74,7 @@ def test_linear_function(cleared):
     assert grad(double_p.bind)(1.0) == 2.0
 
 
-def test_step_function(cleared):
+def test_step_functions_have_zero_derivatives(cleared):
     step_p = elementwise_primitive("step", lambda x: lax.floor(x))
     jvp_rules.define(step_p, zero_derivative)
     assert grad(step_p.bind)(1.5) == 0.0

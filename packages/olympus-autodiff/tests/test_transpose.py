@@ -13,7 +13,7 @@ from olympus_ir.programs.staging import trace_to_closed
 F32 = ShapedArray((), np.float32)
 
 
-def test_linear_function():
+def test_linear_functions_are_transposed():
     transposed = linear_transpose(lambda x, y: lax.sub(lax.mul(x, 2.0), y), 1.0, 1.0)
     assert transposed(3.0) == (6.0, -3.0)
 
@@ -40,7 +40,7 @@ def test_pytrees_are_transposed_leaf_by_leaf():
     assert transposed((1.0, 10.0)) == ({"a": 11.0, "b": 1.0},)
 
 
-def test_unused_argument():
+def test_unused_arguments_have_zero_cotangents():
     assert linear_transpose(lambda x, y: x, 1.0, 1.0)(2.0) == (2.0, 0.0)
 
 

@@ -50,7 +50,7 @@ def test_auxiliary_results_are_returned_unchanged():
     assert (value, pullback(1.0), aux) == (9.0, (6.0,), [3.0])
 
 
-def test_repeated_result():
+def test_cotangents_of_repeated_results_are_added():
     assert vjp(lambda x: (x, x), 1.0)[1]((2.0, 3.0)) == (5.0,)
 
 

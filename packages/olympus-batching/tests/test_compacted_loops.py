@@ -67,7 +67,7 @@ def test_constants_and_carries_with_and_without_batch_dimensions(batch, in_axes)
     np.testing.assert_allclose(batched, np.stack(each), rtol=1e-6)
 
 
-def test_nested_vmap():
+def test_nested_maps_compact_every_level():
     numbers = np.arange(1, 61, dtype=np.int32).reshape(4, 15)
     counts = vmap(vmap(lambda n: collatz(n, (4,))))(numbers)
     assert np.asarray(counts).tolist() == [

@@ -13,7 +13,7 @@ from olympus_ir import primitives
 from olympus_testing import assert_complete
 
 
-def test_batching_rules():
+def test_every_primitive_has_a_batching_rule():
     assert_complete(batching_rules, primitives())
 
 

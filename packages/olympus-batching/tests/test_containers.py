@@ -70,7 +70,7 @@ def test_results_are_joined():
     assert made.shape == (2, 3)
 
 
-def test_unbatched_containers():
+def test_unbatched_containers_are_shared():
     out = vmap(lambda table, row: lax.add(table.rows[0], row), in_axes=(None, 0))(TABLE, ROWS)
     np.testing.assert_array_equal(out, ROWS + ROWS[0])
     out = vmap(lambda table, row: table, in_axes=(None, 0), out_axes=None)(TABLE, ROWS)

@@ -29,14 +29,14 @@ def power(count, factor):
 
 class TestConditionForEachExample:
     @pytest.mark.parametrize("compiled", [False, True])
-    def test_one_axis(self, compiled):
+    def test_examples_stop_on_their_own(self, compiled):
         mapped = vmap(power)
         steps, result = (jit(mapped) if compiled else mapped)(COUNTS, FACTORS)
         np.testing.assert_array_equal(steps, COUNTS)
         np.testing.assert_array_equal(result, FACTORS**COUNTS)
 
     @pytest.mark.parametrize("outer", [(0, None), (None, 0)])
-    def test_two_axes(self, outer):
+    def test_examples_along_two_axes_stop_on_their_own(self, outer):
         mapped = vmap(vmap(power, in_axes=outer[::-1]), in_axes=outer)
         _, result = jit(mapped)(COUNTS, FACTORS)
         expected = FACTORS[None, :] ** COUNTS[:, None]
@@ -68,7 +68,7 @@ class TestConditionForEachExample:
         )
         assert (loop.params["cond_nconsts"], loop.params["body_nconsts"]) == (1, 1)
 
-    def test_scalar_condition(self):
+    def test_loops_run_until_all_examples_are_done(self):
         program = make_olympuspr(vmap(power))(COUNTS, FACTORS)
         (loop,) = [eqn for eqn in program.eqns if eqn.primitive is lax.while_p]
         start = [np.zeros(4, np.int32), np.ones(4, np.float32)]

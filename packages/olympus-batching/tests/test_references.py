@@ -85,7 +85,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_two_indices(name):
+def test_pairs_of_batched_indices_equal_a_loop(name):
     index = PAIRS[name]
 
     def use(ref, i):

@@ -27,7 +27,7 @@ def test_batches_of_samples_equal_a_loop(case):
 @pytest.mark.parametrize(
     "case", [case for case in CASES if case.label.endswith("float32")], ids=str
 )
-def test_batched_twice(case):
+def test_nested_batches_of_samples_equal_a_loop(case):
     with case.context():
         examples = case.examples(4)
         pairs = [

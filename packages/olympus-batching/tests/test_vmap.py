@@ -70,20 +70,20 @@ def test_keyword_arguments_are_mapped_over_axis_0():
     np.testing.assert_array_equal(vmap(lambda x, y: lax.add(x, y), in_axes=1)(M.T, y=M), 2 * M)
 
 
-def test_unbatched_results():
+def test_unbatched_results_are_broadcast_to_out_axes():
     assert vmap(lambda x: 1.0, out_axes=None)(X3) == 1.0
     assert vmap(lambda x: X4)(X3).shape == (3, 4)
     assert vmap(lambda x: X4, out_axes=-1)(X3).shape == (4, 3)
     assert vmap(lambda x: None)(X3) is None
 
 
-def test_axis_size():
+def test_axis_size_replaces_batched_arguments():
     assert vmap(lambda: np.float32(1), axis_size=5)().shape == (5,)
     assert vmap(add, in_axes=None, axis_size=2)(X3, X3).shape == (2, 3)
     assert vmap(lax.neg)(np.zeros((0, 2), np.float32)).shape == (0, 2)
 
 
-def test_sum_match():
+def test_sum_match_adds_the_examples():
     total, each = vmap(lambda x: (x, x), out_axes=(None, 0), sum_match=True)(X3)
     assert total == 3
     assert each.shape == (3,)
@@ -135,7 +135,7 @@ def test_values_of_batch_tracers_are_unknown(use, error):
         vmap(mapped_function)(X3)
 
 
-def test_leaked_tracers():
+def test_leaked_tracers_raise():
     kept = []
     vmap(kept.append)(X3)
     with pytest.raises(UnexpectedTracerError, match=r"intermediate value with type float32\[\]"):

@@ -66,7 +66,7 @@ def sine(x):
     return Named(lax.sin(x.data), *x.names)
 
 
-def test_one_axis():
+def test_the_mapped_axis_is_renamed():
     y = vmap(sine, in_axes=Along("j"), out_axes=Along("k"), axis_size=3)(Named(X, "i", "j"))
     assert y.names == ("k", "i")
     np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
@@ -89,7 +89,7 @@ def test_nested_maps_return_all_names():
     np.testing.assert_allclose(y.data, np.sin(X).T, rtol=1e-6)
 
 
-def test_unbatched_results():
+def test_unbatched_results_get_the_axis():
     constant = vmap(
         lambda x: Named(np.ones(2, np.float32), "q"),
         in_axes=Along("j"),

@@ -25,7 +25,7 @@ F32 = np.float32
 X = np.arange(3, dtype=F32)
 
 
-def test_round_trip():
+def test_executables_survive_serialization():
     compiled = jit(lambda x, y: {"sum": lax.add(x, y["b"])}).lower(X, {"b": X}).compile()
     data, in_tree, out_tree = serialize(compiled)
     assert isinstance(data, bytes)
@@ -74,7 +74,7 @@ def test_loading_onto_another_device(devices):
         deserialize_and_load(*serialize(compiled), execution_devices=devices[:2])
 
 
-def test_several_devices(mesh):
+def test_executables_of_several_devices_survive_serialization(mesh):
     x = device_put(np.arange(8, dtype=F32), NamedSharding(mesh, PartitionSpec("x")))
     compiled = jit(lax.sin).lower(x).compile()
     loaded = deserialize_and_load(*serialize(compiled))
@@ -130,7 +130,7 @@ def test_order_of_parameters_and_constants():
         olympus_to_ir(lax.sin, [("x", parse_shape_str("f32[]"))], format="XLA")
 
 
-def test_the_command(tmp_path, monkeypatch):
+def test_the_command_writes_an_executable(tmp_path, monkeypatch):
     (tmp_path / "some_program.py").write_text("def f(x, y):\n    return x + y\n")
     monkeypatch.syspath_prepend(tmp_path)
     main(

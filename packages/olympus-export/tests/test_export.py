@@ -122,7 +122,7 @@ def test_derivatives_equal_those_of_the_original(either):
         assert np.allclose(actual[1], expected[1], rtol=1e-5)
 
 
-def test_second_derivatives(either):
+def test_second_derivatives_equal_those_of_the_original(either):
     def second(call):
         def first(x):
             _, pull_back = vjp(lambda x: call(PARAMS, x, scale=F32(2))["y"], x)

@@ -82,7 +82,7 @@ def test_arrays_that_the_function_refers_to_are_weights():
     np.testing.assert_allclose(found(X), np.sin(X @ W), rtol=1e-5)
 
 
-def test_under_transformations(frozen):
+def test_transformations_of_frozen_functions_raise(frozen):
     with pytest.raises(NotImplementedError, match="export the batched function"):
         vmap(lambda row: frozen(row, scale=F32(1)))(np.stack([X, X]))
     jitted = jit(lambda x: frozen(lax.mul(x, F32(1)), scale=F32(1))["y"])
@@ -100,7 +100,7 @@ def test_symbolic_sizes_and_several_platforms():
         np.testing.assert_allclose(found(X[:rows]), np.sin(X[:rows] @ W), rtol=1e-5)
 
 
-def test_static_arguments():
+def test_static_arguments_are_frozen():
     jitted = jit(lambda x, n: lax.mul(x, F32(n)), static_argnums=1)
     np.testing.assert_allclose(freeze(jitted, X, 3)(X), X * 3)
     with pytest.raises(ValueError, match="static arguments"):

@@ -181,7 +181,7 @@ def test_underdetermined_variables_raise():
         exported(lambda x: lax.full((b,), F32(0)), "a", (2,))
 
 
-def test_two_scopes():
+def test_variables_of_two_scopes_cannot_be_mixed():
     def pair(x, y):
         return x, y
 
@@ -212,7 +212,7 @@ def test_unused_operands_determine_sizes():
     assert made.call(numbers(5), numbers(3)).shape == (3,)
 
 
-def test_several_platforms():
+def test_symbolic_programs_run_on_several_platforms():
     made = exported(lax.sin, "a, b", (2, 2), platforms=("cpu", "cuda", "tpu"))
     assert made.call(numbers(2, 3)).shape == (2, 3)
 

@@ -78,14 +78,14 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_changed_argument(name):
+def test_changed_arguments_are_causes(name):
     first, second, expected = PLANTED[name]
     causes, report = of(jit(lambda params, x, flag=None: step(params, x)), first, second)
     assert causes == [expected]
     assert expected[1] in str(report)
 
 
-def test_static_values():
+def test_changed_static_values_are_causes():
     scale = jit(lambda x, power, mode="a": x**power, static_argnums=1, static_argnames="mode")
     causes, report = of(scale, call(X, 2), call(X, 3), call(X, 2, mode="b"))
     assert causes == [("static value", "power"), ("static value", "mode")]
@@ -115,7 +115,7 @@ def test_new_function_object_with_its_line():
     assert own.causes == (cause,)
 
 
-def test_closure_cell():
+def test_changed_closures_are_causes():
     def make(scale):
         return jit(lambda x: x * scale)
 
@@ -142,7 +142,7 @@ def test_changed_globals_are_causes(monkeypatch):
     assert cause == ("global", "rate", "0.25", "0.5", None)
 
 
-def test_partial_argument():
+def test_changed_partial_arguments_are_causes():
     def update(rate, x):
         return x * rate
 

@@ -125,7 +125,7 @@ def test_exponential_generating_functions(name):
 
 
 @pytest.mark.parametrize("name", COEFFICIENTS)
-def test_generating_functions(name):
+def test_generating_functions_have_known_coefficients(name):
     fun, expected = COEFFICIENTS[name]
     _, terms = jet2(fun, (0.0,), ([1.0] + [0.0] * 6,))
     np.testing.assert_allclose([float(term) for term in terms], expected, rtol=1e-12, atol=1e-11)
@@ -336,7 +336,7 @@ def test_terms_take_shape_and_dtype_of_arguments():
     assert (first.shape, first.dtype) == ((3,), np.float32)
 
 
-def test_empty_series():
+def test_empty_series_have_no_terms():
     result, terms = jet(lax.sin, (0.5,), ((),))
     assert float(result) == math.sin(0.5) and terms == []
 
@@ -373,7 +373,7 @@ def test_user_defined_rules(how):
         del jet_rules[primitive]
 
 
-def test_propagation_functions():
+def test_propagation_functions_return_series():
     assert zero_prop(lax.floor_p, (1.5,), ([1.0],))[1] is zero_series
     _, terms = linear_prop(lax.neg_p, (1.0,), ([1.0, 2.0],))
     assert [float(term) for term in terms] == [-1.0, -2.0]
@@ -392,7 +392,7 @@ def test_linear_and_constant_primitives():
         del jet_rules[primitive]
 
 
-def test_wrapped_functions():
+def test_wrapped_functions_are_propagated():
     fun = wrap_init(lambda x: [lax.sin(x), 1.0], debug_info=debug_info("jet", lax.sin, (0.5,), {}))
     values, terms = jet_fun(jet_subtrace(fun), 2).call_wrapped((0.5,), ([1.0, 0.0],))
     assert float(values[0]) == math.sin(0.5)

@@ -45,7 +45,7 @@ def test_results_without_tangents():
     assert jvp(lambda x: f(x)[0], (1.0,), (1.0,)) == (1.0, 0.0)
 
 
-def test_closed_call():
+def test_closed_calls_are_differentiated():
     program = trace_to_closed(lambda x, y: [lax.mul(lax.sin(x), y)], [F32, F32])
 
     def f(x, y):

@@ -99,7 +99,7 @@ def test_loops_of_length_zero():
     assert grad(f, argnums=(0, 1))(2.0, 3.0) == (1.0, 0.0)
 
 
-def test_mapped_loops():
+def test_gradients_of_mapped_loops_equal_single_ones():
     f = loop(lambda c, w: lax.sin(lax.mul(c, w)))
     expected = [grad(f, argnums=1)(x, 2.0) for x in X]
     found = vmap(lambda x: grad(f, argnums=1)(x, 2.0))(X)
@@ -165,7 +165,7 @@ def test_while_in_forward_mode():
     assert jvp(jit(powers_below_ten), (1.0, 2.0), (1.0, 1.0)) == (16.0, 48.0)
 
 
-def test_while_linearized():
+def test_while_loops_are_linearized():
     value, derivative = linearize(powers_below_ten, 1.0, 2.0)
     assert value == 16.0
     assert derivative(1.0, 0.0) == 16.0

@@ -18,7 +18,7 @@ def test_debug_print_prints_example_by_example(capsys):
     assert capsys.readouterr().out == "x=0.0 y=2.0\nx=1.0 y=2.0\nx=2.0 y=2.0\n"
 
 
-def test_debug_callback():
+def test_debug_callbacks_run_for_each_example():
     seen = []
     vmap(lambda x: lax.debug_callback(lambda x: seen.append(float(x)), x, ordered=True))(X)
     lax.effects_barrier()
@@ -35,7 +35,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("method", SHAPES)
-def test_pure_callback(method):
+def test_pure_callbacks_follow_the_vmap_method(method):
     calls = []
 
     def host(x, y):
@@ -56,7 +56,7 @@ def test_pure_callback_without_method():
         vmap(lambda x: lax.pure_callback(np.sin, SCALAR, x))(X)
 
 
-def test_io_callback():
+def test_io_callbacks_run_for_each_example():
     seen = []
 
     def host(x):

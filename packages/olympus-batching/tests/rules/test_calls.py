@@ -48,7 +48,7 @@ def test_jit_without_batched_operands_is_unchanged():
     assert program.eqns[0].params["jaxpr"].in_avals[0].shape == ()
 
 
-def test_closed_call(check):
+def test_batches_of_closed_calls_equal_a_loop(check):
     program = trace_to_closed(lambda x, y: [lax.sub(x, y), y], [VECTOR, VECTOR])
     check(lambda x, y: lax.closed_call_p.bind(x, y, call_jaxpr=program), X[0], X[1])
 
@@ -59,7 +59,7 @@ def test_batches_of_checkpointed_calls_equal_a_loop(check):
     check(lambda x: lax.checkpoint_p.bind(x, jaxpr=program, **options), X[0])
 
 
-def test_optimization_barrier(check):
+def test_barriers_hold_batched_and_unbatched_values(check):
     check(lambda x, y: lax.optimization_barrier((x, y)), X, X[0])
 
 

@@ -48,7 +48,7 @@ def test_sums_of_unbatched_numbers_keep_weak_types():
         assert aval.weak_type and float(fun(X)) == value
 
 
-def test_axis_index():
+def test_axis_index_counts_the_examples():
     np.testing.assert_array_equal(mapped(lambda x: lax.axis_index("i")), np.arange(4))
     nested = vmap(
         lambda x: vmap(lambda y: lax.axis_index(("i", "j")), axis_name="j")(x), axis_name="i"
@@ -72,7 +72,7 @@ def test_reduction_over_one_of_two_axes(inner_axis):
     np.testing.assert_array_equal(fun(X), np.broadcast_to(summed, X.shape))
 
 
-def test_all_gather():
+def test_all_gather_stacks_the_examples():
     for axis in range(3):
         gathered = mapped(lambda x, axis=axis: lax.all_gather(x, "i", axis=axis))
         np.testing.assert_array_equal(gathered[1], np.stack(list(X), axis))
@@ -107,7 +107,7 @@ def test_gathering_over_the_outer_axis():
     np.testing.assert_array_equal(shifted(X), X[[1, 0, 3, 2]])
 
 
-def test_psum_scatter():
+def test_psum_scatter_splits_the_sum():
     square = np.arange(4 * 3 * 4, dtype=np.float32).reshape(4, 3, 4)
     scatter = vmap(lambda x: lax.psum_scatter(x, "i", scatter_dimension=1), axis_name="i")
     np.testing.assert_array_equal(scatter(square), square.sum(0).T)

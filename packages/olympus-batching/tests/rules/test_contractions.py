@@ -19,7 +19,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("lhs", "rhs", "numbers"), CASES)
-def test_dot_general(check, lhs, rhs, numbers):
+def test_batches_of_contractions_equal_a_loop(check, lhs, rhs, numbers):
     generator = np.random.default_rng(0)
     x = generator.normal(size=lhs).astype(np.float32)
     y = generator.normal(size=rhs).astype(np.float32)

@@ -11,14 +11,14 @@ from olympus_ir import ShapedArray, lax, trace_to_olympuspr
 X = np.linspace(0.1, 0.9, 6, dtype=np.float32).reshape(2, 3)
 
 
-def test_one_operand(check):
+def test_batches_of_unary_operations_equal_a_loop(check):
     check(lax.sin, X)
     check(lambda x: lax.integer_pow(x, 3), X)
     check(lambda x: lax.convert_element_type(x, np.int32), X * 10)
 
 
 @pytest.mark.parametrize("operation", [lax.add, lax.mul, lax.atan2, lax.lt, lax.max, lax.pow])
-def test_two_operands(check, operation):
+def test_batches_of_binary_operations_equal_a_loop(check, operation):
     check(operation, X, X[::-1])
 
 
@@ -29,7 +29,7 @@ def test_scalars_among_full_shapes(check):
     check(lambda s: lax.add(X, s), np.float32(0.5))
 
 
-def test_scalars_only(check):
+def test_scalars_need_no_broadcasting(check):
     check(lax.div, np.float32(0.5), np.float32(0.25))
 
 
@@ -46,7 +46,7 @@ def test_unbatched_scalars_are_not_broadcast():
     assert seen == ["mul"]
 
 
-def test_select_n(check):
+def test_conditions_and_cases_may_be_batched(check):
     true = np.array([[True, False, True], [False, False, True]])
     check(lax.select_n, true, X, -X)
     check(lax.select_n, [np.bool_(True), np.bool_(False), np.bool_(True)], X, -X)

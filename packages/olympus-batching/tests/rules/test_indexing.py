@@ -19,7 +19,7 @@ def test_batches_of_slices_equal_a_loop(check):
     check(lambda x: lax.slice(x, (1, 0), (4, 5)), X)
 
 
-def test_dynamic_slice(check):
+def test_starts_of_slices_may_be_batched(check):
     row, column = [np.int32(0), np.int32(2), np.int32(3)], [np.int32(4), np.int32(1), np.int32(0)]
     check(lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3)), X, row, column)
 

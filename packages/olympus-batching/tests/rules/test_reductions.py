@@ -11,7 +11,7 @@ X = np.linspace(0.1, 0.9, 24, dtype=np.float32).reshape(2, 3, 4)
 
 
 @pytest.mark.parametrize("axes", [(0,), (1,), (2,), (0, 2), (0, 1, 2), ()])
-def test_axis_reductions(check, axes):
+def test_batches_of_reductions_equal_a_loop(check, axes):
     check(lambda x: lax.reduce_sum(x, axes), X)
     check(lambda x: lax.reduce_max(x, axes), X)
 

@@ -14,6 +14,6 @@ def test_batches_of_sorts_equal_a_loop(check):
     check(lambda x, y: lax.sort((x, y), dimension=1, num_keys=1), X, -X)
 
 
-def test_top_k(check):
+def test_batches_of_top_k_equal_a_loop(check):
     check(lambda x: tuple(lax.top_k(x, 2)), X)
     check(lambda x: tuple(lax.top_k(x, 2, axis=0)), X)

@@ -107,7 +107,7 @@ class TestDebugCallback:
         with pytest.raises(TypeError, match=r"must be callable, but got an object of type.*int"):
             lax.debug_callback(3)
 
-    def test_unhashable_arguments(self):
+    def test_arguments_of_debug_callbacks_need_no_hash(self):
         seen = []
         lax.debug_callback(seen.append, {1, 2})
         lax.effects_barrier()
@@ -181,7 +181,7 @@ class TestPureCallback:
 
 
 class TestIOCallback:
-    def test_ordered_callbacks(self):
+    def test_ordered_callbacks_run_in_program_order(self):
         log = []
 
         def callback(x):
@@ -196,7 +196,7 @@ class TestIOCallback:
         assert total == 10
         assert log == [0, 1, 2, 3]
 
-    def test_without_results(self):
+    def test_callbacks_may_return_nothing(self):
         log = []
         assert lax.io_callback(lambda x: log.append(x), None, 1.0) is None
         lax.effects_barrier()

@@ -24,7 +24,7 @@ def evaluated(fun, *args):
     return eval_olympuspr(closed.jaxpr, closed.consts, *args)
 
 
-def test_closed_call(program):
+def test_closed_calls_compute_their_program(program):
     assert evaluated(lambda x: lax.closed_call_p.bind(x, call_jaxpr=program), 3.0) == [9.0, 1.0]
 
 
@@ -47,7 +47,7 @@ def test_checkpointed_calls_compute_their_program(program):
     )
 
 
-def test_optimization_barrier():
+def test_barriers_return_their_operands():
     x = np.arange(3, dtype=np.float32)
     result = lax.optimization_barrier({"a": x, "b": (1.0,)})
     np.testing.assert_array_equal(np.asarray(result["a"]), x)

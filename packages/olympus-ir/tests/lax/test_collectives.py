@@ -92,7 +92,7 @@ class TestReductions:
         with pytest.raises(ValueError, match=r"out-of-bounds indices for int32\[\]|duplicate"):
             traced(lambda x: reduce(1, axes))
 
-    def test_weak_types(self):
+    def test_extremes_along_axes_have_strong_types(self):
         weak = convert_dtype(2.0, weak_type=True)
         for reduce in (lax.pmax, lax.pmin):
             assert not traced(lambda x, reduce=reduce: reduce(weak, "i")).out_avals[0].weak_type
@@ -116,14 +116,14 @@ class TestReductions:
 
 
 class TestShapes:
-    def test_all_gather(self):
+    def test_all_gather_multiplies_or_adds_a_dimension(self):
         assert shape(lambda x: lax.all_gather(x, "j")) == (3, 2, 4)
         assert shape(lambda x: lax.all_gather(x, ("i", "j"), axis=-1)) == (2, 4, 6)
         assert shape(lambda x: lax.all_gather(x, "j", axis=1, tiled=True)) == (2, 12)
         with pytest.raises(ValueError, match="axis 3 is out of bounds for array of dimension 3"):
             traced(lambda x: lax.all_gather(x, "j", axis=3))
 
-    def test_psum_scatter(self):
+    def test_psum_scatter_divides_or_removes_a_dimension(self):
         assert shape(lambda x: lax.psum_scatter(x, "i")) == (4,)
         assert shape(lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True)) == (2, 2)
         with pytest.raises(ValueError, match=r"dimension size 2 must match shard count 3"):

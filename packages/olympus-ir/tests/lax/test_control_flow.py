@@ -75,11 +75,11 @@ class TestCond:
         assert ran == ["false"]
 
     @pytest.mark.parametrize("pred", [2, 0.5, np.float32(3), np.array(1)])
-    def test_numeric_predicates(self, pred):
+    def test_numbers_are_compared_with_zero(self, pred):
         check(lax.cond(pred, lambda: 1.0, lambda: 2.0), 1.0)
         check(lax.cond(pred * 0, lambda: 1.0, lambda: 2.0), 2.0)
 
-    def test_operand_forms(self, run):
+    def test_operands_are_given_in_several_forms(self, run):
         add, sub = lax.add, lax.sub
         check(run(lambda: lax.cond(True, add, sub, 5.0, 3.0)), 8.0)
         check(run(lambda: lax.cond(True, lambda x: add(*x), lambda x: sub(*x), (5.0, 3.0))), 8.0)
@@ -134,7 +134,7 @@ class TestCond:
         with pytest.raises(TypeError, match=message):
             lax.cond(pred, lambda: 1, lambda: 2)
 
-    def test_not_functions(self):
+    def test_branches_that_are_no_functions_raise(self):
         with pytest.raises(TypeError, match="true_fun and false_fun arguments should be callable"):
             lax.cond(True, 1.0, lambda: 2)
 
@@ -207,7 +207,7 @@ class TestWhileLoop:
         check(run(fun, 3), 192)
         check(run(fun, 300), 300)
 
-    def test_carries_pytrees(self, run):
+    def test_while_loops_carry_pytrees(self, run):
         def fun(n):
             return lax.while_loop(
                 lambda c: lax.lt(c["i"], n),
@@ -309,7 +309,7 @@ class TestScan:
         with pytest.raises(TypeError, match="must have equal types, got int8 and int16"):
             jit(count)(np.int16(4))
 
-    def test_float_bounds(self):
+    def test_bounds_may_be_floats(self):
         def count(n):
             return lax.fori_loop(0.5, n, lambda i, total: lax.add(total, i), 0.0)
 
@@ -331,7 +331,7 @@ class TestScan:
         check(carry, 3.0)
         check(ys, [3.0, 2.0, 0.0])
 
-    def test_without_slices(self, run):
+    def test_scans_may_lack_slices(self, run):
         def fun():
             return lax.scan(lambda c, _: (lax.mul(c, 2.0), c), 1.0, None, length=4)
 
@@ -352,7 +352,7 @@ class TestScan:
         check(ys, VECTOR * 10)
         assert nothing is None
 
-    def test_forwarded_values(self, run):
+    def test_forwarded_values_keep_their_types(self, run):
         def fun(x):
             return lax.scan(
                 lambda c, y: ((c[0], lax.add(c[1], y)), (c[0], y, x, 1.0)), (2, np.float32(0)), x
@@ -366,7 +366,7 @@ class TestScan:
         check(xs, np.tile(VECTOR, (3, 1)))
         check(ones, [1.0, 1.0, 1.0])
 
-    def test_no_iterations(self):
+    def test_scans_without_iterations_return_the_start(self):
         carry, ys = lax.scan(lambda c, x: (lax.add(c, x), c), np.float32(1), VECTOR[:0])
         check(carry, 1.0)
         assert ys.shape == (0,)

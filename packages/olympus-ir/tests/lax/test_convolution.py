@@ -93,7 +93,7 @@ def test_sums_of_products(arguments):
     np.testing.assert_array_equal(result, expected)
 
 
-def test_dimension_numbers():
+def test_dimension_numbers_permute_the_result():
     expected = np.asarray(lax.conv_general_dilated(X, KERNEL, (1, 2), "SAME"))
     for numbers in (
         ("NHWC", "HWIO", "NHWC"),
@@ -217,7 +217,7 @@ def test_programs_are_printed_as_by_jax():
 # ---- padding and shapes ----
 
 
-def test_padding_strings():
+def test_padding_strings_become_pairs():
     pads = lax.padtype_to_pads
     assert pads((8, 9), (3, 4), (1, 2), "SAME") == [(1, 1), (1, 2)]
     assert pads((8, 9), (3, 4), (1, 2), "same_lower") == [(1, 1), (2, 1)]
