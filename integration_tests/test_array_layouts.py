@@ -147,7 +147,7 @@ def test_programs_with_ordered_effects(device):
     np.testing.assert_array_equal(seen, [X] * 3)
 
 
-def test_tokens_have_no_layout(device):
+def test_tokens_pass_beside_arrays_with_layouts(device):
     olympus.device_put(X, Format(COLUMNS, device))  # from now on layouts are looked at
 
     @olympus.jit

@@ -21,7 +21,7 @@ def scaled(x, y):
     return {"product": np.asarray(x) * np.asarray(y)}
 
 
-def test_functions_run_on_the_host_of_their_arguments():
+def test_results_have_the_sharding_of_the_arguments():
     x = jnp.arange(3.0)
     found = scaled(x, x)["product"]
     assert isinstance(found, olympus.Array) and found.sharding == x.sharding

@@ -58,7 +58,7 @@ def test_gradient_tapes_differentiate_converted_functions(both):
         tape.gradient(y, x)
 
 
-def test_polymorphic_shapes_are_traced_once(both):
+def test_polymorphic_shapes_accept_every_size(both):
     tf, jax2tf = both
     signature = [tf.TensorSpec([None, 3], tf.float32)]
 

@@ -214,7 +214,7 @@ def test_max_steps_bounds_the_iterations():
     assert olympus.value_and_grad(loop)(3.0) == (96.0, 32.0)
 
 
-def test_steps_with_inverses_need_no_checkpoints():
+def test_steps_with_inverses_have_the_gradients_of_stored_states():
     def loop(x, w, **options):
         def step(state):
             return state[0] * w, state[1] + jnp.tanh(1.0) * state[0]

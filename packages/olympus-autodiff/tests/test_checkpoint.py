@@ -318,7 +318,7 @@ def test_the_function_is_traced_once():
     assert len(calls) == 1
 
 
-def test_checkpoints_in_scans_save_less():
+def test_checkpoints_in_scans_keep_gradients():
     def loop(body):
         return lambda x: lax.scan(lambda c, _: (body(c), None), x, None, length=3)[0]
 

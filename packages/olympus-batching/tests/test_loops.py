@@ -68,7 +68,7 @@ class TestConditionForEachExample:
         )
         assert (loop.params["cond_nconsts"], loop.params["body_nconsts"]) == (1, 1)
 
-    def test_loops_run_until_all_examples_are_done(self):
+    def test_batched_conditions_become_scalars(self):
         program = make_olympuspr(vmap(power))(COUNTS, FACTORS)
         (loop,) = [eqn for eqn in program.eqns if eqn.primitive is lax.while_p]
         start = [np.zeros(4, np.int32), np.ones(4, np.float32)]

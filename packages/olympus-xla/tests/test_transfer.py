@@ -153,7 +153,7 @@ def test_resharding_over_other_devices(mesh, devices):
             np.testing.assert_array_equal(np.asarray(shard.data), host[shard.index])
 
 
-def test_donation_allows_moving_without_a_copy(devices, mesh):
+def test_donated_arrays_are_moved(devices, mesh):
     array = device_put(np.arange(4.0), devices[0])
     moved = device_put(array, devices[1], donate=True)
     np.testing.assert_array_equal(np.asarray(moved), np.arange(4.0))

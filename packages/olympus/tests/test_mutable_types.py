@@ -271,7 +271,7 @@ def test_branches_update_mutable_values(compiled):
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_gradients_ignore_updates_of_constants(compiled):
+def test_gradients_ignore_stopped_updates(compiled):
     wrap = olympus.jit if compiled else lambda f: f
     cell, given = Cell(2.0), Cell(2.0)
 

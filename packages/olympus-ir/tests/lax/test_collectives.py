@@ -92,7 +92,7 @@ class TestReductions:
         with pytest.raises(ValueError, match=r"out-of-bounds indices for int32\[\]|duplicate"):
             traced(lambda x: reduce(1, axes))
 
-    def test_extremes_along_axes_have_strong_types(self):
+    def test_collectives_return_strong_types(self):
         weak = convert_dtype(2.0, weak_type=True)
         for reduce in (lax.pmax, lax.pmin):
             assert not traced(lambda x, reduce=reduce: reduce(weak, "i")).out_avals[0].weak_type
