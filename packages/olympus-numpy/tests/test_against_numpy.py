@@ -478,6 +478,20 @@ def test_sets_of_bounded_size():
     check(jnp.intersect1d(x, jnp.array([3, 1]), size=2), [1, 3])
 
 
+@pytest.mark.parametrize("shape", [(7,), (3, 4), (3, 0)])
+@pytest.mark.parametrize("axis", [None, np.int64(-1), jnp.asarray(0)])
+def test_unique_of_a_size_has_the_values_of_unique(shape, axis):
+    x = np.random.default_rng(0).integers(0, 3, shape).astype(np.int32)
+    if axis is None and not x.size:
+        return
+    place = None if axis is None else int(axis)
+    expected = np.unique(x, True, True, True, axis=place)
+    size = expected[1].size
+    results = jnp.unique(jnp.asarray(x), True, True, True, axis=axis, size=size)
+    expected = (*expected[:2], expected[2].reshape(results[2].shape), expected[3])
+    check(results, expected)
+
+
 def test_infinities_and_signed_zeros():
     x = np.array([np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0], np.float32)
     for name in ("isinf", "isnan", "isposinf", "isneginf", "signbit", "sign"):

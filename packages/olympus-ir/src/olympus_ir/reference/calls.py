@@ -17,7 +17,7 @@ from ..lax.calls import (
 )
 from ..lax.composites import composite_p
 from ..programs.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
-from .control_flow import run
+from .runs import run
 from .tables import reference_rules, takes_arrays
 
 

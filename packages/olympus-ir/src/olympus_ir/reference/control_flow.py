@@ -14,7 +14,6 @@ from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
 from ..lax.control_flow.predicates import with_scalar_condition
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
-from ..lax.conversion import convert_dtype
 from ..lax.creation import empty
 from ..lax.indexing import index_in_dim
 from ..lax.shaping import concatenate
@@ -22,30 +21,13 @@ from ..loading import deferred
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr
 from ..types.avals import get_aval
+from .runs import run, typed
 from .tables import reference_rules, takes_arrays
 
 if TYPE_CHECKING:
     from ..references import primitives as references
 else:
     references = deferred("..references.primitives", milliseconds=6.0)
-
-__all__ = ["run"]
-
-
-def run(program: ClosedOlympuspr, args: Sequence[Any]) -> list[Any]:
-    """Runs a program. The results have the types that the program declares."""
-    results = eval_olympuspr(program.jaxpr, program.consts, *args)
-    return [typed(value, aval) for value, aval in zip(results, program.out_avals, strict=True)]
-
-
-def typed(value: Any, aval: Any) -> Any:
-    """Converts a result to the type that the program declares.
-
-    The conversion is needed because a result may be an operand or a literal.
-    """
-    if get_aval(value) is aval:
-        return value
-    return convert_dtype(value, aval.dtype, aval.weak_type)
 
 
 @reference_rules.define(cond_p)

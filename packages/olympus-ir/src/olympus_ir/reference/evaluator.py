@@ -32,7 +32,7 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray, abstract_token, array_conversion, get_aval
 from ..types.extended_arrays import ExtendedArray, physical_aval
 from .arrays import ReferenceArray, elements_of, physical_of
-from .control_flow import run
+from .runs import run
 from .tables import array_rules, reference_rules
 
 __all__ = ["ReferenceEvaluator", "reference_evaluator"]

@@ -161,10 +161,36 @@ def unique(
     check_arraylike("unique", ar)
     ar = ensure_array(ar)
     size = _checked_size(ar, size)
+    outputs = bool(return_index), bool(return_inverse), bool(return_counts)
+    if size is None:
+        return _unique(ar, fill_value, outputs, axis, bool(equal_nan), size)
+    if axis is not None:
+        axis = canonical_axis(axis, ar.ndim)
+    return _unique_of_size(ar, fill_value, outputs, axis, bool(equal_nan), size)
+
+
+def _unique(
+    ar: Any,
+    fill_value: Any,
+    outputs: tuple[bool, bool, bool],
+    axis: int | None,
+    equal_nan: bool,
+    size: int | None,
+) -> Any:
+    """Returns the results of `unique`.
+
+    Args:
+      ar: an array.
+      fill_value: as for `unique`.
+      outputs: the arguments ``return_index``, ``return_inverse`` and ``return_counts``.
+      axis: as for `unique`.
+      equal_nan: as for `unique`.
+      size: as for `unique`; None only if the array is concrete.
+    """
+    return_index, return_inverse, return_counts = outputs
     lines, rest, axis = _lines(ar, axis)
-    with_order = bool(return_index or return_inverse)
-    order, is_first, ordered = _sort_rows(lines, bool(equal_nan), with_order)
-    if size is None and not (return_index or return_inverse or return_counts):
+    order, is_first, ordered = _sort_rows(lines, equal_nan, return_index or return_inverse)
+    if size is None and not any(outputs):
         firsts = _firsts_in_host_memory(ordered, is_first)
         if firsts is not None:
             return _unfolded(firsts, rest, axis)
@@ -198,6 +224,11 @@ def unique(
         following = concatenate([all_starts[1:], end])[: starts.shape[0]]
         result.append(convert(where(found, lax.sub(following, starts), 0), index_dtype))
     return result[0] if len(result) == 1 else tuple(result)
+
+
+_unique_of_size = compiled(
+    _unique, ("outputs", "axis", "equal_nan", "size"), inline=True, name="unique"
+)
 
 
 def _checked_size(ar: Any, size: Any) -> int | None:

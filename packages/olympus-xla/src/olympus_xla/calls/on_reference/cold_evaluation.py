@@ -99,10 +99,8 @@ class ColdProgram:
             and not program.hoisted
             and not closed.effects
             and not any(program.params["donated_invars"])
-            and all(type(aval) is ShapedArray and not aval.vma for aval in avals)
-            and all(is_common(aval.dtype) for aval in avals)
+            and all(map(_fits, avals))
             and not on_host(avals)
-            and all(_is_small(aval) for aval in avals)
         )
         self.float_constants = any(map(_is_float, closed.consts)) or _has_floats(closed.jaxpr)
         self.can_be_exact = self.fits and _can_be_exact(closed.jaxpr, self.float_constants)
@@ -131,9 +129,15 @@ def _is_expanded(primitive: Primitive) -> bool:
     return primitive in expansion_rules.rules and reference_rules.find(primitive) is None
 
 
-def _is_small(aval: ShapedArray) -> bool:
-    """Returns whether an array has few elements; False for symbolic sizes."""
-    return all(type(size) is int for size in aval.shape) and aval.size <= _MOST_ELEMENTS
+def _fits(aval: Any) -> bool:
+    """Returns whether NumPy can represent the arrays of a type, and they have few elements."""
+    return (
+        type(aval) is ShapedArray
+        and not aval.vma
+        and is_common(aval.dtype)
+        and all(type(size) is int for size in aval.shape)
+        and aval.size <= _MOST_ELEMENTS
+    )
 
 
 def is_of_instruction_set(primitive: Primitive) -> bool:
@@ -149,9 +153,9 @@ def is_of_instruction_set(primitive: Primitive) -> bool:
 
 def is_common(dtype: Any) -> bool:
     """Returns whether both NumPy and XLA support a dtype."""
-    if dtypes.is_extended(dtype):
-        return True
-    return (dtype.isbuiltin == 1 and dtype != dtypes.float0) or dtype == dtypes.bfloat16
+    if isinstance(dtype, np.dtype):
+        return (dtype.isbuiltin == 1 and dtype != dtypes.float0) or dtype == dtypes.bfloat16
+    return dtypes.is_extended(dtype)
 
 
 def _is_float(value: Any) -> bool:
@@ -160,11 +164,13 @@ def _is_float(value: Any) -> bool:
 
 def _has_floats(olympuspr: Olympuspr) -> bool:
     """Returns whether a program, or a program nested in it, has a float literal."""
-    return any(
-        any(type(atom) is Literal and _is_float(atom.val) for atom in equation.invars)
-        or any(map(_has_floats, olympusprs_in_params(equation.params)))
-        for equation in olympuspr.eqns
-    )
+    for equation in olympuspr.eqns:
+        for atom in equation.invars:
+            if atom.__class__ is Literal and _is_float(atom.val):
+                return True
+        if any(map(_has_floats, olympusprs_in_params(equation.params))):
+            return True
+    return False
 
 
 def placement_on_cpu(
@@ -285,18 +291,36 @@ class _CloseTrace(EvaluationTrace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        return self._evaluated(primitive, args, list(map(get_aval, args)), params)[0]
+
+    def _evaluated(
+        self,
+        primitive: Primitive,
+        args: Sequence[Any],
+        avals: Sequence[Any],
+        params: dict[str, Any],
+    ) -> tuple[Any, list[Any]]:
+        """Returns the results of an equation, and their types.
+
+        Args:
+          primitive: the primitive.
+          args: the operands.
+          avals: the types of the operands.
+          params: the parameters.
+        """
         self._equations_left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
         if not is_of_instruction_set(primitive):
             raise _AbandonedError
-        sizes = [get_aval(arg).size for arg in args]
+        sizes = [aval.size for aval in avals]
         self.work += sum(sizes)
         if self._equations_left < 0 or self.work > _MOST_WORK or max(sizes, default=0) > most:
             raise _AbandonedError
         results = reference_evaluator.evaluate(primitive, args, params)
-        for result in results if primitive.multiple_results else (results,):
-            self.work += get_aval(result).size
-        return results
+        new_avals = list(map(get_aval, results if primitive.multiple_results else (results,)))
+        for aval in new_avals:
+            self.work += aval.size
+        return results, new_avals
 
 
 class _ExactTrace(_CloseTrace):
@@ -323,30 +347,38 @@ class _ExactTrace(_CloseTrace):
         if _is_expanded(primitive):
             # This trace receives the equations of the expansion.
             return super().process_primitive(primitive, args, params)
+        avals = list(map(get_aval, args))
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
-        exactness = None if rule is None else rule(list(map(get_aval, args)), params)
+        exactness = None if rule is None else rule(avals, params)
         if exactness is None:
             raise _AbandonedError
         if exactness is Exactness.ROUNDS and primitive is div_p and self._rearranged:
             raise _AbandonedError
         self._rearranged |= not primitive.elementwise
-        results = super().process_primitive(primitive, args, params)
+        results, new_avals = self._evaluated(primitive, args, avals, params)
         values = [*args, *(results if primitive.multiple_results else [results])]
         if exactness is Exactness.ROUNDS and primitive is convert_element_type_p:
             exactness = Exactness.COMPARES if _is_lossless(args[0], results) else exactness
-        self._check(exactness, values)
+        self._check(exactness, values, [*avals, *new_avals])
         return results
 
-    def _check(self, exactness: Exactness, values: Sequence[Any]) -> None:
-        """Raises if the results of an equation may differ from those of the compiled program."""
+    def _check(self, exactness: Exactness, values: Sequence[Any], avals: Sequence[Any]) -> None:
+        """Raises if the results of an equation may differ from those of the compiled program.
+
+        Args:
+          exactness: the exactness of the equation.
+          values: the operands and the results.
+          avals: their types.
+        """
+        narrow = [value for value, aval in zip(values, avals, strict=True) if is_narrow(aval)]
         if exactness is Exactness.MOVES:
             # XLA moves some narrow floats in a wider dtype, which may change the bits of NaNs.
-            if any(is_narrow(get_aval(value)) and _has_nan(value) for value in values):
+            if any(map(_has_nan, narrow)):
                 raise _AbandonedError
             return
         self._computing += 1
         self._rounding += exactness is Exactness.ROUNDS
-        self._narrow |= any(is_narrow(get_aval(value)) for value in values)
+        self._narrow |= bool(narrow)
         if (
             self._rounding > 1
             or (self._rounding and self._float_constants)

@@ -41,9 +41,12 @@ Rule = Callable[[Sequence[Any], dict[str, Any]], "Exactness | None"]
 exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla", folder=None)
 
 
+_NARROW = frozenset(dtype for dtype in dtypes.floats if dtype.itemsize < 4)
+
+
 def is_narrow(aval: Any) -> bool:
     """Returns whether XLA may compute with a type in a wider dtype and keep the extra digits."""
-    return dtypes.issubdtype(aval.dtype, np.floating) and aval.dtype.itemsize < 4
+    return aval.dtype in _NARROW
 
 
 def _is_inexact(aval: Any) -> bool:
