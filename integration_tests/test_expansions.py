@@ -15,7 +15,7 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.reference import reference_evaluator
 
 squared_distance_p = Primitive("squared_distance")
-halves_p = Primitive("halves", multiple_results=True)
+halves_p = Primitive.declare("halves", multiple_results=True)
 
 
 @expansion_rules.define(squared_distance_p)

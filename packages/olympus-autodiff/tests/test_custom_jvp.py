@@ -289,6 +289,10 @@ def test_a_trace_of_a_library_transforms_the_functions_of_a_call():
     class OtherTrace(Trace):
         """Takes values out of tracers and puts results into tracers."""
 
+        def __init__(self, parent_trace):
+            super().__init__()
+            self.parent_trace = parent_trace
+
         def unwrap(self, value):
             return value.value if isinstance(value, OtherTracer) else value
 
@@ -331,6 +335,10 @@ def test_a_trace_of_a_library_transforms_the_functions_of_a_call():
 
 def test_traces_of_libraries_run_the_function():
     class Through(Trace):
+        def __init__(self, parent_trace):
+            super().__init__()
+            self.parent_trace = parent_trace
+
         def process_primitive(self, primitive, args, params):
             with set_current_trace(self.parent_trace):
                 return primitive.bind(*args, **params)

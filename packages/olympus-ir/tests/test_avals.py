@@ -86,7 +86,7 @@ class TestShapedArray:
         assert repr(weak) == "ShapedArray(int32[], weak_type=True)"
         assert str(weak) == "~int32[]"
         assert weak.str_short(short_dtypes=True) == "i32[]"
-        assert str(ShapedArray((1,), np.float32, vma=frozenset("i"))) == "float32[1]{V:i}"
+        assert str(ShapedArray.varying((1,), np.float32, vma=frozenset("i"))) == "float32[1]{V:i}"
 
     def test_tangent_types_of_integers_are_float0(self):
         aval = ShapedArray((2,), np.float32)

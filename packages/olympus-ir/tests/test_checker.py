@@ -14,6 +14,7 @@ from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings.config import enable_checks
+from olympus_ir.types.avals import get_aval
 from olympus_ir.types.effects import debug_effect
 
 F32 = ShapedArray((), np.float32)
@@ -57,7 +58,7 @@ class TestPrograms:
     def test_unbound_operands(self):
         program = sample()
         refused(
-            replace_equation(program, 1, invars=[Var(F32), Literal(2.0)]),
+            replace_equation(program, 1, invars=[Var(F32), Literal(2.0, F32)]),
             "operand 0 of `mul` is a variable without value",
         )
 
@@ -101,7 +102,9 @@ class TestPrograms:
     def test_operands_of_wrong_type(self):
         program = sample()
         refused(
-            replace_equation(program, 1, invars=[Literal(2), program.eqns[1].invars[0]]),
+            replace_equation(
+                program, 1, invars=[Literal(2, get_aval(2)), program.eqns[1].invars[0]]
+            ),
             "results of `mul` cannot be inferred: TypeError: lax.mul requires",
         )
 
@@ -113,7 +116,7 @@ class TestPrograms:
         )
 
     def test_programs_in_unknown_primitives_are_checked(self):
-        call_p = Primitive("my_call", multiple_results=True, cache_inference=False)
+        call_p = Primitive.declare("my_call", multiple_results=True, cache_inference=False)
         call_p.def_abstract_eval(lambda *avals, program: program.out_avals)
         inner = sample()
         outer = traced(lambda x: call_p.bind(x, program=inner), F32)
@@ -130,7 +133,7 @@ def with_params(fun, *avals, **changes):
 
 
 def closed(fun, *avals):
-    return ClosedOlympuspr(traced(fun, *avals))
+    return ClosedOlympuspr(traced(fun, *avals), ())
 
 
 class TestProgramsInParameters:
@@ -163,7 +166,9 @@ class TestProgramsInParameters:
         )
         program = traced(fun, F32)
         refused(
-            replace_equation(program, -1, invars=[Literal(True), *program.eqns[-1].invars[1:]]),
+            replace_equation(
+                program, -1, invars=[Literal(True, get_aval(True)), *program.eqns[-1].invars[1:]]
+            ),
             r"index has type bool\[\]",
         )
 
@@ -203,7 +208,7 @@ def test_named_axes_are_those_bound_now():
 
 
 def test_the_flag_checks_each_traced_program():
-    wrong_p = Primitive("wrong", cache_inference=False)
+    wrong_p = Primitive.declare("wrong", cache_inference=False)
     answers = iter([F32, VECTOR])
     wrong_p.def_abstract_eval(lambda aval: next(answers))
     with (

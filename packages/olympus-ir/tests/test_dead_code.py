@@ -71,7 +71,7 @@ def test_effects_are_kept():
 
 def test_calls_become_smaller():
     inner, _ = trace_to_olympuspr(lambda x, y: [lax.sin(x), lax.cos(y)], [F32, F32])
-    program = ClosedOlympuspr(inner)
+    program = ClosedOlympuspr(inner, ())
 
     def fun(x, y):
         params = jit_params(name="f", num_inputs=2, num_outputs=2)

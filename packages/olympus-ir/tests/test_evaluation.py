@@ -109,7 +109,7 @@ def test_bind_equation():
 
 def test_user_defined_bind_equation():
     calls = []
-    special_p = Primitive("special", multiple_results=True)
+    special_p = Primitive.declare("special", multiple_results=True)
     special_p.def_abstract_eval(lambda x, *, n: [x])
     olympuspr, _ = trace_to_olympuspr(lambda x: special_p.bind(x, n=2), [F32])
     special_p.bind_equation = lambda operands, params: calls.append(params) or operands

@@ -123,7 +123,7 @@ class TestFunctionNames:
         assert info.func_name == "example"
         assert info.func_src_info == function_source(example)
         assert (info.arg_names, info.result_paths) == (("x",), ("result",))
-        text = DebugInfo("test", "described at some place")
+        text = DebugInfo.of("test", "described at some place")
         assert text.func_name == "described"
         assert text.arg_names is None
         assert info.select([False], [True]).arg_names == ()

@@ -22,7 +22,7 @@ F32 = ShapedArray((), np.float32)
 def counted(**attributes):
     """Returns a primitive and the list of the arguments of its shape rule's calls."""
     calls = []
-    primitive = Primitive("counted", **attributes)
+    primitive = Primitive.declare("counted", **attributes)
 
     @primitive.def_abstract_eval
     def rule(aval, **params):
@@ -158,7 +158,7 @@ def test_the_star_imports_rare_names_and_no_modules():
 
 @pytest.mark.parametrize("multiple_results", [False, True])
 def test_shape_rule_result_must_match_multiple_results(multiple_results):
-    primitive = Primitive("odd", multiple_results=multiple_results)
+    primitive = Primitive.declare("odd", multiple_results=multiple_results)
     primitive.def_abstract_eval(lambda x: x if multiple_results else [x])
     with pytest.raises(ValueError, match=r"odd.abstract_eval\(\) method should return a tuple or"):
         primitive.infer((F32,), {})

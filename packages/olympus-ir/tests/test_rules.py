@@ -21,7 +21,7 @@ def table():
     del all_tables["my_package.cost"]
 
 
-a_p = Primitive("a", family="elementwise")
+a_p = Primitive.declare("a", family="elementwise")
 b_p = Primitive("b")
 
 
@@ -112,7 +112,7 @@ def test_first_lookup_loads_the_family(package):
     assert "own_costs.rules.elementwise" not in sys.modules
     assert package[lax.sin_p] is len
     assert package.rules == {lax.sin_p: len}
-    assert package.find(Primitive("d", family="no_such_family")) is None
+    assert package.find(Primitive.declare("d", family="no_such_family")) is None
 
 
 def test_errors_in_a_rule_file_are_raised(package):

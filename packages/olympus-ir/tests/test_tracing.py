@@ -191,7 +191,11 @@ class TestCurrentState:
         with pytest.raises(NotImplementedError, match="must define process_primitive"):
             trace.process_primitive(lax.sin_p, (1.0,), {})
         with pytest.raises(NotImplementedError, match="must define aval"):
-            repr(Tracer(trace))
+            repr(object.__new__(Tracer))
+
+    def test_tracers_have_the_type_that_they_are_given(self):
+        tracer = Tracer(Trace(), VECTOR)
+        assert tracer.aval is VECTOR and tracer.shape == VECTOR.shape
 
     def test_typeof_returns_the_abstract_value(self):
         assert typeof(np.ones(3, np.float32)) is VECTOR

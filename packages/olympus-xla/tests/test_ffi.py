@@ -285,7 +285,7 @@ def test_lowering_rules_of_other_primitives():
     assert "operand_layouts = [dense<[0, 1]>" in lowered
     assert "result_layouts = [dense<[1, 0]>" in lowered
     build = ffi_rules.build_ffi_lowering_function("scaled_function")
-    both_p = Primitive("both", multiple_results=True)
+    both_p = Primitive.declare("both", multiple_results=True)
     both_p.def_abstract_eval(lambda x: [x, x])
     lowering_rules.define(both_p, lambda context, x: list(build(context, x).results))
     assert "%0:2 = stablehlo.custom_call @scaled_function" in text(both_p.bind, X)

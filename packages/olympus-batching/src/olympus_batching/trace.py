@@ -41,12 +41,11 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "fun", "tag")
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
-
     def __init__(
         self, parent: Trace, axis: BatchAxis, fun: Any = None, tag: object | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
+        self.parent: Trace = parent  # pyright: ignore[reportIncompatibleVariableOverride]
         self.axis = axis
         self.fun = fun
         self.tag = object() if tag is None else tag

@@ -103,7 +103,9 @@ def test_the_rule_of_a_batched_custom_jvp_call():
             tangents_seen.extend(with_tangents[len(with_tangents) // 2 :])
             return with_tangents[: len(with_tangents) // 2]
 
-    trace = BatchTrace(Recorder(current.trace), BatchAxis(2))
+    recorder = Recorder()
+    recorder.parent = current.trace
+    trace = BatchTrace(recorder, BatchAxis(2))
     x, y = trace.wrap([X, X[0]], [0, None])
     product, same = custom(trace, x, y)
     assert product.batch_dim == 0

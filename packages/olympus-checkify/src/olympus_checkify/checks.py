@@ -58,7 +58,7 @@ _effect = CheckEffect()
 # Operands: the failure flag, the code of the check, the values in its message. Parameters:
 # ``effect``, the `ErrorEffect`; ``metadata``, pairs of a check's code and its `Site`, for each
 # check that the operands may describe; ``debug``, whether the check is ignored without `checkify`.
-check_p = Primitive("check", multiple_results=True, cache_inference=False)
+check_p = Primitive.declare("check", multiple_results=True, cache_inference=False)
 
 
 @check_p.def_effectful_abstract_eval

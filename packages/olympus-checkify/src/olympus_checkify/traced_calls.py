@@ -37,4 +37,4 @@ def traced_call(
         return leaves
 
     flat.__name__ = function_name(f)
-    return trace_to_closed(flat, (), DebugInfo(transformation, flat)), out_tree
+    return trace_to_closed(flat, (), DebugInfo.of(transformation, flat)), out_tree

@@ -25,7 +25,7 @@ def evaluate(primitive, *args, **params):
 
 
 def new_primitive(name, multiple_results=False):
-    primitive = Primitive(name, multiple_results=multiple_results)
+    primitive = Primitive.declare(name, multiple_results=multiple_results)
     primitive.def_abstract_eval(lambda x: [x, x] if multiple_results else x)
     return primitive
 

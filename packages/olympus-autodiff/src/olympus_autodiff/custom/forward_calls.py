@@ -31,7 +31,7 @@ __all__ = ["forward_call", "remat_opt_p"]
 #   fwd_jaxpr: the forward pass, from constants and arguments to residuals and results.
 #   fun_jaxpr_thunk: returns the program of the function and its closed-over values.
 #   num_consts, num_res: the numbers of constants and of residuals.
-remat_opt_p = Primitive("remat_opt", multiple_results=True, cache_inference=False)
+remat_opt_p = Primitive.declare("remat_opt", multiple_results=True, cache_inference=False)
 
 
 @remat_opt_p.def_effectful_abstract_eval
@@ -63,12 +63,12 @@ def forward_call(
     if current.trace is evaluation_trace:
         return list(fwd(*leaves))
     avals = [aval_of(leaf) for leaf in leaves]
-    closed = trace_to_closed(fwd, avals, DebugInfo("custom_vjp fwd", fwd))
+    closed = trace_to_closed(fwd, avals, DebugInfo.of("custom_vjp fwd", fwd))
     constants, closed = separate_constants(closed)
 
     @functools.cache
     def fun_jaxpr_thunk() -> tuple[list[Any], ClosedOlympuspr]:
-        return separate_constants(trace_to_closed(fun, avals, DebugInfo("custom_vjp fun", fun)))
+        return separate_constants(trace_to_closed(fun, avals, DebugInfo.of("custom_vjp fun", fun)))
 
     return remat_opt_p.bind(
         *constants,

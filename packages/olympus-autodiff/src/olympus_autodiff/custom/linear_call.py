@@ -30,7 +30,7 @@ __all__ = ["linear_call", "linear_call_p"]
 # out_avals: the results' types.
 # smooth: whether derivatives with respect to residuals are those of `fun`; otherwise they raise an
 #   error.
-linear_call_p = Primitive("linear_call", multiple_results=True, cache_inference=False)
+linear_call_p = Primitive.declare("linear_call", multiple_results=True, cache_inference=False)
 
 
 @linear_call_p.def_abstract_eval

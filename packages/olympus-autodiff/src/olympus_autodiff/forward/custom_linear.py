@@ -31,7 +31,7 @@ __all__ = ["custom_lin_p", "forward_mode_error"]
 #   in_zeros: for each argument, whether its tangent is zero and left out of the operands.
 #   out_avals: the types of the results' tangents.
 #   symbolic_zeros: whether ``bwd`` gets zero cotangents as symbolic zeros.
-custom_lin_p = Primitive("custom_lin", multiple_results=True, cache_inference=False)
+custom_lin_p = Primitive.declare("custom_lin", multiple_results=True, cache_inference=False)
 custom_lin_p.linear_in = True
 
 

@@ -143,18 +143,22 @@ class DualTrace(DerivativeTrace):
     Args:
       parent: the trace that receives primal computations.
       rule_trace: the trace under which rules run. It receives operations on tangents.
+      tag: an object that identifies the transformation. The trace accepts the tracers of other
+        traces with the same tag as its own.
     """
 
-    __slots__ = ("rule_trace",)
+    __slots__ = ("rule_trace", "tag")
 
     #: The class of the trace's tracers.
     tracer: ClassVar[type[DualTracer]]
     #: Rules ``rule(trace, primals, tangents, **params)`` that take precedence over `jvp_rules`.
     split_rules: ClassVar[Mapping[Primitive, Callable[..., Any]]] = {}
 
-    def __init__(self, parent: Trace, rule_trace: Trace) -> None:
-        super().__init__(parent)
+    def __init__(self, parent: Trace, rule_trace: Trace, tag: object) -> None:
+        super().__init__()
+        self.parent = parent
         self.rule_trace = rule_trace
+        self.tag = tag
 
     def split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any], bool]:
         """Returns the operands' primals and tangents, and whether any tangent is not zero."""
@@ -163,7 +167,7 @@ class DualTrace(DerivativeTrace):
         tangents: list[Any] = []
         moving = False
         for arg in args:
-            if arg.__class__ is tracer and arg._trace is self:
+            if arg.__class__ is tracer and (arg._trace is self or arg._trace.tag is self.tag):
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 moving = True
@@ -183,7 +187,7 @@ class DualTrace(DerivativeTrace):
         primals: list[Any] = []
         tangents: list[Any] = []
         for arg in args:
-            if arg.__class__ is tracer and arg._trace is self:
+            if arg.__class__ is tracer and (arg._trace is self or arg._trace.tag is self.tag):
                 primals.append(arg.primal)
                 tangents.append(arg.tangent)
                 moving = True
@@ -230,7 +234,9 @@ class DualTrace(DerivativeTrace):
 
     def unpair(self, value: Any) -> tuple[Any, Any]:
         """Returns a value's primal and its tangent, which may be a symbolic zero."""
-        if value.__class__ is self.tracer and value._trace is self:
+        if value.__class__ is self.tracer and (
+            value._trace is self or value._trace.tag is self.tag
+        ):
             return value.primal, value.tangent
         return value, Zero.of(value)
 

@@ -50,14 +50,19 @@ class JVPTracer(DualTracer):
 
 
 class JVPTrace(DualTrace):
-    """Trace that computes results and tangents in the parent trace."""
+    """Trace that computes results and tangents in the parent trace.
+
+    Args:
+      parent_trace: the parent trace.
+      tag: an object that identifies the transformation; see `DualTrace`.
+    """
 
     __slots__ = ()
 
     tracer = JVPTracer
 
-    def __init__(self, parent: Trace) -> None:
-        super().__init__(parent, rule_trace=parent)
+    def __init__(self, parent_trace: Trace, tag: object) -> None:
+        super().__init__(parent_trace, rule_trace=parent_trace, tag=tag)
 
     def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
         """Returns a value's primal and tangent. Libraries use this name for `unpair`."""
@@ -121,7 +126,7 @@ def jvp(
             "structure; primals have "
             f"tree structure {tree} whereas tangents have tree structure {tangent_tree}."
         )
-    trace = JVPTrace(current.trace)
+    trace = JVPTrace(current.trace, object())
     refs: Any = None
     inputs = []
     for primal, tangent in zip(primal_leaves, tangent_leaves, strict=True):
@@ -193,7 +198,7 @@ def jvp_flat(
     Returns:
       The results and their tangents, which may be `Zero`.
     """
-    trace = JVPTrace(current.trace)
+    trace = JVPTrace(current.trace, object())
     with set_current_trace(trace):
         results = fun(*map(trace.pair, primals, tangents))
     pairs = [trace.unpair(result) for result in results]
@@ -237,7 +242,7 @@ def _jvp_olympuspr(
     def pushed_forward(*operands: Any) -> list[Any]:
         nonlocal nonzero_out
         primals, tangents = operands[:count], iter(operands[count:])
-        trace = JVPTrace(current.trace)
+        trace = JVPTrace(current.trace, object())
         inputs = [
             JVPTracer(trace, primal, next(tangents)) if nonzero else primal
             for primal, nonzero in zip(primals, nonzero_in, strict=True)

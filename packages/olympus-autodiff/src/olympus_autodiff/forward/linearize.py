@@ -57,7 +57,7 @@ class LinearizeTrace(DualTrace):
 
     def __init__(self, parent: Trace) -> None:
         self.tangent_trace = TangentTrace(parent)
-        super().__init__(parent, rule_trace=self.tangent_trace)
+        super().__init__(parent, rule_trace=self.tangent_trace, tag=self.tangent_trace)
 
     def new_input(self, primal: Any) -> Any:
         """Returns a tracer of an input; the input itself if its type has no tangents."""

@@ -103,10 +103,9 @@ class RecognitionTrace(Trace):
 
     __slots__ = ("_is_inlining",)
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
-
     def __init__(self, parent: Trace) -> None:
-        super().__init__(parent)
+        super().__init__()
+        self.parent: Trace = parent  # pyright: ignore[reportIncompatibleVariableOverride]
         self._is_inlining = False
 
     def process_primitive(

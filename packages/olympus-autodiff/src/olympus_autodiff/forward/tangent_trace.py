@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir.diagnostics.debug_info import unknown_debug_info
+from olympus_ir.diagnostics.source_info import unknown_source
 from olympus_ir.loading import deferred
 from olympus_ir.programs.dead_code import dead_code_rules
-from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var
+from olympus_ir.programs.olympuspr import Atom, Equation, Literal, Olympuspr, Var, no_context
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace, StagingTracer
 from olympus_ir.programs.tracing import Trace, evaluation_trace, set_current_trace
@@ -80,6 +81,8 @@ class TangentTrace(StagingTrace):
             primitive,
             params,
             effects,
+            unknown_source,
+            no_context,
         )
         values = dict(zip(equation.invars, args, strict=True))
         reduce = dead_code_rules[primitive]

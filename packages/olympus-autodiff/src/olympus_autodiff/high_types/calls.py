@@ -25,7 +25,9 @@ from ..zeros import UndefinedPrimal, Zero, add_tangents, aval_of, instantiate, i
 __all__ = ["AxisData", "VJPHiPrimitive", "call_hi_primitive_p"]
 
 # The syntax is: results = call_hi_primitive[_prim=...] operands
-call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, cache_inference=False)
+call_hi_primitive_p = Primitive.declare(
+    "call_hi_primitive", multiple_results=True, cache_inference=False
+)
 
 
 class AxisData(NamedTuple):

@@ -226,7 +226,8 @@ class HiPrimitive(Primitive):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, cache_inference=False)
+        super().__init__(name)
+        self._configure(self.multiple_results, family="", cache_inference=False)
         self.def_effectful_abstract_eval(self.abstract_eval)
         expansion.expansion_rules[self] = self.to_lojax
         own = type(self)

@@ -62,7 +62,8 @@ class JetTrace(DerivativeTrace):
     __slots__ = ("order", "tag")
 
     def __init__(self, tag: Any, parent_trace: Trace, order: int) -> None:
-        super().__init__(parent_trace)
+        super().__init__()
+        self.parent = parent_trace
         self.tag = tag
         self.order = order
 

@@ -79,7 +79,7 @@ def _transfer(source: Var, target: Var) -> Equation:
         "srcs": (None,),
         "copy_semantics": (ArrayCopySemantics.ALWAYS_COPY,),
     }
-    return Equation([source], [target], lax.device_put_p, params)
+    return Equation.pure([source], [target], lax.device_put_p, params)
 
 
 # ---- bodies ----

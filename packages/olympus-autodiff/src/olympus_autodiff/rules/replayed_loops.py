@@ -46,7 +46,7 @@ __all__ = ["linearize_scan", "linearize_while", "loop_tangents_p"]
 # The tangents of a loop's results: outs = loop_tangents[loop] count steps *slots *consts *carry *xs
 # *tangents. The operands are the fields of a `Recording`, the operands of the loop, and the nonzero
 # tangents of constants, carry and slices.
-loop_tangents_p = Primitive("loop_tangents", multiple_results=True, cache_inference=False)
+loop_tangents_p = Primitive.declare("loop_tangents", multiple_results=True, cache_inference=False)
 loop_tangents_p.spreads_varying = False
 
 _INT = np.dtype(np.int32)

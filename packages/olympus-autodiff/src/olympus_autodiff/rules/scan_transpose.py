@@ -105,10 +105,10 @@ def _transposed_scan(
 def _sum_equation(x: Atom, y: Atom, total: Var) -> Equation:
     """Returns the equation that adds two cotangents."""
     if not dtypes.is_extended(total.aval.dtype):
-        return Equation([x, y], [total], lax.add_any_p, {})
+        return Equation.pure([x, y], [total], lax.add_any_p, {})
     program, consts = trace_to_olympuspr(lambda x, y: [add_tangents(x, y)], [x.aval, y.aval])
     closed = ClosedOlympuspr(program, consts)
-    return Equation([x, y], [total], lax.closed_call_p, {"call_jaxpr": closed})
+    return Equation.pure([x, y], [total], lax.closed_call_p, {"call_jaxpr": closed})
 
 
 @transpose_rules.define(lax.scan_p)

@@ -17,6 +17,7 @@ from olympus_ir.programs.olympuspr import (
 )
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.types import dtypes
+from olympus_ir.types.avals import get_aval
 
 from ..zeros import explicit_layout, scalar, zeros_like_aval
 
@@ -67,12 +68,13 @@ def staged_zeros(equations: list[Equation], aval: Any) -> Atom:
     """Returns zeros of a type. Adds an equation that makes them unless the type is a scalar."""
     if dtypes.is_extended(aval.dtype):
         return _staged_extended_zeros(equations, aval)
-    zero = Literal(scalar(0, aval.dtype))
+    value = scalar(0, aval.dtype)
+    zero = Literal(value, get_aval(value))
     if not aval.shape:
         return zero
     var = Var(aval)
     params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": explicit_layout(aval)}
-    equations.append(Equation([zero], [var], lax.broadcast_in_dim_p, params))
+    equations.append(Equation.pure([zero], [var], lax.broadcast_in_dim_p, params))
     return var
 
 
@@ -80,5 +82,5 @@ def _staged_extended_zeros(equations: list[Equation], aval: Any) -> Atom:
     program, consts = trace_to_olympuspr(lambda: [zeros_like_aval(aval)], [])
     var = Var(aval)
     params = {"call_jaxpr": ClosedOlympuspr(program, consts)}
-    equations.append(Equation([], [var], lax.closed_call_p, params))
+    equations.append(Equation.pure([], [var], lax.closed_call_p, params))
     return var

@@ -48,7 +48,7 @@ class CallPrimitive(Primitive):
 
 
 # Calls a program without constants: outs = call[call_jaxpr] *operands
-call_p = CallPrimitive("call", cache_inference=False)
+call_p = CallPrimitive.declare("call", cache_inference=False)
 
 
 @call_p.def_effectful_abstract_eval

@@ -7,20 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
+from ..diagnostics.source_info import SourceInfo
 from ..lax.calls import closed_call_p, jit_p
 from ..programs.dead_code import dce_olympuspr
 from ..programs.evaluation import eval_olympuspr
-from ..programs.olympuspr import Olympuspr
+from ..programs.olympuspr import Atom, Equation, EquationContext, Olympuspr, Var, no_context
 from ..programs.primitives import Primitive
-from ..programs.staging import StagingTrace, StagingTracer, trace_to_olympuspr
-from ..programs.tracing import Trace, current, set_current_trace
+from ..programs.staging import StagingTrace, StagingTracer, trace_to_olympuspr, tracer_types
+from ..programs.tracing import Trace, current, register_tracer_type, set_current_trace
 from ..types.avals import AbstractValue, get_aval
 from .wrapped_functions import WrappedFun
 
 __all__ = [
-    "KnownTracer",
+    "OlympusprTracer",
     "PartialVal",
     "custom_partial_eval_rules",
+    "new_eqn_recipe",
     "partial_eval_olympuspr_custom_rules",
     "partially_evaluate",
     "trace_to_olympuspr_dynamic",
@@ -71,7 +73,7 @@ class PartialVal(tuple):
 # loading, and a primitive without a rule is not an error.
 
 # Partial-evaluation rules for primitives of libraries: `rule(trace, *tracers, **params)`. A rule
-# returns tracers. Known operands are `KnownTracer`s.
+# returns tracers; known operands are tracers, too.
 custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 
 # Rules that split an equation of a program into a known and an unknown part,
@@ -83,22 +85,105 @@ custom_partial_eval_rules: dict[Primitive, Callable[..., Any]] = {}
 partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., Any]] = {}
 
 
-class KnownTracer:
-    """A known operand, as passed to rules in `custom_partial_eval_rules`.
+@register_tracer_type
+class OlympusprTracer(StagingTracer):
+    """Tracer of a known or unknown value in partial evaluation.
 
-    Attributes:
-      pval: the value, as a `PartialVal`.
-      aval: the type of the value.
+    Args:
+      trace: the trace.
+      pval: the value if it is known, else its type.
+      recipe: the equation that computes an unknown value, or None. `new_eqn_recipe` makes it.
     """
 
-    __slots__ = ("aval", "pval")
+    __slots__ = ("_known", "_recipe")
 
-    def __init__(self, value: Any) -> None:
-        self.pval = PartialVal.known(value)
-        self.aval = get_aval(value)
+    def __init__(self, trace: PartialTrace, pval: PartialVal, recipe: Equation | None) -> None:
+        self._trace = trace
+        self._recipe = recipe
+        if pval.is_known():
+            # The atom exists only for programs in which the value becomes a constant.
+            self._known = pval
+        else:
+            self._known = None
+            self.atom = Var(pval.get_aval())
+
+    @property
+    def pval(self) -> PartialVal:
+        """The value if it is known, else its type."""
+        return PartialVal.unknown(self.atom.aval) if self._known is None else self._known
+
+    @property
+    def aval(self) -> Any:
+        return self.pval.get_aval()
+
+    @property
+    def recipe(self) -> Equation | None:
+        """The equation that computes the value; None for known values and for inputs."""
+        return self._recipe
+
+    @recipe.setter
+    def recipe(self, equation: Equation | None) -> None:
+        self._recipe = equation
+
+    @property
+    def parents(self) -> list[StagingTracer]:
+        """The tracers of the operands of the equation that computes the value."""
+        trace: Any = self._trace
+        operands = [] if self._recipe is None else self._recipe.invars
+        return [trace.tracer_of(atom) for atom in operands if isinstance(atom, Var)]
 
     def is_known(self) -> bool:
-        return True
+        """Returns whether the value is known."""
+        return self._known is not None
+
+    def concrete_or_none(self) -> Any:
+        return None if self._known is None else self._known.get_known()
+
+
+def new_eqn_recipe(
+    trace: PartialTrace,
+    in_tracers: Sequence[OlympusprTracer],
+    out_tracers: Sequence[OlympusprTracer],
+    primitive: Primitive,
+    params: dict[str, Any],
+    effects: frozenset,
+    source_info: SourceInfo,
+    ctx: EquationContext | None = None,
+) -> Equation:
+    """Records an equation in partial evaluation, for rules in `custom_partial_eval_rules`.
+
+    Args:
+      trace: the trace.
+      in_tracers: the operands. Known operands become constants of the program.
+      out_tracers: the tracers of the results, which are unknown.
+      primitive: the primitive.
+      params: the parameters.
+      effects: the effects.
+      source_info: the source of the equation.
+      ctx: the context of the equation; None for the empty one.
+
+    Returns:
+      The equation, for the attribute `recipe` of the results.
+    """
+    equation = Equation(
+        [trace.atom(_value_of(tracer)) for tracer in in_tracers],
+        [_variable_of(tracer) for tracer in out_tracers],
+        primitive,
+        params,
+        effects,
+        source_info,
+        no_context if ctx is None else ctx,
+    )
+    trace.equations.append(equation)
+    return equation
+
+
+def _variable_of(tracer: OlympusprTracer) -> Var:
+    if tracer.is_known():
+        raise ValueError(f"the result of an equation is unknown, got a tracer of {tracer.pval}")
+    variable = tracer.atom
+    assert isinstance(variable, Var)
+    return variable
 
 
 class PartialTrace(StagingTrace):
@@ -112,11 +197,28 @@ class PartialTrace(StagingTrace):
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
 
     def is_unknown(self, value: Any) -> bool:
-        return value.__class__ is StagingTracer and value._trace is self
+        """Returns whether a value is a tracer of this trace that stands for an unknown value."""
+        return (
+            isinstance(value, StagingTracer)
+            and value._trace is self
+            and not (isinstance(value, OlympusprTracer) and value.is_known())
+        )
+
+    def known(self, value: Any) -> OlympusprTracer:
+        """Returns the tracer of a known value, for rules of libraries."""
+        return OlympusprTracer(self, PartialVal.known(value), None)
+
+    def tracer_of(self, atom: Atom) -> StagingTracer:
+        if isinstance(atom, Var) and atom.aval.__class__ not in tracer_types:
+            tracer = object.__new__(OlympusprTracer)
+            tracer._trace, tracer.atom, tracer._known, tracer._recipe = self, atom, None, None
+            return tracer
+        return super().tracer_of(atom)
 
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
+        args = [*map(_value_of, args)]
         unknown = [self.is_unknown(arg) for arg in args]
         if not any(unknown):
             return primitive.bind_with_trace(self.parent, args, params)
@@ -128,11 +230,20 @@ class PartialTrace(StagingTrace):
         if rule is None:
             return super().process_primitive(primitive, args, params)
         tracers = [
-            arg if is_unknown else KnownTracer(arg)
+            arg if is_unknown else self.known(arg)
             for arg, is_unknown in zip(args, unknown, strict=True)
         ]
         results = rule(self, *tracers, **params)
         return [*map(_value_of, results)] if primitive.multiple_results else _value_of(results)
+
+    def record(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        results = super().record(primitive, args, params)
+        if primitive.multiple_results:
+            return [self.tracer_of(result.atom) for result in results]
+        return self.tracer_of(results.atom)
+
+    def atom(self, value: Any) -> Atom:
+        return super().atom(_value_of(value))
 
     # ---- interface for rules of libraries ----
 
@@ -144,13 +255,11 @@ class PartialTrace(StagingTrace):
         if any(map(self.is_unknown, values)):
             return self.record(primitive, values, params)
         results = primitive.bind_with_trace(self.parent, values, params)
-        if primitive.multiple_results:
-            return [*map(KnownTracer, results)]
-        return KnownTracer(results)
+        return [*map(self.known, results)] if primitive.multiple_results else self.known(results)
 
-    def new_const(self, value: Any) -> KnownTracer:
+    def new_const(self, value: Any) -> OlympusprTracer:
         """Returns the tracer of a known value."""
-        return KnownTracer(value)
+        return self.known(value)
 
     def instantiate_const(self, tracer: Any) -> StagingTracer:
         """Returns the tracer that stands for a value in the recorded program.
@@ -181,7 +290,8 @@ class PartialTrace(StagingTrace):
 
 
 def _value_of(tracer: Any) -> Any:
-    return tracer.pval.get_known() if isinstance(tracer, KnownTracer) else tracer
+    is_known = isinstance(tracer, OlympusprTracer) and tracer.is_known()
+    return tracer.pval.get_known() if is_known else tracer
 
 
 def partially_evaluate(
@@ -209,7 +319,7 @@ def partially_evaluate(
     ]
     try:
         with set_current_trace(trace):
-            outputs = list(fun(*values))
+            outputs = [*map(_value_of, fun(*values))]
         if isinstance(instantiate, bool):
             instantiate = [instantiate] * len(outputs)
         outputs = [
@@ -221,9 +331,7 @@ def partially_evaluate(
     finally:
         trace.finish()
     results = [
-        PartialVal.unknown(output.aval)
-        if output.__class__ is StagingTracer and output._trace is trace
-        else PartialVal.known(output)
+        PartialVal.unknown(output.aval) if trace.is_unknown(output) else PartialVal.known(output)
         for output in outputs
     ]
     return olympuspr, results, constants

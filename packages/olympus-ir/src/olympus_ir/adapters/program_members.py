@@ -92,7 +92,7 @@ def _resolve_result_paths(self: DebugInfo) -> DebugInfo:
 
 def _with_unknown_names(self: DebugInfo) -> DebugInfo:
     """Returns the information without argument names and result paths."""
-    return DebugInfo(self.traced_for, self.origin)
+    return DebugInfo.of(self.traced_for, self.origin)
 
 
 attach(

@@ -101,6 +101,9 @@ def _pval(self: StagingTracer) -> Any:
 
 def _recipe(self: StagingTracer) -> Equation | None:
     """The equation that computes the value; None for inputs and constants."""
+    given = getattr(self, "_parent", None)
+    if given is not None:
+        return given
     trace: Any = self._trace
     for equation in reversed(trace.equations):
         if self.atom in equation.outvars:
@@ -113,7 +116,7 @@ def _parents(self: StagingTracer) -> list[StagingTracer]:
     trace: Any = self._trace
     equation = _recipe(self)
     operands = [] if equation is None else equation.invars
-    return [StagingTracer(trace, atom) for atom in operands if isinstance(atom, Var)]
+    return [trace.tracer_of(atom) for atom in operands if isinstance(atom, Var)]
 
 
 attach(

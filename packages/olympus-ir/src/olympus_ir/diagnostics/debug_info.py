@@ -29,9 +29,9 @@ class DebugInfo:
     def __init__(
         self,
         traced_for: str,
-        func_src_info: Any = None,
-        arg_names: Sequence[str] | Callable[[], Sequence[str]] | None = None,
-        result_paths: Sequence[str] | Callable[[], Sequence[str]] | None = None,
+        func_src_info: Any,
+        arg_names: Sequence[str] | Callable[[], Sequence[str]] | None,
+        result_paths: Sequence[str] | Callable[[], Sequence[str]] | None,
     ) -> None:
         self.traced_for = traced_for
         if not isinstance(func_src_info, str | FunctionOrigin):
@@ -39,6 +39,11 @@ class DebugInfo:
         self.origin = func_src_info
         self._arg_names = arg_names
         self._result_paths = result_paths
+
+    @classmethod
+    def of(cls, traced_for: str, func_src_info: Any) -> DebugInfo:
+        """Describes a function whose arguments and results have no names."""
+        return cls(traced_for, func_src_info, None, None)
 
     @property
     def func_src_info(self) -> str:
@@ -92,4 +97,4 @@ class DebugInfo:
         )
 
 
-unknown_debug_info = DebugInfo("unknown", "<unknown>")
+unknown_debug_info = DebugInfo.of("unknown", "<unknown>")

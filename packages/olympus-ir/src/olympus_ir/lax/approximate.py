@@ -90,7 +90,7 @@ def _approx_top_k_types(
         count = _reduced_size(size, operand.ndim, k, recall_target, reduction_input_size_override)
     shape = (*operand.shape[:axis], count, *operand.shape[axis + 1 :])
     return [
-        ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
+        ShapedArray.varying(shape, dtype, operand.weak_type, vma=operand.vma)
         for dtype in (operand.dtype, np.dtype(np.int32))
     ]
 

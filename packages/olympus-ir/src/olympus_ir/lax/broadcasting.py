@@ -69,7 +69,7 @@ def _broadcast_in_dim_shape(
                 f"{operand.shape}, target broadcast shape {shape}, broadcast_dimensions "
                 f"{broadcast_dimensions}"
             )
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def broadcast_in_dim(

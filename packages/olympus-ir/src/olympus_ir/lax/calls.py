@@ -53,7 +53,8 @@ class CustomCall(Primitive):
     """
 
     def __init__(self, name: str) -> None:
-        super().__init__(name, multiple_results=True, family="calls", cache_inference=False)
+        super().__init__(name)
+        self._configure(multiple_results=True, family="calls", cache_inference=False)
 
     def bind(self, *args: Any, **params: Any) -> Sequence[Any]:
         return self.bind_with_trace(current.trace, args, params)

@@ -131,7 +131,7 @@ def axis_index(axis_name: AxisName) -> Array:
 @axis_index_p.def_effectful_abstract_eval
 def _axis_index_type(*, axis_name: AxisName) -> tuple[ShapedArray, frozenset]:
     varying = frozenset({axis_name}) & current.axes.varying
-    return ShapedArray((), np.int32, vma=varying), named_effects(axis_name)
+    return ShapedArray.varying((), np.int32, vma=varying), named_effects(axis_name)
 
 
 # ---- reductions ----

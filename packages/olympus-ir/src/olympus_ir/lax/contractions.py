@@ -122,7 +122,7 @@ def _dot_general_shape(
     if preferred_element_type is not None:
         check_accumulator(dtype, preferred_element_type)
         dtype, weak_type = preferred_element_type, False
-    return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
+    return ShapedArray.varying(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 
 def check_accumulator(dtype: Any, preferred: Any) -> None:

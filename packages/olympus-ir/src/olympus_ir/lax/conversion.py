@@ -105,7 +105,7 @@ def _bitcast_convert_type_shape(operand: ShapedArray, *, new_dtype: Any) -> Shap
                 f"{new_bits}."
             )
         shape = shape[:-1]
-    return ShapedArray(shape, new_dtype, vma=operand.vma)
+    return ShapedArray.varying(shape, new_dtype, vma=operand.vma)
 
 
 @reduce_precision_p.def_abstract_eval

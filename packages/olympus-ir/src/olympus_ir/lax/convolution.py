@@ -93,7 +93,7 @@ def _conv_shape(
         _check_element_type(dtype, preferred_element_type)
         dtype = preferred_element_type
     weak_type = result_weak_type((lhs, rhs))
-    return ShapedArray(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
+    return ShapedArray.varying(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 
 def _check_permutations(dimension_numbers: ConvDimensionNumbers, ndim: int) -> None:

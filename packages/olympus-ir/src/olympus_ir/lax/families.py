@@ -225,7 +225,7 @@ def axis_reduction(
         if check is not None:
             check(operand, axes)
         dtype = operand.dtype if result is None else result(operand.dtype, **params)
-        return ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
+        return ShapedArray.varying(shape, dtype, operand.weak_type, vma=operand.vma)
 
     primitive.def_abstract_eval(shape_rule)
     return primitive

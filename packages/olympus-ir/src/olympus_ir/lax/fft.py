@@ -75,7 +75,7 @@ def _fft_shape(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple) -> Shap
         raise ValueError(
             f"FFT input shape {x.shape} minor dimensions must be equal to fft_lengths {fft_lengths}"
         )
-    return ShapedArray(x.shape, x.dtype, vma=x.vma)
+    return ShapedArray.varying(x.shape, x.dtype, vma=x.vma)
 
 
 def _rfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
@@ -91,7 +91,7 @@ def _rfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
             f"{fft_lengths}"
         )
     shape = (*x.shape[:-1], half_length(fft_lengths[-1])) if rank else x.shape
-    return ShapedArray(shape, dtypes.to_complex_dtype(x.dtype), vma=x.vma)
+    return ShapedArray.varying(shape, dtypes.to_complex_dtype(x.dtype), vma=x.vma)
 
 
 def _irfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
@@ -111,7 +111,7 @@ def _irfft_type(x: ShapedArray, fft_lengths: tuple) -> ShapedArray:
                 f"fft_lengths {fft_lengths}"
             )
         shape = (*x.shape[:-1], fft_lengths[-1])
-    return ShapedArray(shape, dtypes.to_floating_dtype(x.dtype), vma=x.vma)
+    return ShapedArray.varying(shape, dtypes.to_floating_dtype(x.dtype), vma=x.vma)
 
 
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:

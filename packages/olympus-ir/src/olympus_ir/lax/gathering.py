@@ -288,7 +288,9 @@ def _gather_shape(
         next(window_sizes) if dimension in numbers.offset_dims else next(batch_sizes)
         for dimension in range(result_ndim)
     )
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | indices.vma)
+    return ShapedArray.varying(
+        shape, operand.dtype, operand.weak_type, vma=operand.vma | indices.vma
+    )
 
 
 # ---- gathering ----

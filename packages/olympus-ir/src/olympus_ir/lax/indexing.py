@@ -82,7 +82,7 @@ def _slice_shape(
             (limit - start + stride - 1) // stride
             for start, limit, stride in zip(start_indices, limit_indices, strides, strict=True)
         )
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def _check_slice_bounds(shape: tuple, start_indices: tuple, limit_indices: tuple) -> None:
@@ -273,7 +273,7 @@ def _dynamic_slice_shape(
         )
     _check_start_indices("dynamic_slice", operand, start_indices)
     varying = operand.vma.union(*(index.vma for index in start_indices))
-    return ShapedArray(slice_sizes, operand.dtype, operand.weak_type, vma=varying)
+    return ShapedArray.varying(slice_sizes, operand.dtype, operand.weak_type, vma=varying)
 
 
 @dynamic_update_slice_p.def_abstract_eval
@@ -293,7 +293,7 @@ def _dynamic_update_slice_shape(
     check_same_dtypes("dynamic_update_slice", (operand, update))
     _check_start_indices("dynamic_update_slice", operand, start_indices)
     varying = operand.vma.union(update.vma, *(index.vma for index in start_indices))
-    return ShapedArray(
+    return ShapedArray.varying(
         operand.shape, operand.dtype, result_weak_type((operand, update)), vma=varying
     )
 

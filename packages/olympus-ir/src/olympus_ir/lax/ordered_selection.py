@@ -68,7 +68,9 @@ def _shape(operand: ShapedArray, positions: ShapedArray) -> ShapedArray:
             f"order_statistics needs places of dtype int32, got {dtypes.name_of(positions.dtype)}"
         )
     shape = (*lines, positions.shape[-1])
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma | positions.vma)
+    return ShapedArray.varying(
+        shape, operand.dtype, operand.weak_type, vma=operand.vma | positions.vma
+    )
 
 
 @expansion_rules.define(order_statistics_p)

@@ -16,9 +16,9 @@ from ..types.avals import ShapedArray
 __all__ = ["register_reserve_size", "rnn_bwd_p", "rnn_fwd_p"]
 
 # y, h_n, c_n, reserve_space = rnn_fwd[...] x h_0 c_0 weights seq_lengths
-rnn_fwd_p = Primitive("rnn_fwd", multiple_results=True, cache_inference=False)
+rnn_fwd_p = Primitive.declare("rnn_fwd", multiple_results=True, cache_inference=False)
 # dx, dh_0, dc_0, dw = rnn_bwd[...] dy dh_n dc_n x h_0 c_0 weights y reserve_space seq_lengths
-rnn_bwd_p = Primitive("rnn_bwd", multiple_results=True, cache_inference=False)
+rnn_bwd_p = Primitive.declare("rnn_bwd", multiple_results=True, cache_inference=False)
 
 # A function of batch size, sequence length and the parameters of the layers. It returns the number
 # of values that a GPU keeps for the backward pass; zero without a GPU.

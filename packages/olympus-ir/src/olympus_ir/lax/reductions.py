@@ -129,7 +129,7 @@ def _define_argument_reduction(primitive: Primitive) -> None:
                 f"argmin and argmax require non-empty reduced dimension; {name} got axis={axis} of "
                 f"{operand.str_short(short_dtypes=True)}"
             )
-        return ShapedArray(reduced_shape(name, operand, axes), index_dtype, vma=operand.vma)
+        return ShapedArray.varying(reduced_shape(name, operand, axes), index_dtype, vma=operand.vma)
 
 
 def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.number,)) -> None:

@@ -123,7 +123,7 @@ def _scatter_shape(
             f"{list(indices.shape[:-1])}."
         )
     varying = operand.vma | indices.vma | updates.vma
-    return ShapedArray(operand.shape, operand.dtype, operand.weak_type, vma=varying)
+    return ShapedArray.varying(operand.shape, operand.dtype, operand.weak_type, vma=varying)
 
 
 def _scatter_primitive(name: str, linear_in: tuple[int, ...] = ()) -> Primitive:
@@ -145,7 +145,7 @@ def _update_program(computation: Callable[..., Any], dtype: Any) -> tuple[Olympu
     """Returns the program of a binary function of scalars, and its constants."""
     aval = ShapedArray((), dtype)
     program, constants = trace_to_olympuspr(
-        lambda x, y: [computation(x, y)], [aval, aval], DebugInfo("scatter", computation)
+        lambda x, y: [computation(x, y)], [aval, aval], DebugInfo.of("scatter", computation)
     )
     return program, tuple(constants)
 

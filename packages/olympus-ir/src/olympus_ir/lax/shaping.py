@@ -84,7 +84,7 @@ def _reshape_shape(
             "reshape dimensions must be a permutation of operand dimensions, got dimensions "
             f"{dimensions} for shape {operand.shape}."
         )
-    return ShapedArray(new_sizes, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(new_sizes, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def reshape(
@@ -190,7 +190,7 @@ def _squeeze_shape(operand: ShapedArray, *, dimensions: tuple) -> ShapedArray:
         )
     removed = set(dimensions)
     shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in removed)
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -229,7 +229,7 @@ def _transpose_shape(operand: ShapedArray, *, permutation: tuple) -> ShapedArray
             f"{permutation} for operand shape {operand.shape}."
         )
     shape = tuple(operand.shape[axis] for axis in permutation)
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
@@ -318,7 +318,9 @@ def _concatenate_shape(*operands: ShapedArray, dimension: int) -> ShapedArray:
     check_same_dtypes("concatenate", operands, "concatenate")
     size = sum(shape[dimension] for shape in shapes)
     shape = (*shapes[0][:dimension], size, *shapes[0][dimension + 1 :])
-    return ShapedArray(shape, operands[0].dtype, result_weak_type(operands), vma=_varying(operands))
+    return ShapedArray.varying(
+        shape, operands[0].dtype, result_weak_type(operands), vma=_varying(operands)
+    )
 
 
 def _varying(avals: Sequence[ShapedArray]) -> frozenset:
@@ -365,7 +367,9 @@ def _stack_shape(*operands: ShapedArray, axis: int) -> ShapedArray:
     check_same_dtypes("stack", operands, "stack")
     check_axis("stack", "axis", axis, operands[0], operands[0].ndim + 1)
     shape = (*shapes[0][:axis], len(operands), *shapes[0][axis:])
-    return ShapedArray(shape, operands[0].dtype, result_weak_type(operands), vma=_varying(operands))
+    return ShapedArray.varying(
+        shape, operands[0].dtype, result_weak_type(operands), vma=_varying(operands)
+    )
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -398,7 +402,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 def _unstack_shape(operand: ShapedArray, *, axis: int) -> list[ShapedArray]:
     check_axis("unstack", "axis", axis, operand)
     shape = (*operand.shape[:axis], *operand.shape[axis + 1 :])
-    part = ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    part = ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
     return [part] * operand.shape[axis]
 
 
@@ -435,7 +439,9 @@ def _split_shape(operand: ShapedArray, *, sizes: tuple, axis: int) -> list[Shape
         )
     before, after = operand.shape[:axis], operand.shape[axis + 1 :]
     return [
-        ShapedArray((*before, size, *after), operand.dtype, operand.weak_type, vma=operand.vma)
+        ShapedArray.varying(
+            (*before, size, *after), operand.dtype, operand.weak_type, vma=operand.vma
+        )
         for size in sizes
     ]
 
@@ -474,7 +480,7 @@ def _tile_shape(operand: ShapedArray, *, reps: tuple) -> ShapedArray:
     if any(repeats < 0 for repeats in reps):
         raise ShapeError(f"tile: reps must be nonnegative, got {reps}.")
     shape = tuple(map(operator.mul, operand.shape, reps))
-    return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+    return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -530,7 +536,7 @@ def _pad_shape(
             f"padding_config {padding_config} and operand shape {operand.shape}"
         )
     avals = (operand, padding_value)
-    return ShapedArray(shape, operand.dtype, result_weak_type(avals), vma=_varying(avals))
+    return ShapedArray.varying(shape, operand.dtype, result_weak_type(avals), vma=_varying(avals))
 
 
 def pad(

@@ -139,7 +139,7 @@ def _top_k_shape(operand: ShapedArray, *, k: int, axis: int) -> list[ShapedArray
         )
     shape = (*operand.shape[:axis], k, *operand.shape[axis + 1 :])
     return [
-        ShapedArray(shape, dtype, operand.weak_type, vma=operand.vma)
+        ShapedArray.varying(shape, dtype, operand.weak_type, vma=operand.vma)
         for dtype in (operand.dtype, np.dtype(np.int32))
     ]
 

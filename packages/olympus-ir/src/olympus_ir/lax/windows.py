@@ -128,7 +128,7 @@ def _reduce_window_shape(
         )
     shape = _window_shape("reduce_window", operands[0].shape, **window)
     return [
-        ShapedArray(shape, x.dtype, x.weak_type and init.weak_type, vma=x.vma | init.vma)
+        ShapedArray.varying(shape, x.dtype, x.weak_type and init.weak_type, vma=x.vma | init.vma)
         for x, init in zip(operands, init_values, strict=True)
     ]
 
@@ -140,7 +140,7 @@ def _define_window_reduction(primitive: Primitive, accepted: Sequence[type]) -> 
     def shape_rule(operand: ShapedArray, **window: Any) -> ShapedArray:
         check_dtype(name, operand, accepted)
         shape = _window_shape(name, operand.shape, **window)
-        return ShapedArray(shape, operand.dtype, operand.weak_type, vma=operand.vma)
+        return ShapedArray.varying(shape, operand.dtype, operand.weak_type, vma=operand.vma)
 
 
 _define_window_reduction(reduce_window_sum_p, (np.number,))
@@ -192,7 +192,7 @@ def _select_and_scatter_shape(
             f"{name} requires an init_value that is a scalar of the operand's dtype, got "
             f"{init_value.str_short()} for {operand.str_short()}"
         )
-    return ShapedArray(operand.shape, operand.dtype, vma=operand.vma | source.vma)
+    return ShapedArray.varying(operand.shape, operand.dtype, vma=operand.vma | source.vma)
 
 
 @select_and_scatter_add_p.def_abstract_eval
@@ -200,7 +200,7 @@ def _select_and_scatter_add_shape(
     source: ShapedArray, operand: ShapedArray, *, select_prim: Primitive, **window: Any
 ) -> ShapedArray:
     _check_source("select_and_scatter_add", operand, source, **window)
-    return ShapedArray(operand.shape, operand.dtype, vma=operand.vma | source.vma)
+    return ShapedArray.varying(operand.shape, operand.dtype, vma=operand.vma | source.vma)
 
 
 @select_and_gather_add_p.def_abstract_eval
@@ -214,7 +214,7 @@ def _select_and_gather_add_shape(
             f"{tangents.str_short()} and {operand.str_short()}"
         )
     shape = _window_shape(name, operand.shape, **window)
-    return ShapedArray(shape, operand.dtype, vma=operand.vma | tangents.vma)
+    return ShapedArray.varying(shape, operand.dtype, vma=operand.vma | tangents.vma)
 
 
 def reduce_window_shape_tuple(

@@ -37,12 +37,12 @@ __all__ = [
 # ``size``, a dimension variable, stands for the number of true elements. Like every dimension
 # variable, ``size`` counts as at least one in comparisons, so functions may index the result. The
 # number may still be zero at run time.
-true_positions_p = Primitive("true_positions", family="counting")
+true_positions_p = Primitive.declare("true_positions", family="counting")
 
 
 @true_positions_p.def_abstract_eval
 def _positions(mask: ShapedArray, *, size: Any) -> ShapedArray:
-    return ShapedArray((size,), np.dtype(np.int32), vma=mask.vma)
+    return ShapedArray.varying((size,), np.dtype(np.int32), vma=mask.vma)
 
 
 class MappedMaskError(NotImplementedError):

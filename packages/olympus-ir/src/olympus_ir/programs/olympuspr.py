@@ -15,7 +15,7 @@ from ..diagnostics import reports
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.source_info import SourceInfo, unknown_source
 from ..types import dtypes
-from ..types.avals import AbstractValue, get_aval
+from ..types.avals import AbstractValue
 from ..types.effects import allocation_effect, no_effects, reference_effects
 from .primitives import Primitive
 
@@ -79,6 +79,9 @@ class DropVar(Var):
 
     __slots__ = ()
 
+    def __init__(self, aval: AbstractValue) -> None:
+        self.aval = aval
+
     def __repr__(self) -> str:
         return "_"
 
@@ -88,9 +91,9 @@ class Literal:
 
     __slots__ = ("aval", "val")
 
-    def __init__(self, val: Any, aval: AbstractValue | None = None) -> None:
+    def __init__(self, val: Any, aval: AbstractValue) -> None:
         self.val = val
-        self.aval: Any = get_aval(val) if aval is None else aval
+        self.aval: Any = aval
 
     def pretty_print(self, context: Any = None, *, print_dtype: bool = True) -> str:
         """Returns the constant as it appears in printed programs.
@@ -141,22 +144,35 @@ class Equation:
         outvars: list[Var],
         primitive: Primitive,
         params: dict[str, Any],
-        effects: frozenset = no_effects,
-        source_info: SourceInfo = unknown_source,
-        ctx: Any = no_context,
+        effs: frozenset,
+        source_info: SourceInfo,
+        ctx: EquationContext,
     ) -> None:
         self.invars = invars
         self.outvars = outvars
         self.primitive = primitive
         self.params = params
-        self.effects = effects
+        self.effects = effs
         self.source_info = source_info
         self.ctx = ctx
+
+    @classmethod
+    def pure(
+        cls,
+        invars: list[Atom],
+        outvars: list[Var],
+        primitive: Primitive,
+        params: dict[str, Any],
+        source_info: SourceInfo = unknown_source,
+    ) -> Equation:
+        """Makes an equation without effects."""
+        return cls(invars, outvars, primitive, params, no_effects, source_info, no_context)
 
     def replace(self, **changes: Any) -> Equation:
         """Returns a copy of the equation with some fields changed."""
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
-        return Equation(**{**fields, **changes})
+        effects = changes.pop("effects", self.effects)
+        return Equation(**{**fields, **changes, "effs": effects})
 
     def __repr__(self) -> str:
         return _printing.printer.format_equation(self)
@@ -167,7 +183,6 @@ _EQUATION_FIELDS = (
     "outvars",
     "primitive",
     "params",
-    "effects",
     "source_info",
     "ctx",
 )
@@ -259,7 +274,7 @@ class ClosedOlympuspr:
 
     __slots__ = ("__weakref__", "consts", "jaxpr", "memo")
 
-    def __init__(self, jaxpr: Olympuspr, consts: Sequence[Any] = ()) -> None:
+    def __init__(self, jaxpr: Olympuspr, consts: Sequence[Any]) -> None:
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(
                 f"the program has {len(jaxpr.constvars)} constants, got {len(consts)} values"

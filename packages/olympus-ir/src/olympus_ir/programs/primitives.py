@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..diagnostics.errors import ReferenceOperandError
 from ..loading import deferred
@@ -31,10 +31,6 @@ class Primitive:
 
     Args:
       name: the name in printed olympusprs.
-      multiple_results: whether `bind` returns a list of results rather than a single result.
-      family: the name of the files that hold the primitive's rules.
-      cache_inference: whether inferred types are cached. False for primitives with programs as
-        parameters, because the cache would keep the programs alive.
 
     Example:
       >>> double_p = Primitive("double")
@@ -58,21 +54,10 @@ class Primitive:
     # Whether parameters hold programs or functions. Caches must not keep many such parameters.
     has_functions: bool = False
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        multiple_results: bool = False,
-        family: str = "",
-        cache_inference: bool = True,
-    ) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.family = family
-        if multiple_results:
-            self.multiple_results = True
-        if not cache_inference:
-            self.takes_refs = self.has_functions = True
-            self.infer = self._infer_anew  # type: ignore[method-assign]
+        # The name of the files that hold the primitive's rules.
+        self.family = ""
         # Operands in which the primitive is linear: all (True), some (their indices) or none
         # (empty).
         self.linear_in: tuple[int, ...] | bool = ()
@@ -83,6 +68,37 @@ class Primitive:
         self._eager_by_rules: Callable[..., Any] | None = None
         self._shape_rule: Callable[..., Any] | None = None
         self._inferred: dict[tuple, tuple[tuple[AbstractValue, ...], frozenset]] = {}
+
+    @classmethod
+    def declare(
+        cls,
+        name: str,
+        *,
+        multiple_results: bool = False,
+        family: str = "",
+        cache_inference: bool = True,
+    ) -> Self:
+        """Makes a primitive of this library.
+
+        Args:
+          name: the name in printed olympusprs.
+          multiple_results: whether `bind` returns a list of results rather than a single result.
+          family: the name of the files that hold the primitive's rules.
+          cache_inference: whether inferred types are cached. False for primitives with programs as
+            parameters, because the cache would keep the programs alive.
+        """
+        primitive = cls(name)
+        primitive._configure(multiple_results, family, cache_inference)
+        return primitive
+
+    def _configure(self, multiple_results: bool, family: str, cache_inference: bool) -> None:
+        """Sets the options of `declare`."""
+        self.family = family
+        if multiple_results:
+            self.multiple_results = True
+        if not cache_inference:
+            self.takes_refs = self.has_functions = True
+            self.infer = self._infer_anew  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
         return self.name
@@ -323,7 +339,7 @@ def instruction(name: str, **attributes: Any) -> Primitive:
         return _instruction_set[name]
     if name in _instruction_set:
         raise ValueError(f"the instruction set has a primitive named {name!r} already")
-    primitive = _instruction_set[name] = Primitive(name, **attributes)
+    primitive = _instruction_set[name] = Primitive.declare(name, **attributes)
     return primitive
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from .._jaxlib import TracebackScope
 from ..diagnostics import source_info
@@ -36,6 +36,7 @@ from .olympuspr import (
     Var,
     is_literalable,
     joined_effects,
+    no_context,
 )
 from .primitives import Primitive
 from .rules import RuleTable
@@ -93,7 +94,8 @@ class StagingTrace(Trace):
     )
 
     def __init__(self, debug_info: DebugInfo = unknown_debug_info, parent: Trace | None = None):
-        super().__init__(parent)
+        super().__init__()
+        self.parent = parent
         self.debug_info = debug_info
         self.equations: list[Equation] = []
         self.invars: list[Var] = []
@@ -147,7 +149,7 @@ class StagingTrace(Trace):
 
     def tracer_of(self, atom: Atom) -> StagingTracer:
         """Returns the tracer that stands for a variable or literal of this program."""
-        return tracer_types.get(atom.aval.__class__, StagingTracer)(self, atom)
+        return new_tracer(tracer_types.get(atom.aval.__class__, StagingTracer), self, atom)
 
     # ---- recording ----
 
@@ -182,11 +184,13 @@ class StagingTrace(Trace):
                 source = SourceInfo(capture(), current.name_stack)
         if primitive.multiple_results:
             outvars = [Var(aval) for aval in out_avals]
-            results: Any = [StagingTracer(self, var) for var in outvars]
+            results: Any = [new_tracer(StagingTracer, self, var) for var in outvars]
         else:
             outvars = [Var(out_avals[0])]
-            results = StagingTracer(self, outvars[0])
-        self.equations.append(Equation(atoms, outvars, primitive, params, effects, source))
+            results = new_tracer(StagingTracer, self, outvars[0])
+        self.equations.append(
+            Equation(atoms, outvars, primitive, params, effects, source, no_context)
+        )
         return results
 
     def operand(
@@ -351,13 +355,36 @@ class StagingTrace(Trace):
 
 @register_tracer_type
 class StagingTracer(Tracer):
-    """Tracer of a variable or literal of the program that is being recorded."""
+    """Tracer of a variable or literal of the program that is being recorded.
 
-    __slots__ = ("atom",)
+    `new_tracer` makes the tracers of this library. Only libraries call the class.
 
-    def __init__(self, trace: StagingTrace, atom: Atom) -> None:
+    Args:
+      trace: the trace that records the program.
+      aval: the type of the tracer, which is that of ``val``.
+      val: the variable or literal.
+      line_info: the source of the value; None for the source of the equation that computes it.
+      parent: the equation that computes the value; None to find it in the trace.
+    """
+
+    __slots__ = ("_line_info", "_parent", "atom")
+
+    def __init__(
+        self,
+        trace: StagingTrace,
+        aval: AbstractValue,
+        val: Atom,
+        line_info: SourceInfo | None = None,
+        parent: Equation | None = None,
+    ) -> None:
+        if aval != val.aval:
+            raise TypeError(f"a tracer of type {aval} cannot stand for {val}")
         self._trace = trace
-        self.atom = atom
+        self.atom = val
+        if line_info is not None:
+            self._line_info = line_info
+        if parent is not None:
+            self._parent = parent
 
     @property
     def aval(self) -> Any:
@@ -414,12 +441,26 @@ class StagingTracer(Tracer):
         return super().__bool__()
 
     def _origin_message(self) -> str:
+        line = getattr(self, "_line_info", None)
+        if line is not None:
+            return f"The value was created on line {source_info.summarize(line)}."
         return _origin_of(self._trace, self.atom)  # type: ignore[arg-type]  # a staging trace
 
     def __repr__(self) -> str:
         running = self._trace.running  # type: ignore[attr-defined]  # of a staging trace
         text = None if running is None or self._trace.finished else running.text_of(self)
         return f"JitTracer({self.atom.aval})" if text is None else text
+
+
+_KindOfTracer = TypeVar("_KindOfTracer", bound=StagingTracer)
+
+
+def new_tracer(kind: type[_KindOfTracer], trace: StagingTrace, atom: Atom) -> _KindOfTracer:
+    """Makes a tracer of a variable or literal that the trace itself has made."""
+    tracer = object.__new__(kind)
+    tracer._trace = trace
+    tracer.atom = atom
+    return tracer
 
 
 def _lines_of(equation: Equation) -> str:
@@ -510,7 +551,7 @@ def _listed_arguments(trace: StagingTrace, arguments: Sequence[int]) -> str:
 def _info_of_call(traced_for: str, fun: Any) -> DebugInfo:
     """Returns the names of a function that has a custom rule; functions of libraries have few."""
     described_for = getattr(fun, "described_for", None)
-    return DebugInfo(traced_for, fun) if described_for is None else described_for(traced_for)
+    return DebugInfo.of(traced_for, fun) if described_for is None else described_for(traced_for)
 
 
 # ---- from functions to programs ----

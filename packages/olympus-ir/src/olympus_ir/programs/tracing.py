@@ -47,8 +47,8 @@ class Trace:
     parent: Trace | None
     finished: bool  # whether the traced function has returned, which invalidates its tracers
 
-    def __init__(self, parent: Trace | None = None) -> None:
-        self.parent = parent
+    def __init__(self) -> None:
+        self.parent = None
         self.finished = False
 
     def process_primitive(
@@ -320,7 +320,9 @@ class CompileTimeTrace(Trace):
 
     __slots__ = ()
 
-    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride] - never None here
+    def __init__(self, parent: Trace) -> None:
+        super().__init__()
+        self.parent: Trace = parent  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _trace_for(self, args: Sequence[Any]) -> set_current_trace:
         return set_current_trace(self.parent if find_tracers(args) else evaluation_trace)
@@ -370,27 +372,30 @@ def ensure_compile_time_eval():
 class Tracer(ArrayBase):
     """Stand-in for an array while a function is traced.
 
-    Subclasses define `aval`. If the value is known, as in eager differentiation, they override
-    `concrete_or_none`.
+    Subclasses define `aval`, or pass it to this class. If the value is known, as in eager
+    differentiation, they override `concrete_or_none`.
+
+    Args:
+      trace: the trace to which the tracer belongs.
+      aval: the type of the value.
     """
 
-    __slots__ = ("__weakref__", "_trace")
+    __slots__ = ("__weakref__", "_aval", "_trace")
 
+    _aval: AbstractValue
     _trace: Trace
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, trace: Trace, aval: Any = None) -> None:
+    def __init__(self, trace: Trace, aval: AbstractValue) -> None:
         self._trace = trace
-        if aval is not None:
-            # Only subclasses without `__slots__`, such as those of other libraries, have a
-            # `__dict__` and may pass `aval`.
-            self.__dict__["aval"] = aval
+        self._aval = aval
 
     @property
     def aval(self) -> Any:
         try:
-            return self.__dict__["aval"]
-        except (AttributeError, KeyError):
+            # Without `__getattr__` of the array methods, which needs the type.
+            return object.__getattribute__(self, "_aval")
+        except AttributeError:
             raise NotImplementedError(f"{type(self).__name__} must define aval") from None
 
     # ---- properties of the type ----

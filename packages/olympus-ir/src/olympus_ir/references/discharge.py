@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..diagnostics.source_info import unknown_source
 from ..programs.olympuspr import (
     Atom,
     ClosedOlympuspr,
@@ -19,6 +20,7 @@ from ..programs.olympuspr import (
     Olympuspr,
     Var,
     close_olympuspr,
+    no_context,
     olympusprs_in_params,
 )
 from ..programs.primitives import Primitive
@@ -281,7 +283,9 @@ def apply_discharged(
         invars.append(variables.setdefault(key, Var(get_aval(arg))))
     out_avals, effects = primitive.infer(tuple([var.aval for var in invars]), params)
     outvars = [Var(aval) for aval in out_avals]
-    equation = Equation(list(invars), outvars, primitive, params, effects)
+    equation = Equation(
+        list(invars), outvars, primitive, params, effects, unknown_source, no_context
+    )
     operands = [read(arg) if is_discharged(arg) else arg for arg in args]
     new_values, results = discharge_rules[primitive](equation, operands)
     for arg, value in zip(args, new_values, strict=True):

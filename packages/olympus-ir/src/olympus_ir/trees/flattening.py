@@ -181,7 +181,7 @@ def debug_info_of_tree(
 
     if called is not None and called.traced_for is not None:
         traced_for = called.traced_for
-    return DebugInfo(traced_for, origin, names)
+    return DebugInfo(traced_for, origin, names, None)
 
 
 class CalledFunction(NamedTuple):

@@ -71,9 +71,8 @@ class ShapedArray(AbstractValue):
       weak_type: whether promotion prefers the dtype of the other operand, as for a Python scalar.
       sharding: the layout of the array over the explicit axes of an abstract mesh: a
           `NamedSharding`, or a partition spec over the current mesh.
-      vma: the manual mesh axes over which the value varies.
+      manual_axis_type: the variation of the value along manual mesh axes; None for none.
       memory_space: the memory space of the array; None stands for `MemorySpace.Device`.
-      manual_axis_type: a `ManualAxisType` in place of ``vma``.
 
     Example:
       >>> ShapedArray((2, 3), np.float32)
@@ -109,10 +108,10 @@ class ShapedArray(AbstractValue):
         weak_type: bool = False,
         *,
         sharding: Any = None,
-        vma: frozenset = _NO_AXES,
-        memory_space: Any = MemorySpace.Device,
-        manual_axis_type: Any = None,
+        manual_axis_type: layouts.ManualAxisType | None = None,
+        memory_space: MemorySpace | None = MemorySpace.Device,
     ) -> ShapedArray:
+        vma = _NO_AXES
         if manual_axis_type is not None:
             vma, sharding = layouts.with_variation(manual_axis_type, sharding)
         if shape.__class__ is not tuple:
@@ -126,6 +125,31 @@ class ShapedArray(AbstractValue):
             self = reference()
             if self is not None:
                 return self
+        return cls._intern(shape, dtype, weak_type, sharding, vma, memory_space)
+
+    @classmethod
+    def varying(
+        cls,
+        shape: Any,
+        dtype: Any,
+        weak_type: bool = False,
+        *,
+        vma: frozenset,
+        sharding: Any = None,
+        memory_space: MemorySpace | None = MemorySpace.Device,
+    ) -> ShapedArray:
+        """Returns the type of values that vary over some manual mesh axes.
+
+        Args:
+          shape: the sizes of the dimensions.
+          dtype: the dtype.
+          weak_type: whether promotion prefers the dtype of the other operand.
+          vma: the manual mesh axes over which the value varies.
+          sharding: the layout of the array.
+          memory_space: the memory space of the array.
+        """
+        if not vma:
+            return cls(shape, dtype, weak_type, sharding=sharding, memory_space=memory_space)
         return cls._intern(shape, dtype, weak_type, sharding, vma, memory_space)
 
     @classmethod
@@ -203,8 +227,13 @@ class ShapedArray(AbstractValue):
             "memory_space": self.memory_space,
             **changes,
         }
+        variation = fields.pop("manual_axis_type", None)
+        if variation is not None:
+            fields["vma"], fields["sharding"] = layouts.with_variation(
+                variation, fields["sharding"]
+            )
         positional = (fields.pop("shape"), fields.pop("dtype"), fields.pop("weak_type"))
-        return type(self)(*positional, **fields)
+        return type(self).varying(*positional, **fields)
 
     def strip_weak_type(self) -> ShapedArray:
         """Returns the type without weak type."""
@@ -257,8 +286,16 @@ class ShapedArray(AbstractValue):
         return f"{'~' if self.weak_type else ''}{self.str_short()}"
 
 
-def _rebuild(cls: type, shape: Shape, dtype: Any, weak: bool, sharding: Any, vma: Any, space: Any):
-    return cls(shape, dtype, weak, sharding=sharding, vma=vma, memory_space=space)
+def _rebuild(
+    cls: type[ShapedArray],
+    shape: Shape,
+    dtype: Any,
+    weak: bool,
+    sharding: Any,
+    vma: Any,
+    space: Any,
+):
+    return cls.varying(shape, dtype, weak, sharding=sharding, vma=vma, memory_space=space)
 
 
 def _forget(key: tuple, reference: weakref.ref) -> None:

@@ -31,7 +31,7 @@ def physical_aval(aval: ShapedArray) -> ShapedArray:
     """Returns the type of the physical array that stores an array of an extended dtype."""
     element = aval.dtype.physical_element_aval()
     shape = (*aval.shape, *element.shape)
-    return ShapedArray(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
+    return ShapedArray.varying(shape, element.dtype, vma=aval.vma, sharding=aval.layout)
 
 
 def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
@@ -44,7 +44,7 @@ def logical_aval(physical: ShapedArray, dtype: Any) -> ShapedArray:
             f"any leading dimensions; got {physical.str_short()}"
         )
     layout = None if physical.layout is None else layouts.leading(physical.layout, leading)
-    return ShapedArray(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
+    return ShapedArray.varying(physical.shape[:leading], dtype, vma=physical.vma, sharding=layout)
 
 
 def physical_sharding(sharding: Any, aval: Any) -> Any:

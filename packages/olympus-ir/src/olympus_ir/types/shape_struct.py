@@ -226,7 +226,9 @@ def _aval(struct: ShapeDtypeStruct) -> ShapedArray | AbstractRef:
     dtype = dtypes.canonicalize_dtype(struct.dtype, allow_extended_dtype=True)
     layout = of_sharding(struct.sharding, len(struct.shape))
     varying = getattr(struct.manual_axis_type, "varying", frozenset())
-    aval = ShapedArray(struct.shape, dtype, bool(struct.weak_type), sharding=layout, vma=varying)
+    aval = ShapedArray.varying(
+        struct.shape, dtype, bool(struct.weak_type), sharding=layout, vma=varying
+    )
     return AbstractRef(aval) if struct.is_ref else aval
 
 

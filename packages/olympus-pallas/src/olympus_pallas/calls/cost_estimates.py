@@ -51,7 +51,9 @@ def estimate_cost(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> CostEst
     """
     leaves, tree = pytrees.tree_flatten((args, kwargs))
     avals = [_aval(leaf) for leaf in leaves]
-    program, _ = trace_to_olympuspr(FlatFunction(fun, tree), avals, DebugInfo("estimate_cost", fun))
+    program, _ = trace_to_olympuspr(
+        FlatFunction(fun, tree), avals, DebugInfo.of("estimate_cost", fun)
+    )
     flops, transcendentals = _operations(program)
     accessed = sum(map(_bytes, [*avals, *(atom.aval for atom in program.outvars)]))
     return CostEstimate(flops, transcendentals, accessed)

@@ -32,7 +32,7 @@ from ..memory.spaces import MemoryRef, TpuMemorySpace
 
 __all__ = ["CompilerParams", "CostEstimate", "pallas_call", "pallas_call_p"]
 
-pallas_call_p = Primitive("pallas_call", multiple_results=True, cache_inference=False)
+pallas_call_p = Primitive.declare("pallas_call", multiple_results=True, cache_inference=False)
 
 
 @pallas_call_p.def_effectful_abstract_eval
@@ -385,7 +385,7 @@ class _Call:
             return self.kernel(*inputs, *outputs, *scratch)
 
         flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
-        info = DebugInfo("pallas_call", self.kernel)
+        info = DebugInfo.of("pallas_call", self.kernel)
         names = mapping.grid_names or ()
         sizes = {
             name: size

@@ -29,8 +29,8 @@ from .meshes import Mesh
 
 __all__ = ["core_map", "core_map_p", "kernel", "mpmd_map_p"]
 
-mpmd_map_p = Primitive("mpmd_map", multiple_results=True, cache_inference=False)
-core_map_p = Primitive("core_map", multiple_results=True, cache_inference=False)
+mpmd_map_p = Primitive.declare("mpmd_map", multiple_results=True, cache_inference=False)
+core_map_p = Primitive.declare("core_map", multiple_results=True, cache_inference=False)
 for _primitive in (mpmd_map_p, core_map_p):
     _primitive.takes_refs = True
     _primitive.spreads_varying = False
@@ -234,7 +234,7 @@ def _traced(
 ) -> tuple[Olympuspr, Sequence[Any]]:
     flat = FlatFunction(run, pytrees.tree_structure(((0,) * len(avals), {})))
     with mesh.tracing_context():
-        program, consts = trace_to_olympuspr(flat, avals, DebugInfo(name, function))
+        program, consts = trace_to_olympuspr(flat, avals, DebugInfo.of(name, function))
     if program.outvars or flat.out_tree != pytrees.tree_structure(None):
         raise ValueError(
             f"The kernel function in {name} {function_source(function)} should return None. It "

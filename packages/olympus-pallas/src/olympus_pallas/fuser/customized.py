@@ -14,7 +14,7 @@ from .inlining import run_program, traced
 
 __all__ = ["custom_fusion", "custom_fusion_p", "run_custom"]
 
-custom_fusion_p = Primitive("custom_fusion", multiple_results=True, cache_inference=False)
+custom_fusion_p = Primitive.declare("custom_fusion", multiple_results=True, cache_inference=False)
 
 
 @custom_fusion_p.def_abstract_eval

@@ -32,7 +32,7 @@ __all__ = [
     "get_stateful_output_fusion_values",
 ]
 
-fusible_p = Primitive("fusible", multiple_results=True, cache_inference=False)
+fusible_p = Primitive.declare("fusible", multiple_results=True, cache_inference=False)
 
 
 @fusible_p.def_abstract_eval
@@ -282,7 +282,7 @@ def _output_fusion(
         list(outputs),
         list(equations),
         frozenset(),
-        DebugInfo("fusion", None),
+        DebugInfo.of("fusion", None),
     )
 
     def func(*args: Any) -> Any:

@@ -62,7 +62,7 @@ def traced(
     leaves, tree = pytrees.tree_flatten((args, kwargs))
     flat = FlatFunction(function, tree)
     avals = [aval_of(leaf) for leaf in leaves]
-    program, consts = trace_to_olympuspr(flat, avals, DebugInfo("fusion", function))
+    program, consts = trace_to_olympuspr(flat, avals, DebugInfo.of("fusion", function))
     return program, consts, flat.out_tree
 
 

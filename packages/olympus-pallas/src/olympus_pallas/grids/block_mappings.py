@@ -200,7 +200,7 @@ def _trace_index_map(
 
     flat = FlatFunction(as_tuple, tree)
     where = function_source(index_map)
-    debug_info = DebugInfo("pallas_call index_map", index_map)
+    debug_info = DebugInfo.of("pallas_call index_map", index_map)
     olympuspr, consts = trace_to_olympuspr(flat, avals, debug_info)
     if consts:
         shown = [f"{dtypes.name_of(np.asarray(c).dtype)}{list(np.shape(c))}" for c in consts]

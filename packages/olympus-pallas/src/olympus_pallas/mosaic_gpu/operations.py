@@ -36,7 +36,7 @@ operations: dict[str, Primitive] = {}
 
 def operation(name: str) -> Primitive:
     """Returns a new primitive whose operands are references and arrays."""
-    primitive = Primitive(name, multiple_results=True)
+    primitive = Primitive.declare(name, multiple_results=True)
     primitive.takes_refs = True
     primitive.spreads_varying = False
 

@@ -24,7 +24,7 @@ __all__ = [
     "enable_poison_buffers",
 ]
 
-debug_check_p = Primitive("debug_check", multiple_results=True)
+debug_check_p = Primitive.declare("debug_check", multiple_results=True)
 
 
 # Whether buffers of `run_scoped` are initially filled with NaN.

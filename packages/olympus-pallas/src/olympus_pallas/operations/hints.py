@@ -51,9 +51,9 @@ max_contiguous_p = Primitive("max_contiguous")
 reciprocal_p = Primitive("reciprocal")
 broadcast_to_p = Primitive("broadcast_to")
 empty_p = Primitive("empty")
-elementwise_inline_asm_p = Primitive("elementwise_inline_asm_p", multiple_results=True)
-debug_barrier_p = Primitive("debug_barrier_p", multiple_results=True)
-delay_p = Primitive("delay", multiple_results=True)
+elementwise_inline_asm_p = Primitive.declare("elementwise_inline_asm_p", multiple_results=True)
+debug_barrier_p = Primitive.declare("debug_barrier_p", multiple_results=True)
+delay_p = Primitive.declare("delay", multiple_results=True)
 
 
 class _Marker(Effect):

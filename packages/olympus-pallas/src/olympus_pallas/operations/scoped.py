@@ -32,7 +32,7 @@ from .debugging import enable_poison_buffers
 __all__ = ["get_global", "get_global_p", "run_scoped", "run_scoped_p", "with_scoped"]
 
 # The operands are the constants of the program: the values that the function closes over.
-run_scoped_p = Primitive("run_scoped", multiple_results=True, cache_inference=False)
+run_scoped_p = Primitive.declare("run_scoped", multiple_results=True, cache_inference=False)
 run_scoped_p.takes_refs = True
 get_global_p = Primitive("get_global")
 run_scoped_p.spreads_varying = False
@@ -75,7 +75,7 @@ def run_scoped(
     if any(start is not None for start in starts):
         f = _initialized(f, starts)
     flat = FlatFunction(_poisoned(f) if enable_poison_buffers.value else f, tree)
-    olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo("run_scoped", f))
+    olympuspr, consts = trace_to_olympuspr(flat, avals, DebugInfo.of("run_scoped", f))
     if not isinstance(collective_axes, tuple):
         collective_axes = (collective_axes,)
     results = run_scoped_p.bind(

@@ -72,11 +72,11 @@ class DeviceIdType(enum.Enum):
         return f"DeviceIdType.{self.name}"
 
 
-semaphore_signal_p = Primitive("semaphore_signal", multiple_results=True)
-semaphore_wait_p = Primitive("semaphore_wait", multiple_results=True)
+semaphore_signal_p = Primitive.declare("semaphore_signal", multiple_results=True)
+semaphore_wait_p = Primitive.declare("semaphore_wait", multiple_results=True)
 semaphore_read_p = Primitive("semaphore_read")
-dma_start_p = Primitive("dma_start", multiple_results=True)
-dma_wait_p = Primitive("dma_wait", multiple_results=True)
+dma_start_p = Primitive.declare("dma_start", multiple_results=True)
+dma_wait_p = Primitive.declare("dma_wait", multiple_results=True)
 get_barrier_semaphore_p = Primitive("get_barrier_semaphore")
 for _primitive in (semaphore_signal_p, semaphore_wait_p, semaphore_read_p, dma_start_p, dma_wait_p):
     _primitive.takes_refs = True

@@ -23,8 +23,8 @@ __all__ = [
     "matmul_push_rhs_p",
 ]
 
-matmul_push_rhs_p = Primitive("matmul_push_rhs", multiple_results=True)
-matmul_acc_lhs_p = Primitive("matmul_acc_lhs", multiple_results=True)
+matmul_push_rhs_p = Primitive.declare("matmul_push_rhs", multiple_results=True)
+matmul_acc_lhs_p = Primitive.declare("matmul_acc_lhs", multiple_results=True)
 matmul_pop_p = Primitive("matmul_pop")
 simulated_primitives.update((matmul_push_rhs_p, matmul_acc_lhs_p, matmul_pop_p))
 

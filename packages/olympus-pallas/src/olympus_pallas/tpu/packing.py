@@ -33,7 +33,7 @@ __all__ = [
 pack_elementwise_p = Primitive("pack_elementwise")
 unpack_elementwise_p = Primitive("unpack_elementwise")
 stochastic_round_p = Primitive("stochastic_round")
-trace_value_p = Primitive("trace_value", multiple_results=True)
+trace_value_p = Primitive.declare("trace_value", multiple_results=True)
 
 
 def _unsigned(bits: int) -> np.dtype:

@@ -36,9 +36,9 @@ __all__ = [
 
 bitcast_p = Primitive("bitcast")
 roll_p = Primitive("roll")
-prng_seed_p = Primitive("prng_seed", multiple_results=True)
+prng_seed_p = Primitive.declare("prng_seed", multiple_results=True)
 prng_random_bits_p = Primitive("prng_random_bits")
-touch_p = Primitive("add_dependency", multiple_results=True)
+touch_p = Primitive.declare("add_dependency", multiple_results=True)
 touch_p.takes_refs = True
 touch_p.spreads_varying = False
 simulated_primitives.update((prng_seed_p, prng_random_bits_p))

@@ -17,7 +17,7 @@ from ..operations.effects import thread_effect
 
 __all__ = ["fetch_and_add", "fetch_and_add_p", "subcore_barrier", "subcore_barrier_p"]
 
-subcore_barrier_p = Primitive("subcore_barrier", multiple_results=True)
+subcore_barrier_p = Primitive.declare("subcore_barrier", multiple_results=True)
 fetch_and_add_p = Primitive("fetch_and_add")
 fetch_and_add_p.takes_refs = True
 fetch_and_add_p.spreads_varying = False

@@ -54,10 +54,10 @@ __all__ = [
 # Parameters: ``sharding``; ``layout``, the order of the dimensions in memory, or None for the
 # compiler's order; ``context_mesh``, the current mesh when the equation was made; and
 # ``unconstrained_dims``, the dimensions that the compiler may divide as it likes.
-sharding_constraint_p = Primitive("sharding_constraint", family="constraints")
+sharding_constraint_p = Primitive.declare("sharding_constraint", family="constraints")
 # Parameters: ``dst_sharding``, over an abstract mesh; ``concrete_mesh``, the mesh of devices, or
 # None if the user gave none; ``source_mesh``, the current mesh when the operand was made.
-reshard_p = Primitive("reshard", family="constraints")
+reshard_p = Primitive.declare("reshard", family="constraints")
 
 for _primitive in (sharding_constraint_p, reshard_p):
     _primitive.linear_in = True

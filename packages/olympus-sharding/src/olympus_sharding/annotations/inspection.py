@@ -18,7 +18,7 @@ from ..shardings.visualization import visualize_sharding
 __all__ = ["inspect_array_sharding", "inspect_sharding_p", "visualize_array_sharding"]
 
 # Parameter: ``callback``, called with the sharding of the operand when the compiler knows it.
-inspect_sharding_p = Primitive(
+inspect_sharding_p = Primitive.declare(
     "inspect_sharding", multiple_results=True, family="inspection", cache_inference=False
 )
 

@@ -154,7 +154,7 @@ def without_static(leaves: Sequence[Any], specs: Sequence[Any], call: Any, info:
             return results
 
     kept = [position for position, fixed in enumerate(static) if not fixed]
-    info = DebugInfo(info.traced_for, info.origin)
+    info = DebugInfo.of(info.traced_for, info.origin)
     return [leaves[n] for n in kept], [specs[n] for n in kept], WithStatic(), info
 
 

@@ -38,7 +38,7 @@ _NO_AXES: frozenset = frozenset()
 
 
 def _declare(name: str) -> Primitive:
-    primitive = Primitive(name, family="partial_sums")
+    primitive = Primitive.declare(name, family="partial_sums")
     primitive.linear_in = True
     primitive.spreads_varying = False
     propagation_rules.define(primitive, declared_types)

@@ -28,7 +28,7 @@ __all__ = ["global_aval", "inside", "inside_of", "local_aval", "manual_axes", "s
 # Parameters: ``mesh``; ``in_specs`` and ``out_specs``, one for each operand and result; ``jaxpr``,
 # a closed program of local shapes; ``newly_manual_axes``, the axes that become manual;
 # ``check_vma``, whether types track the axes over which values vary.
-shard_map_p = Primitive(
+shard_map_p = Primitive.declare(
     "shard_map", multiple_results=True, family="sharding", cache_inference=False
 )
 shard_map_p.spreads_varying = False
@@ -81,7 +81,9 @@ def local_aval(
     layout = None
     if aval.layout is not None or spec.unreduced or spec.reduced:
         layout = local_layout(mesh, manual, spec, aval)
-    return ShapedArray(shape, aval.dtype, aval.weak_type, vma=aval.vma | vma, sharding=layout)
+    return ShapedArray.varying(
+        shape, aval.dtype, aval.weak_type, vma=aval.vma | vma, sharding=layout
+    )
 
 
 def global_aval(
@@ -93,7 +95,7 @@ def global_aval(
     layout = (
         None if aval.layout is None and not mesh.explicit_axes else global_layout(mesh, spec, aval)
     )
-    return ShapedArray(
+    return ShapedArray.varying(
         shape, aval.dtype, aval.weak_type, vma=aval.vma.difference(manual), sharding=layout
     )
 

@@ -38,7 +38,7 @@ class Copies(NamedTuple):
         Raises:
           ValueError: the function closes over such a reference.
         """
-        check_aliases(DebugInfo(info.traced_for, info.origin), closed_over, _bases(self.views))
+        check_aliases(DebugInfo.of(info.traced_for, info.origin), closed_over, _bases(self.views))
 
     def write_back(self) -> None:
         """Writes the contents of the copies to the views."""
@@ -63,7 +63,7 @@ def with_copies_of_views(f: Callable[..., Any], args: tuple, in_specs: Any) -> t
     leaves, tree = pytrees.tree_flatten(args)
     if not any(isinstance(leaf, TransformedRef) for leaf in leaves):
         return args, Copies((), ())
-    check_aliases(DebugInfo("shard_map", f), (), _bases(leaves))
+    check_aliases(DebugInfo.of("shard_map", f), (), _bases(leaves))
     inferred = isinstance(in_specs, Infer)
     specs = leaves if inferred else flat_specs("in", in_specs, args)
     positions = [

@@ -47,7 +47,7 @@ def sparse_primitive(
     """
 
     def decorate(expansion: Callable[..., Any]) -> Primitive:
-        primitive = Primitive(name, multiple_results=multiple_results, family="sparse")
+        primitive = Primitive.declare(name, multiple_results=multiple_results, family="sparse")
         primitive.linear_in = linear_in
         expansion_rules.define(primitive, expansion)
 
@@ -57,7 +57,7 @@ def sparse_primitive(
                 return out if multiple_results else [out]
 
             strong = [aval.update(weak_type=False) for aval in avals]
-            closed = trace_to_closed(results, strong, DebugInfo(name, results))
+            closed = trace_to_closed(results, strong, DebugInfo.of(name, results))
             out_avals = [aval.update(weak_type=False) for aval in closed.out_avals]
             return out_avals if multiple_results else out_avals[0]
 

@@ -101,7 +101,7 @@ def run_function(flat: Callable[..., Sequence[Any]], values: Sequence[Any]) -> l
       The results.
     """
     avals = [_dense_aval(value) for value in values]
-    return run(trace_to_closed(flat, avals, DebugInfo("sparsify", flat)), values)
+    return run(trace_to_closed(flat, avals, DebugInfo.of("sparsify", flat)), values)
 
 
 def _dense_aval(value: Any) -> Any:

@@ -35,7 +35,7 @@ class SparseTracer(Tracer):
     __slots__ = ("_spvalue",)
 
     def __init__(self, trace: Trace, *, spvalue: Any) -> None:
-        super().__init__(trace)
+        self._trace = trace
         self._spvalue = spvalue
 
     @property
@@ -57,6 +57,10 @@ class SparseTrace(Trace):
     """Applies primitives to sparse arrays by their sparse rules."""
 
     __slots__ = ()
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__()
+        self.parent = parent
 
     def _value(self, operand: Any) -> Any:
         if isinstance(operand, SparseTracer) and operand._trace is self:

@@ -180,7 +180,7 @@ def _platform_of(backend: Any) -> Any:
 def _program(state: dict[str, Any], out_tree: Any) -> Any:
     """Returns a program without equations, which supplies the types and names that calls need."""
     names = state["arg_names"]
-    info = DebugInfo(state["name"], None, lambda: names)
+    info = DebugInfo(state["name"], None, lambda: names, None)
     olympuspr = Olympuspr(
         [],
         [Var(aval) for aval in state["in_avals"]],

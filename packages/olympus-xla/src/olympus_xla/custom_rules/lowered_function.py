@@ -34,7 +34,7 @@ def with_lowering(
         context and the flat operands, and returns the flat results.
       name: the name of the function in programs.
     """
-    primitive = Primitive(name, multiple_results=True, cache_inference=False)
+    primitive = Primitive.declare(name, multiple_results=True, cache_inference=False)
     primitive.def_abstract_eval(lambda *avals, out_avals, **_: out_avals)
     primitive.def_impl(lambda *args, **params: compile_and_run(primitive, args, params))
 

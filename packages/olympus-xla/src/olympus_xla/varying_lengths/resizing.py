@@ -30,8 +30,8 @@ __all__ = ["lengthen", "shorten"]
 # element along each axis are appended, rather than zeros. Functions that are defined at the
 # elements are defined at the copies, so the padding does not become NaN. The copies have no
 # derivatives.
-lengthen_p = Primitive("lengthen", family="resizing")
-shorten_p = Primitive("shorten", family="resizing")
+lengthen_p = Primitive.declare("lengthen", family="resizing")
+shorten_p = Primitive.declare("shorten", family="resizing")
 shorten_p.linear_in = True
 lengthen_p.linear_in = True
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
+from olympus_ir.adapters.partial_evaluation import OlympusprTracer as OlympusprTracer
 from olympus_ir.adapters.partial_evaluation import PartialVal as PartialVal
 from olympus_ir.adapters.partial_evaluation import (
     custom_partial_eval_rules as custom_partial_eval_rules,
@@ -29,8 +30,6 @@ from olympus_ir.programs.staging import StagingTracer as DynamicOlympusprTracer
 from .. import _lazy
 
 Val: TypeAlias = Any
-# Tracing and partial evaluation use the same tracers.
-OlympusprTracer = DynamicOlympusprTracer
 
 __getattr__, __dir__ = _lazy.lazy_attributes(__name__, {})
 

@@ -363,13 +363,11 @@ def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Eq
     results = [var for var, flag in zip(first.made, is_result, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]
     body = ClosedOlympuspr(
-        Olympuspr([], list(first.operands), results, equations, debug_info=olympuspr.debug_info)
+        Olympuspr([], list(first.operands), results, equations, debug_info=olympuspr.debug_info), ()
     )
     calls = []
     for block, wiring in zip(blocks, wirings, strict=True):
         outvars: list[Var] = [var for var, flag in zip(wiring.made, is_result, strict=True) if flag]
         source = olympuspr.eqns[block.start].source_info
-        calls.append(
-            Equation(wiring.operands, outvars, block_p, {"call_jaxpr": body}, source_info=source)
-        )
+        calls.append(Equation.pure(wiring.operands, outvars, block_p, {"call_jaxpr": body}, source))
     return calls

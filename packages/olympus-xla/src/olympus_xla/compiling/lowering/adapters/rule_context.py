@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, Union
 
 from olympus_ir.diagnostics.name_stacks import NameStack
 from olympus_ir.diagnostics.source_info import SourceInfo
-from olympus_ir.programs.olympuspr import Equation, Var
+from olympus_ir.programs.olympuspr import Equation, Var, no_context
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types.effects import ordered_effects
 from olympus_ir.types.placement import AbstractMesh
@@ -475,6 +475,7 @@ def lowering_context(context: Any) -> LoweringContext:
         {},
         frozenset(context.tokens_in),
         SourceInfo(context.traceback, NameStack()),
+        no_context,
     )
     return block
 

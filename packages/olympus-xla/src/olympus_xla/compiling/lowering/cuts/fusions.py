@@ -349,8 +349,6 @@ def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
             barred: list[Var] = [Var(var.aval) for var in cut]
             renamed.update(zip(cut, barred, strict=True))
             source = equation.source_info
-            equations.append(
-                Equation([*cut], barred, lax.optimization_barrier_p, {}, source_info=source)
-            )
+            equations.append(Equation.pure([*cut], barred, lax.optimization_barrier_p, {}, source))
     results = [renamed.get(each, each) for each in olympuspr.outvars]
     return olympuspr.replace(eqns=equations, outvars=results)

@@ -64,7 +64,7 @@ def with_starts_as_values(
         equations[place] = _dynamic(equations[place], starts)
     source = olympuspr.eqns[places[0]].source_info
     made = [
-        Equation([_literal(start)], [var], lax.optimization_barrier_p, {}, source_info=source)
+        Equation.pure([_literal(start)], [var], lax.optimization_barrier_p, {}, source)
         for start, var in starts.items()
     ]
     cuts = Cuts([], 0, 0, [olympuspr.eqns[place] for place in places])

@@ -24,7 +24,7 @@ from ..ffi import mlir_attribute
 INT32 = np.dtype(np.int32)
 
 # This primitive occurs only inside lowering rules.
-kernel_p = Primitive("kernel", multiple_results=True, family="linalg")
+kernel_p = Primitive.declare("kernel", multiple_results=True, family="linalg")
 
 
 @kernel_p.def_abstract_eval
