@@ -18,7 +18,6 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir.trees import pytrees
-from olympus_ir.types.arrays import Array
 
 __all__ = [
     "Array",
@@ -55,6 +54,8 @@ __all__ = [
     "unpack_optimizer_state",
 ]
 
+# NumPy arrays, numbers and tracers are operands, too.
+Array = Any
 Params = Any
 State = Any
 Updates = Any

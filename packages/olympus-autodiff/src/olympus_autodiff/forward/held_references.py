@@ -38,16 +38,12 @@ class HeldRefTracer(RefMethods, Tracer):  # pyright: ignore[reportIncompatibleMe
       held: the current array; a tracer if the array has a tangent.
     """
 
-    __slots__ = ("_aval", "held")
+    __slots__ = ("held",)
 
     def __init__(self, trace: Trace, aval: AbstractRef, held: Any) -> None:
         self._trace = trace
         self._aval = aval
         self.held = held
-
-    @property
-    def aval(self) -> AbstractRef:
-        return self._aval
 
     def write(self, array: Any) -> None:
         """Replaces the held array, converted to the reference's type."""

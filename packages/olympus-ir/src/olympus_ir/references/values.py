@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..diagnostics.traceback_filtering import boundary_class
-from ..programs.staging import StagingTrace, StagingTracer, staging_rules, tracer_types
+from ..programs.staging import StagingTrace, StagingTracer, new_tracer, staging_rules, tracer_types
 from ..programs.tracing import Tracer, register_tracer_type
 from ..trees import pytrees
 from ..trees.operands import register_compound_operand
@@ -291,7 +291,8 @@ for _name in ("T", "at"):
 
 def _record_ref(primitive: Any) -> Any:
     def record(trace: StagingTrace, args: Any, params: dict[str, Any]) -> StagingRefTracer:
-        return StagingRefTracer(trace, trace.record(primitive, args, params).atom)
+        atom = trace.record(primitive, args, params).atom
+        return new_tracer(StagingRefTracer, trace, atom)
 
     return record
 

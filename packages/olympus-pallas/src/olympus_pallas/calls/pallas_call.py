@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -40,8 +40,9 @@ def _pallas_call_types(*avals: Any, out_avals: Any, jaxpr: Olympuspr, **params: 
     return list(out_avals), frozenset(reference_effects.filter_not_in(jaxpr.effects))
 
 
-class CompilerParams:
-    """Base class of the parameters of a platform's compiler; see `triton` and `tpu`."""
+@runtime_checkable
+class CompilerParams(Protocol):
+    """Protocol of the parameters of a platform's compiler; see `triton` and `tpu`."""
 
 
 @dataclasses.dataclass(frozen=True)

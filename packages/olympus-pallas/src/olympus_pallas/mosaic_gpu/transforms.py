@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -34,8 +34,25 @@ __all__ = [
 ]
 
 
-class Transform:
-    """Base class of transforms between the memory of a reference and a view of it."""
+@runtime_checkable
+class Transform(Protocol):
+    """Protocol of transforms between the memory of a reference and a view of it."""
+
+    def transform_type(self, x: ShapedArray) -> ShapedArray:
+        """Returns the type of the view of an array."""
+        ...
+
+    def undo(self, x: ShapedArray) -> Any:
+        """Returns the inverse transform."""
+        ...
+
+    def pretty_print(self, context: Any) -> Document:
+        """Returns the text that stands for the transform in a printed equation."""
+        ...
+
+
+class _SettledTransform:
+    """Base class of transforms whose settings are hashable, as pytrees without leaves."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:
         """Returns the type of the view of an array."""
@@ -73,7 +90,7 @@ class Transform:
 
 
 @register_pytree_node_class
-class TilingTransform(Transform):
+class TilingTransform(_SettledTransform):
     """Transform that lays an array out in tiles.
 
     Args:
@@ -137,7 +154,7 @@ class UntilingTransform(TilingTransform):
 
 
 @register_pytree_node_class
-class SwizzleTransform(Transform):
+class SwizzleTransform(_SettledTransform):
     """Permutation of the elements of rows, so that reads of a column use different memory banks.
 
     Args:
@@ -206,7 +223,7 @@ define_view(SwizzleTransform, lambda transform, array: array)
 # ---- buffers of other blocks and devices ----
 
 
-class _Elsewhere(Transform):
+class _Elsewhere(_SettledTransform):
     """Base class of views of the same buffer in another block or on another device."""
 
     def transform_type(self, x: ShapedArray) -> ShapedArray:

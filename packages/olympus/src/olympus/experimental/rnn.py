@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long short-term memory (LSTM), computed by cuDNN on GPUs."""
 
+from typing import Any as PRNGKeyArray
+
 from olympus_ir.lax.recurrent import rnn_abstract_eval, rnn_bwd_abstract_eval
-from olympus_ir.types.arrays import Array as PRNGKeyArray
 from olympus_nn.activations import sigmoid, tanh
 from olympus_nn.recurrent import (
     get_num_params_in_lstm,
