@@ -125,7 +125,7 @@ for n in range(6):
 
 def key_of(function, *args, devices=None, options=None, **stage):
     lowered = jit(function).lower(*args, **stage)
-    devices = devices or tuple(lowered._placement.devices)
+    devices = devices or tuple(lowered._lowering.placement.devices)
     options = options or compile_options([device.id for device in devices])
     return cache_key.executable_key(lowered.compiler_ir(), devices, options)
 

@@ -121,7 +121,7 @@ def test_executables_survive_being_files(case):
     with case.context():
         lowered = jit(case.run).lower(*case.args)
         compiled = lowered.compile()
-        executable = compiled._compiled.executable
+        executable = compiled._executable.compiled.executable
         (device,) = executable.loaded.local_devices()
         options = compile_options([device.id])
         key = executable_key(lowered.compiler_ir(), [device], options)
@@ -131,7 +131,7 @@ def test_executables_survive_being_files(case):
             return
         assert key is not None
         leaves = pytrees.tree_leaves(case.args)
-        expected = compiled._compiled.call(leaves)
+        expected = compiled._executable.compiled.call(leaves)
         serialized = serialize_executable(executable.loaded)
         if serialized is None:
             assert case.primitive.name in (
@@ -143,6 +143,6 @@ def test_executables_survive_being_files(case):
             return
         assert not held_addresses(serialized)
         executable.loaded = deserialize_executable(serialized, [device], options)
-        actual = compiled._compiled.call(leaves)
+        actual = compiled._executable.compiled.call(leaves)
         for one, other in zip(expected, actual, strict=True):
             assert np.asarray(one).tobytes() == np.asarray(other).tobytes()

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ahead-of-time compilation: attributes of each stage, and calls of compiled functions."""
 
+import pickle
 import re
 import sys
 
 import numpy as np
 import pytest
 
+import olympus_sharding
 from olympus_autodiff import grad
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import JaxRuntimeError
-from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape
+from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape, make_olympuspr
 from olympus_ir.settings.config import config, disable_jit
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray
@@ -382,3 +384,67 @@ def test_lowering_again_for_other_platforms_or_settings_makes_another_module():
     assert short.count("callsite") < whole.count("callsite")
     assert "%arg0: tensor<i32>" in several
     assert "%arg0: tensor<i32>" not in whole
+
+
+# ---- stages made by hand ----
+
+
+def test_traced_of_the_parameters_of_an_equation():
+    fun = jit(lambda x, y: lax.sub(x, y), donate_argnums=0)
+    (equation,) = make_olympuspr(fun)(X, X).eqns
+    struct = ShapeDtypeStruct(X.shape, F32)
+    arguments, leaf = pytrees.tree_structure(((struct, struct), {})), pytrees.tree_structure(0)
+    traced = stages.Traced([struct, X], equation.params, arguments, leaf, [])
+    assert (traced.in_tree, traced.out_tree, traced.donate_argnums) == (arguments, leaf, (0,))
+    assert traced.out_info == struct
+    np.testing.assert_array_equal(traced.lower().compile()(X, X / 2), X / 2)
+    one = pytrees.tree_structure(((struct,), {}))
+    bound = stages.Traced([struct], equation.params, one, leaf, [X])
+    np.testing.assert_array_equal(bound.lower().compile()(X / 4), X - X / 4)
+    with pytest.raises(ValueError, match="2 inputs and 1 results, got 0 constants, a structure of"):
+        stages.Traced([struct], equation.params, one, leaf, [])
+    with pytest.raises(ValueError, match="has 2 arguments, got the types of 1"):
+        stages.Traced([struct], equation.params, arguments, leaf, [])
+
+
+def test_traced_keeps_the_options_of_the_equation(devices):
+    mesh = olympus_sharding.Mesh(devices[:2], ("i",))
+    rows = NamedSharding(mesh, PartitionSpec("i"))
+    x = np.arange(8, dtype=F32)
+    fun = jit(lax.neg, in_shardings=rows, out_shardings=rows, keep_unused=True)
+    (equation,) = make_olympuspr(fun)(x).eqns
+    arguments, leaf = pytrees.tree_structure(((0,), {})), pytrees.tree_structure(0)
+    traced = stages.Traced([x], equation.params, arguments, leaf, [])
+    compiled = traced.lower().compile()
+    assert compiled.input_shardings == ((rows,), {}) and compiled.output_shardings == rows
+    assert compiled(x).sharding == rows
+
+
+def test_lowered_with_another_structure():
+    lowered = jit(lambda x, y: {"r": lax.sub(x, y)}, donate_argnums=1).lower(X, X)
+    (x, y), _ = lowered.args_info
+    named = stages.Lowered(lowered._lowering, (({"a": x, "b": y},), {}), lowered.out_tree, True)
+    assert named.in_avals == (({"a": x._aval, "b": y._aval},), {})
+    assert named.donate_argnums == (1,) and named.as_text() == lowered.as_text()
+    compiled = named.compile()
+    np.testing.assert_array_equal(compiled({"a": X, "b": X / 2})["r"], X / 2)
+    with pytest.raises(NotImplementedError, match="does not support keyword arguments"):
+        compiled(b=X)
+
+
+def test_compiled_with_values_of_the_first_operands():
+    compiled = jit(lambda x, y: (lax.sub(x, y), y)).lower(X, X).compile()
+    (_, y), _ = compiled.args_info
+    pair = pytrees.tree_structure({"difference": 0, "y": 0})
+    bound = stages.Compiled(compiled._executable, [X], ((y,), {}), pair)
+    for copy in (bound, pickle.loads(pickle.dumps(bound))):
+        np.testing.assert_array_equal(copy(X / 2)["difference"], X / 2)
+        assert copy.in_avals == ((y._aval,), {}) and list(copy.out_info) == ["difference", "y"]
+        assert copy.input_shardings == ((compiled.input_shardings[0][1],), {})
+    with pytest.raises(TypeError, match="seen tuple of length 1 but now given tuple of length 2"):
+        bound(X, X)
+    with pytest.raises(TypeError, match="called with float32"):
+        bound(X[0])
+    assert len(compiled._executable.call(X, X)) == 2
+    with pytest.raises(TypeError, match="was compiled for 2 operands, got 1"):
+        compiled._executable.call(X)

@@ -186,7 +186,7 @@ def test_unknown_foreign_calls_are_not_stored(folder):
         return jit(lambda x: call(x)).lower(X)
 
     known, unknown = of("lapack_known_ffi"), of("unknown_routine")
-    devices = known._placement.devices
+    devices = known._lowering.placement.devices
     for lowered, has_key in ((known, True), (unknown, False)):
         key = cache_key.executable_key(
             lowered.compiler_ir(),

@@ -9,10 +9,11 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus.api_util import debug_info
-from olympus.extend import linear_util
-from olympus.extend.core import Primitive, Var
+from olympus.extend import linear_util, source_info_util
+from olympus.extend.core import Primitive, Var, no_effects
 from olympus.interpreters import ad, mlir
 from olympus.interpreters import partial_eval as pe
+from olympus_ir.adapters.partial_evaluation import new_eqn_recipe
 
 SCALAR = olympus.typeof(1.0)
 
@@ -150,3 +151,42 @@ def test_checkpoint_applies_partial_evaluation_rules(keeps: bool) -> None:
     names = [equation.primitive.name for equation in again.params["jaxpr"].eqns]
     assert ("parts" not in names) == keeps
     np.testing.assert_allclose(olympus.grad(olympus.checkpoint(f))(1.0), np.cos(2.0), rtol=1e-5)
+
+
+def test_a_rule_makes_equations_by_itself() -> None:
+    pair = pair_of("difference_and_product", lambda x, y: [x - y, x * y])
+
+    def rule(trace, *tracers):
+        assert all(isinstance(tracer, pe.OlympusprTracer) for tracer in tracers)
+        assert [tracer.pval.get_known() for tracer in tracers] == [None, 2.0]
+        outs = [pe.OlympusprTracer(trace, pe.PartialVal.unknown(SCALAR), None) for _ in range(2)]
+        source = source_info_util.current()
+        equation = new_eqn_recipe(trace, tracers, outs, pair, {}, no_effects, source)
+        for out in outs:
+            out.recipe = equation
+        assert outs[0].parents == [] or outs[0].recipe is equation
+        return outs
+
+    values = [pe.PartialVal.unknown(SCALAR), pe.PartialVal.known(2.0)]
+    pe.custom_partial_eval_rules[pair] = rule
+    fun = wrapped(lambda x, y: [sum(pair.bind(x, y)), y + 1], 1.0, 2.0)
+    program, results, constants = pe.trace_to_olympuspr_nounits(fun, values)
+    assert program.eqns[0].primitive is pair
+    assert [result.is_known() for result in results] == [False, True]
+    assert results[1].get_known() == 3.0
+    (total,) = olympus.core.eval_olympuspr(program, constants, 5.0)
+    assert total == (5 - 2) + 5 * 2
+
+
+def test_known_tracers_are_operands() -> None:
+    pair = pair_of("scaled_and_moved", lambda x, y: [x * y, x + y])
+    pe.custom_partial_eval_rules[pair] = lambda trace, x, y: [y * 2, x * y]
+    values = [pe.PartialVal.unknown(SCALAR), pe.PartialVal.known(2.0)]
+    program, results, constants = pe.trace_to_olympuspr_nounits(
+        wrapped(pair.bind, 1.0, 2.0), values
+    )
+    assert results[0].get_known() == 4.0
+    assert olympus.core.eval_olympuspr(program, constants, 5.0) == [10.0]
+    with pytest.raises(ValueError, match="the result of an equation is unknown"):
+        known = pe.OlympusprTracer(None, pe.PartialVal.known(2.0), None)
+        new_eqn_recipe(None, [], [known], pair, {}, no_effects, source_info_util.current())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 
 import numpy as np
@@ -86,3 +87,54 @@ def test_groups_of_names() -> None:
 def test_errors_need_a_message() -> None:
     with pytest.raises(TypeError, match="message"):
         olympus.errors.JAXTypeError()
+
+
+# The options of functions of JAX that only this library has. All other parameters are those of JAX.
+_OWN_OPTIONS = {
+    "custom_derivatives.linear_call": ["smooth"],
+    "distributed.initialize": ["coordinator_secret"],
+    "export.deserialize": ["untrusted"],
+    "hessian": ["chunk_size"],
+    "jacfwd": ["chunk_size"],
+    "jacobian": ["chunk_size"],
+    "jacrev": ["chunk_size"],
+    "jit": ["control_flow", "max_traces", "compile_budget", "cache", "tiers"],
+    "lax.cond": ["batch"],
+    "lax.fori_loop": ["checkpoints", "inverse", "progress"],
+    "lax.map": ["progress"],
+    "lax.scan": ["checkpoints", "progress"],
+    "lax.while_loop": ["checkpoints", "max_steps", "inverse", "progress", "batch"],
+    "vmap": ["chunk_size"],
+}
+
+
+@pytest.mark.parametrize("name", _OWN_OPTIONS)
+def test_own_options_come_last_and_have_defaults(name: str) -> None:
+    module, _, function = name.rpartition(".")
+    owner = importlib.import_module(f"olympus.{module}" if module else "olympus")
+    found = inspect.signature(getattr(owner, function)).parameters
+    own = _OWN_OPTIONS[name]
+    assert list(found)[-len(own) :] == own
+    assert all(found[option].default is not inspect.Parameter.empty for option in own)
+
+
+def test_constructors_of_parts_of_programs() -> None:
+    core = olympus.extend.core
+    assert parameters(core.Primitive) == parameters(core.CallPrimitive) == ["name"]
+    assert parameters(core.OlympusprEqn)[4:] == ["effs", "source_info", "ctx"]
+    assert parameters(core.Literal) == ["val", "aval"] and parameters(core.DropVar) == ["aval"]
+    assert parameters(olympus.core.ShapedArray)[3:] == [
+        "sharding", "manual_axis_type", "memory_space",
+    ]  # fmt: skip
+    for made in (core.Literal, core.ClosedOlympuspr, core.DebugInfo):
+        with pytest.raises(TypeError, match="missing"):
+            made(1.0)
+
+
+def test_types_of_values_that_vary_over_mesh_axes() -> None:
+    variation = olympus.sharding.ManualAxisType(varying={"i"})
+    aval = olympus.core.ShapedArray((2,), np.float32, manual_axis_type=variation)
+    assert aval.manual_axis_type.varying == {"i"}
+    assert aval.update(shape=(3,)).manual_axis_type.varying == {"i"}
+    same = olympus.core.ShapedArray((2,), np.float32).update(manual_axis_type=variation)
+    assert same is aval

@@ -32,7 +32,7 @@ def serialize(compiled: stages.Compiled) -> tuple[bytes, Any, Any]:
       >>> deserialize_and_load(data, in_tree, out_tree)(np.float32(0))
       Array(0., dtype=float32)
     """
-    contents = serialized_bytes(compiled._program, compiled._compiled)
+    contents = serialized_bytes(compiled._executable.program, compiled._executable.compiled)
     return contents, compiled.in_tree, compiled.out_tree
 
 

@@ -203,12 +203,14 @@ def memory(fun: Any, *args: Any, **kwargs: Any) -> MemoryReport:
     compiled = compiled_of(fun, args, kwargs)
     names = result_paths(compiled.out_tree)
     donated = set(compiled.donate_argnums)
-    kept = [position for position, keep in enumerate(compiled._compiled.lowered.kept) if keep]
-    constants = len(compiled._compiled.constants)
+    kept = [
+        position for position, keep in enumerate(compiled._executable.compiled.lowered.kept) if keep
+    ]
+    constants = len(compiled._executable.compiled.constants)
     positions = {
         constants + position for position, argument in enumerate(kept) if argument in donated
     }
-    code = getattr(compiled._program.closed.jaxpr.debug_info.origin, "code", None)
+    code = getattr(compiled._executable.program.closed.jaxpr.debug_info.origin, "code", None)
     defined = Line(code.co_filename, code.co_firstlineno, code.co_qualname) if code else None
     return report_of_executable(compiled.runtime_executable(), names, positions, defined)
 

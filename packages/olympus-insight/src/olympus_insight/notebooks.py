@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr
 from olympus_ir.trees import pytrees
 from olympus_sharding import Mesh
@@ -60,9 +61,9 @@ def _text(text: str) -> str:
     return f'<pre style="margin:0">{pages.escaped(text)}</pre>'
 
 
-def _arguments(stage: Stage) -> str:
+def _arguments(stage: Stage, program: TracedProgram) -> str:
     infos = pytrees.tree_leaves(stage.args_info)
-    names = stage._program.closed.jaxpr.debug_info.arg_names or ()
+    names = program.closed.jaxpr.debug_info.arg_names or ()
     rows = [
         (
             names[position] if position < len(names) else f"argument {position}",
@@ -83,10 +84,10 @@ def _cost(analysis: Any) -> str:
 
 
 def _lowered(lowered: Lowered) -> str:
-    name = pages.escaped(lowered._traced.fun_name)
+    name = pages.escaped(lowered._lowering.traced.fun_name)
     return pages.fragment(
         f"<h3>{name}, lowered: {_cost(lowered.cost_analysis())}</h3>",
-        _arguments(lowered),
+        _arguments(lowered, lowered._lowering.traced._program),
         f"<details><summary>StableHLO</summary>{_text(lowered.as_text())}</details>",
     )
 
@@ -95,7 +96,7 @@ def _compiled(compiled: Compiled) -> str:
     report = memory(compiled)
     return pages.fragment(
         f"<h3>{pages.escaped(report.name)}, compiled: {_cost(compiled.cost_analysis())}</h3>",
-        _arguments(compiled),
+        _arguments(compiled, compiled._executable.program),
         report._repr_html_(),
         f"<details><summary>HLO</summary>{_text(compiled.as_text())}</details>",
     )

@@ -60,7 +60,6 @@ class ufunc(Generic[P]):
       name: the name that is shown; by default the function's name.
       nargs: the value of the attribute ``nargs``; ``nin`` by default.
       identity: the result of a reduction of no elements; None if there is none.
-      defining: the function by which ufuncs are compared for equality; ``func`` by default.
       call: the function that a call runs, if ``func`` takes arrays of any shape. By default
         ``func`` takes elements, and calls apply it to each.
       reduce: the function that `reduce` runs; by default a loop.
@@ -84,7 +83,6 @@ class ufunc(Generic[P]):
         name: str | None = None,
         nargs: int | None = None,
         identity: ArrayLike | None = None,
-        defining: Callable[..., Any] | None = None,
         call: Callable[..., Any] | None = None,
         reduce: Callable[..., Any] | None = None,
         accumulate: Callable[..., Any] | None = None,
@@ -92,7 +90,7 @@ class ufunc(Generic[P]):
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
         self.__name__ = name or func.__name__
-        self._defining = func if defining is None else defining
+        self._defining = func
         if call is None:
             func = call = vectorization.elementwise(func)
         self.__qualname__ = self.__name__

@@ -30,34 +30,50 @@ from .result_checks import check_results, checks_results
 _MOST_KINDS_OF_ARGUMENTS = 16
 
 
-def make_compiled_call(
-    program: TracedProgram, in_tree: Any, compiled: Compiled
-) -> Callable[..., Any]:
-    """Returns the C++ function object that runs an executable."""
-
-    check = _CHECKS[program.kind]
+def run_flat(program: TracedProgram, compiled: Compiled, leaves: Sequence[Any]) -> Sequence[Any]:
+    """Runs an executable on flat operands, and returns the flat results."""
     array_program = program.array_program()
+    operands = [*program.hoisted, *leaves]
+    arrays = program.array_operands(operands)
+    results = compiled.call(arrays)
+    if checks_results():
+        check_results(array_program, arrays, results)
+    return program.results_of_arrays(operands, results)
 
-    def call(leaves: Sequence[Any]) -> Sequence[Any]:
-        operands = [*program.hoisted, *leaves]
-        arrays = program.array_operands(operands)
-        results = compiled.call(arrays)
-        if checks_results():
-            check_results(array_program, arrays, results)
-        return program.results_of_arrays(operands, results)
+
+def make_compiled_call(
+    program: TracedProgram,
+    compiled: Compiled,
+    in_tree: Any,
+    out_tree: Any,
+    const_args: Sequence[Any] = (),
+) -> Callable[..., Any]:
+    """Returns the C++ function object that runs an executable.
+
+    Args:
+      program: the traced program.
+      compiled: the executable.
+      in_tree: the structure of ``(args, kwargs)``.
+      out_tree: the structure of the result.
+      const_args: operands that come before those of the call.
+    """
+    is_array_program = program.array_program() is program
+    held = [*program.hoisted, *const_args]
 
     @api_boundary
     def run(*args: Any, **kwargs: Any) -> Any:
         leaves, given_tree = flatten_operands((args, kwargs))
-        check(program, in_tree, compiled, leaves, given_tree)
-        return pytrees.tree_unflatten(program.out_tree, call(leaves))
+        if const_args:
+            leaves = [*const_args, *leaves]
+        check_operands(program, compiled, leaves, in_tree, given_tree)
+        return pytrees.tree_unflatten(out_tree, run_flat(program, compiled, leaves))
 
     @api_boundary
     def cache_miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         result = run(*args, **kwargs)
         fastpath = None
-        if array_program is program and not checks_results():
-            fastpath = compiled.fastpath(program.out_tree, pytrees.tree_leaves((args, kwargs)))
+        if is_array_program and not held and not checks_results():
+            fastpath = compiled.fastpath(out_tree, pytrees.tree_leaves((args, kwargs)))
         return result, fastpath, False
 
     return make_cpp_function(
@@ -65,36 +81,26 @@ def make_compiled_call(
     )
 
 
-def _check_high_arguments(
-    program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
-) -> None:
-    if tree != in_tree:
-        _raise_tree_mismatch(in_tree, tree)
-    avals, expected = list(map(get_aval, leaves)), program.closed.in_avals
-    if avals != list(expected):
-        raise TypeError(
-            "Argument types differ from the types for which this computation was compiled: it "
-            f"takes {expected}, got {avals}"
-        )
-
-
-def _check_array_arguments(
-    program: TracedProgram, in_tree: Any, compiled: Compiled, leaves: Sequence[Any], tree: Any
-) -> None:
-    _check_arguments(program, in_tree, compiled, leaves, tree)
-    names = _argument_names(program, len(leaves))
-    _check_shardings(program, compiled, leaves, names)
-    if layouts_in_use.in_use:
-        check_layouts_compiled_for(compiled, leaves, names)
-
-
-def _check_arguments(
+def check_operands(
     program: TracedProgram,
-    in_tree: Any,
     compiled: Compiled,
     leaves: Sequence[Any],
-    given_tree: Any,
+    in_tree: Any = None,
+    given_tree: Any = None,
 ) -> None:
+    """Checks operands against those for which a program was compiled.
+
+    Args:
+      program: the traced program.
+      compiled: the executable.
+      leaves: the flat operands.
+      in_tree: the structure of the arguments for which the program was compiled.
+      given_tree: the structure of the arguments of the call.
+
+    Raises:
+      TypeError: the structures, or the types of operands, differ.
+      ValueError: the shardings of operands differ.
+    """
     for leaf in leaves:
         if isinstance(leaf, Tracer):
             raise TypeError(
@@ -104,6 +110,39 @@ def _check_arguments(
             )
     if given_tree != in_tree:
         _raise_tree_mismatch(in_tree, given_tree)
+    count = len(program.closed.in_avals) - len(program.hoisted)
+    if len(leaves) != count:
+        raise TypeError(
+            f"{program.params['name']} was compiled for {count} operands, got {len(leaves)}"
+        )
+    _CHECKS[program.kind](program, compiled, leaves)
+
+
+def _check_high_arguments(
+    program: TracedProgram, compiled: Compiled, leaves: Sequence[Any]
+) -> None:
+    avals, expected = list(map(get_aval, leaves)), program.closed.in_avals
+    if avals != list(expected):
+        raise TypeError(
+            "Argument types differ from the types for which this computation was compiled: it "
+            f"takes {expected}, got {avals}"
+        )
+
+
+def _check_array_arguments(
+    program: TracedProgram, compiled: Compiled, leaves: Sequence[Any]
+) -> None:
+    _check_arguments(program, compiled, leaves)
+    names = _argument_names(program, len(leaves))
+    _check_shardings(program, compiled, leaves, names)
+    if layouts_in_use.in_use:
+        held = program.hoisted
+        check_layouts_compiled_for(
+            compiled, [*held, *leaves], [*map(str, range(len(held))), *names]
+        )
+
+
+def _check_arguments(program: TracedProgram, compiled: Compiled, leaves: Sequence[Any]) -> None:
     names = _argument_names(program, len(leaves))
     mismatches = []
     in_avals = program.closed.in_avals[len(program.hoisted) :]
@@ -152,11 +191,13 @@ def _argument_names(program: TracedProgram, count: int) -> Sequence[str]:
 def _check_shardings(
     program: TracedProgram, compiled: Compiled, leaves: Sequence[Any], names: Sequence[str]
 ) -> None:
-    required = iter(compiled.executable.in_shardings[len(compiled.constants) :])
+    first = len(program.hoisted)
+    all_kept = compiled.lowered.kept
+    skipped = len(compiled.constants) + sum(all_kept[:first])
+    required = iter(compiled.executable.in_shardings[skipped:])
+    in_avals = program.closed.in_avals[first:]
     mismatches = []
-    for name, leaf, aval, kept in zip(
-        names, leaves, program.closed.in_avals, compiled.lowered.kept, strict=True
-    ):
+    for name, leaf, aval, kept in zip(names, leaves, in_avals, all_kept[first:], strict=True):
         if not kept:
             continue
         sharding, committed = next(required), committed_sharding(leaf)

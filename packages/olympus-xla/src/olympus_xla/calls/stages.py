@@ -21,17 +21,16 @@ from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
-from .._jaxlib import hlo_module_cost_analysis, hlo_text_with_origins, xla_computation
-from ..arrays.layouts import Format, Layout
+from ..arrays.layouts import Layout
 from ..compiling import compile_report
-from ..compiling.lowering import mlir
 from ..compiling.lowering.lowered import Lowered as LoweredModule
 from ..compiling.placement.placements import Placement, platform_of
 from ..compiling.placement.requests import requested_device, requested_out_shardings
 from ..compiling.placement.resolution import committed_sharding, resolve_placement
 from . import compiled as compiled_programs
-from .compiled_call import make_compiled_call
+from .equation_params import options_of_params, program_of_params
 from .program_executables import staged_module
+from .staged_programs import FlatExecutable, Lowering
 
 if TYPE_CHECKING:
     from . import serialized
@@ -41,8 +40,6 @@ else:
 __all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Traced", "Wrapped"]
 
 CompilerOptions: TypeAlias = dict[str, str | bool]
-
-_DIALECTS = ("stablehlo", "hlo")
 
 
 @runtime_checkable
@@ -98,13 +95,28 @@ class ArgInfo:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
+def args_info_of(in_tree: Any, in_avals: Sequence[Any], donated: Sequence[bool]) -> Any:
+    """Returns an `ArgInfo` for each argument, in the structure of the arguments."""
+    return pytrees.tree_unflatten(in_tree, list(map(ArgInfo, in_avals, donated)))
+
+
+def _aval_of_info(info: ArgInfo) -> Any:
+    return info._aval
+
+
 class Stage:
-    """Base class of the stages, with the types and structures of arguments and results."""
+    """Base class of the stages, with the types and structures of arguments and results.
 
-    __slots__ = ("_in_tree", "_program")
+    Attributes:
+      args_info: an `ArgInfo` for each argument, in the structure of ``(args, kwargs)``, without
+        static arguments.
+      out_tree: the structure of the result.
+    """
 
-    _in_tree: Any
-    _program: TracedProgram
+    __slots__ = ("args_info", "out_tree")
+
+    args_info: Any
+    out_tree: Any
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -120,46 +132,99 @@ class Stage:
     @property
     def in_tree(self) -> Any:
         """The structure of ``(args, kwargs)``, without static arguments."""
-        return self._in_tree
-
-    @property
-    def out_tree(self) -> Any:
-        """The structure of the result."""
-        return self._program.out_tree
+        return pytrees.tree_structure(self.args_info)
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure of the arguments."""
-        return pytrees.tree_unflatten(self._in_tree, self._program.closed.in_avals)
-
-    @property
-    def args_info(self) -> Any:
-        """An `ArgInfo` for each argument, in the structure of the arguments."""
-        infos = map(ArgInfo, self._program.closed.in_avals, self._program.params["donated_invars"])
-        return pytrees.tree_unflatten(self._in_tree, list(infos))
+        return pytrees.tree_map(_aval_of_info, self.args_info)
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The positions of the donated flat arguments."""
-        donated = self._program.params["donated_invars"]
-        return tuple(position for position, is_donated in enumerate(donated) if is_donated)
+        infos = pytrees.tree_leaves(self.args_info)
+        return tuple(position for position, info in enumerate(infos) if info.donated)
 
 
 @boundary_class
 class Traced(Stage):
-    """A function traced for given types of arguments."""
+    """A function traced for given types of arguments.
 
-    __slots__ = ("_layouts", "_options", "_shardings")
+    Args:
+      meta_tys_flat: the types of the flat operands, which may be arrays, `ShapeDtypeStruct`s or
+        `ShapedArray`s. The sharding and the layout of a `ShapeDtypeStruct` are those of the
+        operand.
+      params: the parameters of a `jit` equation: the program, its name, and the options of `jit`.
+      in_tree: the structure of ``(args, kwargs)``.
+      out_tree: the structure of the result.
+      consts: the values of the first inputs of the program, which are no arguments.
+
+    Example:
+      >>> import olympus
+      >>> from olympus import ShapeDtypeStruct, lax
+      >>> (equation,) = olympus.make_olympuspr(olympus.jit(lax.sin))(1.0).eqns
+      >>> scalar = ShapeDtypeStruct((), "float32")
+      >>> structure = olympus.tree.structure(((scalar,), {}))
+      >>> leaf = olympus.tree.structure(scalar)
+      >>> traced = Traced([scalar], equation.params, structure, leaf, [])
+      >>> traced.lower().compile()(0.0)
+      Array(0., dtype=float32)
+    """
+
+    __slots__ = ("_layouts", "_options", "_program", "_shardings")
 
     def __init__(
-        self, program: TracedProgram, options: JitOptions, in_tree: Any, shardings: Sequence[Any]
+        self,
+        meta_tys_flat: Sequence[Any],
+        params: dict[str, Any],
+        in_tree: Any,
+        out_tree: Any,
+        consts: Sequence[Any],
     ) -> None:
+        if len(meta_tys_flat) != in_tree.num_leaves:
+            raise ValueError(
+                f"`{params['name']}` has {in_tree.num_leaves} arguments, got the types of "
+                f"{len(meta_tys_flat)}"
+            )
+        program = program_of_params(params, in_tree, out_tree, consts)
+        options = options_of_params(params, in_tree, out_tree, len(consts))
+        self._set(program, options, program.placed_operands([*consts, *meta_tys_flat]))
+
+    def _set(self, program: TracedProgram, options: JitOptions, operands: Sequence[Any]) -> None:
+        donated = program.params["donated_invars"][len(program.hoisted) :]
+        operand_avals = program.closed.in_avals[len(program.hoisted) :]
+        self.args_info = args_info_of(program.in_tree, operand_avals, donated)
+        self.out_tree = program.out_tree
         self._program = program
         self._options = options
-        self._in_tree = in_tree
         # The shardings of committed operands.
-        self._shardings = shardings
-        self._layouts: tuple = ()
+        self._shardings = list(map(committed_sharding, operands))
+        layouts = [each._layout if type(each) is ShapeDtypeStruct else None for each in operands]
+        is_laid_out = any(isinstance(layout, Layout) for layout in layouts)
+        self._layouts = tuple(layouts) if is_laid_out else ()
+
+    @classmethod
+    def of_program(
+        cls, program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+    ) -> Traced:
+        """Returns the stage of a traced call.
+
+        Args:
+          program: the program.
+          options: the options of `jit`.
+          operands: the values from which the program gets its placement.
+        """
+        self = object.__new__(cls)
+        self._set(program, options, operands)
+        return self
+
+    @property
+    def _params(self) -> dict[str, Any]:
+        return self._program.params
+
+    @property
+    def _consts(self) -> list[Any]:
+        return self._program.hoisted
 
     @property
     def jaxpr(self) -> Any:
@@ -181,7 +246,7 @@ class Traced(Stage):
     @property
     def out_avals(self) -> Any:
         """The types of the results, in the structure of the result."""
-        return pytrees.tree_unflatten(self._program.out_tree, self._program.closed.out_avals)
+        return pytrees.tree_unflatten(self.out_tree, self._program.closed.out_avals)
 
     @property
     def out_info(self) -> Any:
@@ -198,7 +263,7 @@ class Traced(Stage):
             )
             for aval, sharding in zip(self._program.closed.out_avals, shardings, strict=True)
         ]
-        return pytrees.tree_unflatten(self._program.out_tree, structs)
+        return pytrees.tree_unflatten(self.out_tree, structs)
 
     @property
     def _compiled_program(self) -> TracedProgram:
@@ -224,7 +289,8 @@ class Traced(Stage):
             platforms = (platform_of(placement.devices[0]),)
         else:
             platforms = check_platforms(lowering_platforms, "lowering_platforms")
-        return Lowered(self, self._lower_for(platforms, placement), placement)
+        lowering = Lowering(self, self._lower_for(platforms, placement), placement)
+        return Lowered(lowering, self.args_info, self.out_tree)
 
     def _lower_for(self, platforms: tuple[str, ...], placement: Placement) -> LoweredModule:
         return staged_module(self._compiled_program, platforms, placement, self._options)
@@ -253,21 +319,57 @@ def _strong(info: Any) -> Any:
 
 @boundary_class
 class Lowered(Stage):
-    """A program lowered to StableHLO."""
+    """A program lowered to StableHLO.
 
-    __slots__ = ("_lowered", "_placement", "_traced")
+    Args:
+      lowering: the lowered program of flat operands, with the methods ``as_text``, ``compiler_ir``,
+        ``cost_analysis`` and ``compile``, such as the attribute ``_lowering`` of another stage.
+      args_info: an `ArgInfo` for each argument, in the structure of ``(args, kwargs)``. Its leaves
+        are the flat operands.
+      out_tree: the structure of the result.
+      no_kwargs: whether calls accept only positional arguments.
+      in_types: the types of the arguments, in their structure; by default those in ``args_info``.
+      out_types: the types of the results, in their structure; by default those of the program.
+
+    Example:
+      >>> import olympus
+      >>> lowered = olympus.jit(lambda x, y: x - y).lower(1.0, 2.0)
+      >>> (x, y), _ = lowered.args_info
+      >>> pair = Lowered(lowered._lowering, (((x, y),), {}), lowered.out_tree, no_kwargs=True)
+      >>> pair.compile()((1.0, 2.0))
+      Array(-1., dtype=float32, weak_type=True)
+    """
+
+    __slots__ = ("_in_types", "_lowering", "_no_kwargs", "_out_types")
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        args_info: Any,
+        out_tree: Any,
+        no_kwargs: bool = False,
+        in_types: Any = None,
+        out_types: Any = None,
+    ) -> None:
+        self._lowering = lowering
+        self.args_info = args_info
+        self.out_tree = out_tree
+        self._no_kwargs = no_kwargs
+        self._in_types = in_types
+        self._out_types = out_types
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in the structure of the arguments."""
+        return super().in_avals if self._in_types is None else self._in_types
 
     @property
     def out_info(self) -> Any:
         """Shapes, dtypes and known shardings, in the structure of the result."""
-        return pytrees.tree_map(_strong, self._traced.out_info)
-
-    def __init__(self, traced: Traced, lowered: LoweredModule, placement: Placement) -> None:
-        self._placement = placement
-        self._traced = traced
-        self._program = traced._program
-        self._in_tree = traced._in_tree
-        self._lowered = lowered
+        if self._out_types is not None:
+            return pytrees.tree_map(_struct_of, self._out_types)
+        infos = pytrees.tree_leaves(self._lowering.traced.out_info)
+        return pytrees.tree_unflatten(self.out_tree, list(map(_strong, infos)))
 
     def with_in_tree(self, in_tree: Any) -> Lowered:
         """Returns a stage with another structure of the arguments.
@@ -284,10 +386,8 @@ class Lowered(Stage):
           >>> lowered.with_in_tree(tree).compile()({"x": 1.0, "y": 2.0})
           Array(-1., dtype=float32, weak_type=True)
         """
-        known = self._traced
-        traced = Traced(known._program, known._options, in_tree, known._shardings)
-        traced._layouts = known._layouts
-        return Lowered(traced, self._lowered, self._placement)
+        args_info = pytrees.tree_unflatten(in_tree, pytrees.tree_leaves(self.args_info))
+        return Lowered(self._lowering, args_info, self.out_tree, self._no_kwargs)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """Returns the module as text.
@@ -299,11 +399,7 @@ class Lowered(Stage):
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect is None or dialect == "stablehlo":
-            with mlir.lowering_lock:
-                return self._lowered.module.operation.get_asm(enable_debug_info=debug_info)
-        computation = self.compiler_ir(dialect)
-        return hlo_text_with_origins(computation) if debug_info else computation.as_hlo_text()
+        return self._lowering.as_text(dialect, debug_info=debug_info)
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Returns the module as an object.
@@ -315,19 +411,14 @@ class Lowered(Stage):
         Raises:
           ValueError: there is no such dialect.
         """
-        if dialect is None or dialect == "stablehlo":
-            return mlir.with_dialect_classes(self._lowered.module)
-        if dialect == "hlo":
-            return xla_computation(mlir.bytecode(self._lowered.module))
-        raise ValueError(f"unknown dialect: {dialect}; there are {', '.join(_DIALECTS)}")
+        return self._lowering.compiler_ir(dialect)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates costs such as ``flops`` and ``bytes accessed``, before optimization.
 
         The body of a loop is counted once.
         """
-        client = self._placement.devices[0].client
-        return hlo_module_cost_analysis(client, self.compiler_ir("hlo"))
+        return self._lowering.cost_analysis()
 
     def compile(
         self,
@@ -346,26 +437,13 @@ class Lowered(Stage):
           ValueError: the program was not lowered for the platform of its devices, or its devices
             are not ``device_assignment``.
         """
-        options = {**dict(self._traced._options.compiler_options), **(compiler_options or {})}
-        placement, lowered = self._placement, self._lowered
-        if device_assignment is not None and tuple(device_assignment) != placement.devices:
-            raise ValueError(
-                "device_assignment passed to `.compile` must match the devices of the arguments' "
-                f"shardings and of out_shardings. Got devices {list(device_assignment)}, and the "
-                f"program is placed on {list(placement.devices)}."
-            )
-        platform = platform_of(placement.devices[0])
-        if platform not in lowered.platforms:
-            raise ValueError(
-                f"the program was lowered for {', '.join(lowered.platforms)} and cannot be "
-                f"compiled for {platform}; lower it with lowering_platforms=({platform!r},)"
-            )
-        if len(lowered.platforms) > 1:
-            lowered = self._traced._lower_for((platform,), placement)
-        compiled = compiled_programs.compile_lowered(
-            lowered, placement, compiler_options=options, is_inspected=True
-        )
-        return Compiled(self._traced, compiled)
+        executable = self._lowering.compile(compiler_options, device_assignment=device_assignment)
+        types = self._in_types, self._out_types
+        return Compiled(executable, [], self.args_info, self.out_tree, self._no_kwargs, *types)
+
+
+def _struct_of(aval: Any) -> Any:
+    return ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
 @boundary_class
@@ -373,21 +451,57 @@ class Compiled(Stage):
     """An executable for given types of arguments.
 
     Call it like the function, without the static arguments.
+
+    Args:
+      executable: the executable of flat operands, such as the attribute ``_executable`` of another
+        stage. It has the methods of `FlatExecutable`.
+      const_args: the values of the first operands, which are no arguments.
+      args_info: an `ArgInfo` for each argument, in the structure of ``(args, kwargs)``. Its leaves
+        are the operands after ``const_args``.
+      out_tree: the structure of the result.
+      no_kwargs: whether calls accept only positional arguments.
+      in_types: the types of the arguments, in their structure; by default those in ``args_info``.
+      out_types: the types of the results, in their structure; by default those of the executable.
+
+    Example:
+      >>> import olympus
+      >>> compiled = olympus.jit(lambda x, y: {"difference": x - y}).lower(1.0, 2.0).compile()
+      >>> (_, y), _ = compiled.args_info
+      >>> leaf = olympus.tree.structure(0)
+      >>> from_ten = Compiled(compiled._executable, [10.0], ((y,), {}), leaf)
+      >>> from_ten(2.0)
+      Array(8., dtype=float32, weak_type=True)
     """
 
-    # A function object of jaxlib replaces the method ``__call__``, so calls do not enter Python.
-    __slots__ = ("__call__", "_compiled")
+    # A function object replaces the method ``__call__``, so calls do not enter Python.
+    __slots__ = (
+        "__call__",
+        "_const_args",
+        "_executable",
+        "_in_types",
+        "_no_kwargs",
+        "_out_types",
+    )
 
-    def __init__(self, traced: Traced, compiled: compiled_programs.Compiled) -> None:
-        self._set(traced._program, traced._in_tree, compiled)
-
-    def _set(
-        self, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
+    def __init__(
+        self,
+        executable: FlatExecutable,
+        const_args: Sequence[Any],
+        args_info: Any,
+        out_tree: Any,
+        no_kwargs: bool = False,
+        in_types: Any = None,
+        out_types: Any = None,
     ) -> None:
-        self._program = program
-        self._in_tree = in_tree
-        self._compiled = compiled
-        self.__call__ = make_compiled_call(program, in_tree, compiled)
+        self._executable = executable
+        self._const_args = list(const_args)
+        self.args_info = args_info
+        self.out_tree = out_tree
+        self._no_kwargs = no_kwargs
+        self._in_types = in_types
+        self._out_types = out_types
+        call = executable.create_call(self.in_tree, out_tree, self._const_args)
+        self.__call__ = _without_keywords(call) if no_kwargs else call
 
     @classmethod
     def of_executable(
@@ -397,9 +511,14 @@ class Compiled(Stage):
 
         ``program`` has the function's types but no equations.
         """
-        self = object.__new__(cls)
-        self._set(program, in_tree, compiled)
-        return self
+        executable = FlatExecutable(program, compiled)
+        info = args_info_of(in_tree, executable.operand_avals, compiled.lowered.donated)
+        return cls(executable, [], info, program.out_tree)
+
+    @property
+    def in_avals(self) -> Any:
+        """The types of the arguments, in the structure of the arguments."""
+        return super().in_avals if self._in_types is None else self._in_types
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the executable, like calling the object."""
@@ -407,16 +526,15 @@ class Compiled(Stage):
 
     def as_text(self) -> str:
         """Returns the optimized program as HLO text."""
-        modules = self._compiled.executable.loaded.hlo_modules()
-        return "\n\n".join(module.to_string() for module in modules)
+        return self._executable.as_text()
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates costs such as ``flops`` and ``bytes accessed``."""
-        return dict(self._compiled.executable.loaded.cost_analysis())
+        return self._executable.cost_analysis()
 
     def memory_analysis(self) -> Any:
         """Returns the sizes in bytes of arguments, results, temporaries and code."""
-        return self._compiled.executable.loaded.get_compiled_memory_stats()
+        return self._executable.memory_analysis()
 
     def report(self) -> compile_report.CompileReport:
         """Reports changes that make the program compile faster, with source lines.
@@ -436,78 +554,89 @@ class Compiled(Stage):
           <lambda>: 1 equations
           compiled as it is
         """
-        if self._compiled.lowered.program is None:
-            raise ValueError("a deserialized function has no program to report on")
-        return compile_report.report_of(self._compiled.lowered)
+        return self._executable.report()
 
     def __reduce__(self) -> Any:
-        contents = serialized.serialized_bytes(self._program, self._compiled)
-        return _loaded, (contents, self.in_tree, self.out_tree)
+        executable = self._executable
+        contents = serialized.serialized_bytes(executable.program, executable.compiled)
+        trees = self.in_tree, self.out_tree, [info.donated for info in self._infos()]
+        return _loaded, (contents, *trees, self._const_args, self._no_kwargs)
 
     def runtime_executable(self) -> Any:
         """Returns the executable, an object of jaxlib."""
-        return self._compiled.executable.loaded
+        return self._executable.runtime_executable()
 
     # ---- placement of operands and results ----
 
-    def _of_operands(self, kept_values: Sequence[Any], missing: Any) -> Any:
-        """Arranges the operands' values in the structure of all arguments.
+    def _infos(self) -> list[ArgInfo]:
+        return pytrees.tree_leaves(self.args_info)
 
-        Operands that the executable does not take get the value ``missing``.
-        """
-        values = iter(kept_values)
-        flat = [next(values) if kept else missing for kept in self._compiled.lowered.kept]
-        return pytrees.tree_unflatten(self._in_tree, flat)
-
-    def _flat_input_shardings(self) -> Sequence[Any]:
-        return self._compiled.executable.in_shardings[len(self._compiled.constants) :]
+    def _in_arguments(self, of_operands: Sequence[Any]) -> Any:
+        """Returns the values of operands in the structure of the arguments."""
+        return pytrees.tree_unflatten(self.in_tree, of_operands[len(self._const_args) :])
 
     @property
     def input_shardings(self) -> Any:
         """The arguments' shardings, in the arguments' structure; None for unused arguments."""
-        return self._of_operands(self._flat_input_shardings(), None)
+        return self._in_arguments(self._executable.input_shardings())
 
     @property
     def output_shardings(self) -> Any:
         """The shardings of the results, in the structure of the result."""
-        shardings = self._compiled.executable.out_shardings
-        return pytrees.tree_unflatten(self._program.out_tree, list(shardings))
+        return pytrees.tree_unflatten(self.out_tree, self._executable.output_shardings())
 
     @property
     def input_formats(self) -> Any:
         """The layouts and shardings of the arguments, in the structure of the arguments."""
-        skipped = len(self._compiled.lowered.ordered_effects) + len(self._compiled.constants)
-        layouts = self._compiled.executable.loaded.get_parameter_layouts()[skipped:]
-        formats = map(Format, map(Layout.from_pjrt_layout, layouts), self._flat_input_shardings())
-        return self._of_operands(list(formats), Format())
-
-    def _flat_output_formats(self) -> list[Format]:
-        skipped = len(self._compiled.lowered.ordered_effects)
-        layouts = self._compiled.executable.loaded.get_output_layouts()[skipped:]
-        shardings = self._compiled.executable.out_shardings
-        return list(map(Format, map(Layout.from_pjrt_layout, layouts), shardings))
+        return self._in_arguments(self._executable.input_formats())
 
     @property
     def output_formats(self) -> Any:
         """The layouts and shardings of the results, in the structure of the result."""
-        return pytrees.tree_unflatten(self._program.out_tree, self._flat_output_formats())
+        return pytrees.tree_unflatten(self.out_tree, self._executable.output_formats())
 
     @property
     def out_info(self) -> Any:
         """Shapes, dtypes, shardings and layouts of the results, in the structure of the result."""
+        if self._out_types is None:
+            avals = self._executable.out_avals
+        else:
+            avals = pytrees.tree_leaves(self._out_types)
         structs = [
             ShapeDtypeStruct(aval.shape, aval.dtype, sharding=placed)
-            for aval, placed in zip(
-                self._program.closed.out_avals, self._flat_output_formats(), strict=True
-            )
+            for aval, placed in zip(avals, self._executable.output_formats(), strict=True)
         ]
-        return pytrees.tree_unflatten(self._program.out_tree, structs)
+        return pytrees.tree_unflatten(self.out_tree, structs)
 
 
-def _loaded(contents: bytes, in_tree: Any, out_tree: Any) -> Compiled:
+def _without_keywords(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a call that refuses keyword arguments, with a message of its own."""
+
+    def positional(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise NotImplementedError(
+                "the function was compiled by a transformation that does not support keyword "
+                f"arguments, and is now called with the keyword arguments {', '.join(kwargs)}. "
+                "Pass them by position."
+            )
+        return call(*args)
+
+    return positional
+
+
+def _loaded(
+    contents: bytes,
+    in_tree: Any,
+    out_tree: Any,
+    donated: Sequence[bool],
+    const_args: Sequence[Any],
+    no_kwargs: bool,
+) -> Compiled:
     """Returns the compiled function that a pickle contains."""
-    program, inner = serialized.load(contents, out_tree)
-    return Compiled.of_executable(program, in_tree, inner)
+    executable = FlatExecutable(*serialized.load(contents, out_tree))
+    avals = executable.operand_avals[len(const_args) :]
+    info = args_info_of(in_tree, avals, donated)
+    return Compiled(executable, const_args, info, out_tree, no_kwargs)
 
 
 def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict) -> Traced:
@@ -520,9 +649,4 @@ def trace(fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dic
                 value, f"was used by `{program.params['name']}`, traced ahead of time"
             )
     operands = program.placed_operands([*program.hoisted, *leaves])
-    shardings = [committed_sharding(each) for each in operands]
-    traced = Traced(program, options, program.in_tree, shardings)
-    layouts = [each._layout if isinstance(each, ShapeDtypeStruct) else None for each in operands]
-    if any(isinstance(layout, Layout) for layout in layouts):
-        traced._layouts = tuple(layouts)
-    return traced
+    return Traced.of_program(program, options, operands)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from olympus_autodiff import linearize as linearize
 from olympus_autodiff.forward.dual_trace import JVP as _JVP
 from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
@@ -25,6 +24,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import transforming
 
 from .. import _lazy
+from ._flat_derivatives import linearize as linearize
 
 # The first table maps a primitive to `rule(primals, tangents, **params)`, the second to
 # `rule(cotangents, *operands, **params)`.
