@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_ir.types.arrays import Array as Array
+from olympus_nn.optimizers import Array as Array
 from olympus_nn.optimizers import InitFn as InitFn
 from olympus_nn.optimizers import JoinPoint as JoinPoint
 from olympus_nn.optimizers import Optimizer as Optimizer

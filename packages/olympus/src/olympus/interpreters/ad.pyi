@@ -5,7 +5,6 @@ from olympus_autodiff import UndefinedPrimal as UndefinedPrimal
 from olympus_autodiff import Zero as Zero
 from olympus_autodiff.forward.jvp import JVPTrace as JVPTrace
 from olympus_autodiff.forward.jvp import JVPTracer as JVPTracer
-from olympus_autodiff.forward.linearize import linearize as linearize
 from olympus_autodiff.tables import jvp_rules as jvp_rules
 from olympus_autodiff.tables import transpose_rules as transpose_rules
 from olympus_autodiff.zeros import add_tangents as add_tangents
@@ -26,6 +25,7 @@ deflinear: Any
 get_primitive_transpose: Any
 instantiate_zeros = _instantiate
 jvp: Any
+linearize: Any
 primitive_jvps: Any
 primitive_transposes: Any
 transforming: Any

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_ir.adapters.partial_evaluation import OlympusprTracer as OlympusprTracer
 from olympus_ir.adapters.partial_evaluation import PartialVal as PartialVal
 from olympus_ir.adapters.partial_evaluation import custom_partial_eval_rules as custom_partial_eval_rules
 from olympus_ir.adapters.partial_evaluation import partial_eval_olympuspr_custom_rules as partial_eval_olympuspr_custom_rules
@@ -16,7 +17,6 @@ DynamicOlympusprTracer = _StagingTracer
 Equation: Any
 Iterator: Any
 Olympuspr: Any
-OlympusprTracer = _StagingTracer
 Primitive: Any
 Rule: Any
 Sequence: Any
