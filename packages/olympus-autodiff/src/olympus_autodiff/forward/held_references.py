@@ -47,7 +47,7 @@ class HeldRefTracer(RefMethods, Tracer):  # pyright: ignore[reportIncompatibleMe
 
     def write(self, array: Any) -> None:
         """Replaces the held array, converted to the reference's type."""
-        aval = self._aval.inner_aval
+        aval = self.aval.inner_aval
         self.held = lax.convert_dtype(array, aval.dtype, aval.weak_type)
 
     def _origin_message(self) -> str:
