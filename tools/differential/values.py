@@ -12,8 +12,8 @@ for their values (see `fused`), in half the time. ``--keep FOLDER --reuse`` keep
 JAX on disk.
 
 Values are equal within a tolerance of their dtype, relative to the largest element of the result.
-The exit status is 1 if no pattern in the sections "Values" and "Options" of docs/differences.md
-explains a difference.
+The exit status is 1 if no pattern in the sections "Values", "Settings" and "Options" of
+docs/differences.md explains a difference.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import itertools
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -263,8 +264,10 @@ def _apart_small(mine: np.ndarray, other: np.ndarray) -> float:
 def difference(ours: Outcome, theirs: Outcome) -> str:
     """Describes the difference of two outcomes; empty if they agree."""
     if not sweep.agree(ours.status, theirs.status):
-        text = theirs.message if ours.status == "ok" else ours.message
-        return f"{ours.status} | {theirs.status} ({' '.join(text.split())[:150]})"
+        text, who = (
+            (theirs.message, "does not raise") if ours.status == "ok" else (ours.message, "raises")
+        )
+        return f"{ours.status} | {theirs.status} ({who}: {' '.join(text.split())[:150]})"
     if ours.types != theirs.types:
         return f"types {str(ours.types)[:200]} | {str(theirs.types)[:200]}"
     for mine, other in zip(ours.values, theirs.values, strict=True):
@@ -298,11 +301,16 @@ def compare(options: argparse.Namespace, setting: str) -> tuple[int, int]:
     """Lists the differences of a setting; returns the numbers of cases and unexplained ones."""
     theirs = recorded(options, "jax", options.jax, setting)
     ours = recorded(options, "olympus", sys.executable, setting)
-    patterns = explanations("Values") + explanations("Options")
+    patterns = [
+        pattern for part in ("Values", "Settings", "Options") for pattern in explanations(part)
+    ]
     groups: dict[str, list[str]] = collections.defaultdict(list)
     for label, result in theirs.items():
         found = difference(ours.get(label, Outcome("missing")), result)
-        if found and (options.all or not explained(patterns, label, found)):
+        # Patterns name the modes of `sweep`, which trace functions.
+        traced = re.sub("-run(vmap|grad)-", r"-\1-", label)
+        known = any(explained(patterns, each, found) for each in (label, traced))
+        if found and (options.all or not known):
             groups[found].append(label)
     for description, labels in groups.items():
         print(f"{description}\n" + "".join(f"    {label}\n" for label in labels))

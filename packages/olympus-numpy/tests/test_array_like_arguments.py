@@ -730,3 +730,11 @@ def test_sums_of_scales():
     ):
         np.testing.assert_array_equal(np.asarray(found, np.float32), expected)
     assert jnp.sum(scales).dtype == jnp.cumsum(scales).dtype == scales.dtype
+
+
+def test_complex_covariances_under_strict_promotion():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with config.numpy_dtype_promotion("strict"):
+        found = jnp.cov(jnp.asarray(x), dtype=np.complex64)
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found, np.cov(x))

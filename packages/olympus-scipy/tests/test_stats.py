@@ -117,6 +117,13 @@ def test_cdf_at_unsigned_points(name, dtype):
             np.testing.assert_allclose(ours(points, *shapes), expected, rtol=2e-4, atol=1e-5)
 
 
+def test_wrapped_cauchy_with_concentrations_outside_of_its_domain():
+    x, c = np.meshgrid([-1.0, 0.0, 1.0, 7.0, np.nan], [-1.0, 0.0, 0.3, 0.9, 1.0, 2.0, np.nan])
+    with np.errstate(all="ignore"):
+        expected = expected_stats.wrapcauchy.logpdf(x, c)
+    np.testing.assert_allclose(stats.wrapcauchy.logpdf(x, c), expected, rtol=1e-5)
+
+
 INSIDE = {"beta": 0.4, "pareto": 1.8, "uniform": 0.4, "truncnorm": 0.3, "wrapcauchy": 2.0}
 
 

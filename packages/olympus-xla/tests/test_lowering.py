@@ -188,6 +188,18 @@ def test_powers_of_two_in_few_bits_are_exact(dtype):
     np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
 
 
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_real_parts_of_complex_products(shape, dtype):
+    generator = np.random.default_rng(0)
+    parts = generator.integers(-4, 5, (4, *shape)).astype(np.float32)
+    x, y = parts[0] + 1j * parts[1], parts[2] + 1j * parts[3]
+    numbers = ((range(len(shape)),) * 2, ((), ()))
+    result = jit(lambda x, y: lax.dot_general(x, y, numbers, preferred_element_type=dtype))(x, y)
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result, np.sum(x * y).real.astype(dtype))
+
+
 @pytest.mark.parametrize("function", [lax.exp, lax.exp2, lax.log, lax.tanh, lax.rsqrt])
 def test_accuracy_of_results(function):
     tolerance = lax.Tolerance(1e-3, 0.0, 2)

@@ -479,7 +479,7 @@ def cov(
     x = x - mean[:, None]
     weighted = x if weights is None else x * weights[None, :]
     product = dot(x, weighted.T.conj())
-    return (product / convert(divisor, dtypes.to_floating_dtype(product.dtype))).squeeze()
+    return (product / convert(divisor, product.dtype)).squeeze()
 
 
 def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:

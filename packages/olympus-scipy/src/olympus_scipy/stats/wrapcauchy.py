@@ -24,10 +24,11 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      c: the concentration, from 0 to 1.
+      c: the concentration, between 0 and 1.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of floating dtype, of the broadcast shape of the operands. It is NaN for any other
+      concentration.
 
     Raises:
       ValueError: an operand is complex.
@@ -38,8 +39,9 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """
     x, c = reals("wrapcauchy.logpdf", x, c)
     density = (1.0 - c * c) / (2.0 * math.pi * (1.0 + c * c - 2.0 * c * lax.cos(x)))
-    inside = (x >= 0.0) & (x <= 2.0 * math.pi)
-    return onp.where(inside, lax.log(density), -np.inf)
+    outside = (x < 0.0) | (x > 2.0 * math.pi)
+    value = onp.where(outside, -np.inf, lax.log(density))
+    return onp.where((c > 0.0) & (c < 1.0), value, np.nan)
 
 
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
@@ -47,10 +49,11 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      c: the concentration, from 0 to 1.
+      c: the concentration, between 0 and 1.
 
     Returns:
-      An array of floating dtype, of the broadcast shape of the operands.
+      An array of floating dtype, of the broadcast shape of the operands. It is NaN for any other
+      concentration.
 
     Raises:
       ValueError: an operand is complex.

@@ -54,6 +54,13 @@ def _dot_general(
             **params,
         }
         return context.inline_function(product_of_wide, (left, right), params)
+    if _is_complex(context.avals_in[0]) and not _is_complex(context.aval_out):
+        params = {
+            "dimension_numbers": dimension_numbers,
+            "precision": precision,
+            "dtype": context.aval_out.dtype,
+        }
+        return context.inline_function(_real_part_of_product, (left, right), params)
     if isinstance(precision, lax.DotAlgorithmPreset | lax.DotAlgorithm):
         if precision is not lax.DotAlgorithmPreset.DEFAULT:
             return _dot_by_algorithm(context, left, right, dimension_numbers, precision)
@@ -68,6 +75,18 @@ def _dot_general(
     return context.create(
         "stablehlo.dot_general", mlir.aval_type(context.aval_out), (left, right), attributes
     )
+
+
+def _is_complex(aval: Any) -> bool:
+    return dtypes.issubdtype(aval.dtype, np.complexfloating)
+
+
+def _real_part_of_product(
+    left: Any, right: Any, *, dimension_numbers: Any, precision: Any, dtype: Any
+) -> Any:
+    """Multiplies complex numbers for a real dtype, which XLA supports for some shapes only."""
+    product = lax.dot_general(left, right, dimension_numbers, precision)
+    return lax.convert_element_type(lax.real(product), dtype)
 
 
 def dot_dimension_numbers(dimension_numbers: Any) -> Any:
