@@ -50,7 +50,11 @@ def _layout_constraint_transpose(cotangent: Any, operand: Any, *, layout: Any) -
 
 
 def _program_params(
-    params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+    params: dict[str, Any],
+    jaxpr: ClosedOlympuspr,
+    operands: Sources,
+    results: Sources,
+    donated: Sequence[bool],
 ) -> dict[str, Any]:
     return {**params, "jaxpr": jaxpr}
 
@@ -59,7 +63,11 @@ def _with_spaces(key: str) -> Callable[..., dict[str, Any]]:
     """Returns a function that makes the parameters of a call, with memory spaces under ``key``."""
 
     def make_params(
-        params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+        params: dict[str, Any],
+        jaxpr: ClosedOlympuspr,
+        operands: Sources,
+        results: Sources,
+        donated: Sequence[bool],
     ) -> dict[str, Any]:
         spaces = [
             MemorySpace.Device if source is None or source >= 0 else params[key][~source]

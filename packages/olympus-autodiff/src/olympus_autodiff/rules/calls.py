@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from olympus_batching.custom_batching import custom_vmap_call_p
@@ -33,7 +34,10 @@ else:
 # for operand i, ~i for result i, or None. The placement parameters of a derived call give each
 # operand and result the placement of its origin.
 Sources = Sequence[int | None]
-MakeParams = Callable[[dict[str, Any], ClosedOlympuspr, Sources, Sources], dict[str, Any]]
+# The last argument tells for each operand of the derived call whether results may reuse its memory.
+MakeParams = Callable[
+    [dict[str, Any], ClosedOlympuspr, Sources, Sources, Sequence[bool]], dict[str, Any]
+]
 
 
 def moving(values: Sequence[Any]) -> list[Any]:
@@ -66,10 +70,40 @@ def with_zeros(tangents: Sequence[Any], nonzero: Sequence[bool], results: Sequen
 # ---- parameters of derived calls ----
 
 
+def donations(
+    params: dict[str, Any], sources: Sources, values: Sequence[Any], kept: Container[int] = ()
+) -> tuple[bool, ...]:
+    """Returns for each operand of a derived call whether results may reuse its memory.
+
+    Donated operands and their tangents are donated to the derived call, except arrays that are two
+    operands, because XLA takes each buffer once.
+
+    Args:
+      params: the parameters of the original call.
+      sources: the origin of each operand, which is an operand of the original call.
+      values: the operands of the derived call.
+      kept: the positions of operands of the original call that are needed after the derived call.
+    """
+    donated = params.get("donated_invars", ())
+    if not any(donated):
+        return (False,) * len(values)
+    counts = Counter(map(id, values))
+    return tuple(
+        [
+            source is not None and donated[source] and source not in kept and counts[id(value)] == 1
+            for source, value in zip(sources, values, strict=True)
+        ]
+    )
+
+
 def jit_params(
-    params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+    params: dict[str, Any],
+    jaxpr: ClosedOlympuspr,
+    operands: Sources,
+    results: Sources,
+    donated: Sequence[bool],
 ) -> dict[str, Any]:
-    derived = {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(operands)}
+    derived = {**params, "jaxpr": jaxpr, "donated_invars": tuple(donated)}
     for kind, default in (("shardings", UNSPECIFIED), ("layouts", None)):
         of_operands, of_results = params[f"in_{kind}"], params[f"out_{kind}"]
         if all(value is default for value in (*of_operands, *of_results)):
@@ -93,7 +127,11 @@ def jit_params(
 
 
 def closed_call_params(
-    params: dict[str, Any], jaxpr: ClosedOlympuspr, operands: Sources, results: Sources
+    params: dict[str, Any],
+    jaxpr: ClosedOlympuspr,
+    operands: Sources,
+    results: Sources,
+    donated: Sequence[bool],
 ) -> dict[str, Any]:
     return {**params, "call_jaxpr": jaxpr}
 
@@ -111,13 +149,16 @@ def _call_jvp(primitive: Primitive, key: str, make_params: MakeParams) -> Callab
         nonzero_in = tuple([t.__class__ is not Zero for t in tangents])
         derived, nonzero_out = jvp_olympuspr(program, nonzero_in)
         count = len(program.out_avals)
+        sources = [*range(len(primals)), *positions(nonzero_in)]
+        operands = [*primals, *moving(tangents)]
         new_params = make_params(
             params,
             derived,
-            [*range(len(primals)), *positions(nonzero_in)],
+            sources,
             [*(~i for i in range(count)), *(~i for i in positions(nonzero_out))],
+            donations(params, sources, operands),
         )
-        results = primitive.bind(*primals, *moving(tangents), **new_params)
+        results = primitive.bind(*operands, **new_params)
         primals_out, tangents_out = results[:count], results[count:]
         return primals_out, with_zeros(tangents_out, nonzero_out, primals_out)
 
@@ -138,6 +179,8 @@ def _call_linearize(primitive: Primitive, key: str, make_params: MakeParams) -> 
             linearized.primal,
             range(num_inputs),
             [*(~i for i in range(count)), *[None] * extra],
+            # Residuals that are operands live on: the linear program takes them.
+            donations(params, range(num_inputs), primals, kept=linearized.residuals),
         )
         results = primitive.bind_with_trace(trace.parent, primals, new_params)
         found = [*primals, *results]
@@ -151,6 +194,8 @@ def _call_linearize(primitive: Primitive, key: str, make_params: MakeParams) -> 
             linearized.linear,
             [*sources, *positions(nonzero_in)],
             [~i for i in positions(linearized.nonzero_out)],
+            # The linear program may be applied to the same tangents again.
+            (False,) * (len(sources) + sum(nonzero_in)),
         )
         tangents_out = trace.tangent_trace.record(
             primitive, [*residuals, *moving(tangents)], linear_params
@@ -179,6 +224,7 @@ def _call_transpose(primitive: Primitive, key: str, make_params: MakeParams) -> 
                 *(~i for i in positions(nonzero)),
             ],
             out_positions,
+            (False,) * (len(known) + sum(nonzero)),
         )
         results = primitive.bind(*known, *moving(cotangents), **new_params)
         by_operand: list[Any] = [None] * len(operands)
