@@ -7,11 +7,18 @@ import ast
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import olympus
+import olympus.numpy as jnp
+from olympus import export
+from olympus.experimental import checkify, io_callback
+from olympus.experimental.layout import Layout
+from olympus.flatten_util import ravel_pytree
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tools" / "differential"))
 try:
@@ -80,3 +87,85 @@ def test_malformed_calls_show_no_line_of_the_library(section: str, mistake: str)
             if chain(error) is not None:
                 faults.append(f"{call}: is chained to {chain(error)!r}")
     assert faults == []
+
+
+def faults_of(call: str, made: object, *args: object) -> list[str]:
+    """Returns the faults of the error of a call; none if there is no error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made(*args)  # type: ignore[operator]
+    except Exception as error:
+        seen = shown(error)
+        return [f"{call}{args}: shows {seen[-1]}"] if seen else []
+    return []
+
+
+ROW = jnp.arange(3.0)
+ROW_TYPE = olympus.ShapeDtypeStruct((3,), np.float32)
+MESH = olympus.make_mesh((1,), ("x",))
+
+# What public functions return, and classes, which users call.
+MADE = {
+    "AbstractMesh": olympus.sharding.AbstractMesh,
+    "Layout": Layout,
+    "Mesh": olympus.sharding.Mesh,
+    "NamedSharding": olympus.NamedSharding,
+    "Ref + 1": olympus.new_ref(ROW).__add__,
+    "Ref.set": olympus.new_ref(ROW).set,
+    "Ref[...]": olympus.new_ref(ROW).__setitem__,
+    "checkify": checkify.checkify(jnp.sin),
+    "checked": olympus.checked(jnp.sin),
+    "compiled": olympus.jit(jnp.sin).lower(ROW).compile(),
+    "export": export.export(olympus.jit(jnp.sin)),
+    "exported.call": export.export(olympus.jit(jnp.sin))(ROW).call,
+    "ffi_call": olympus.ffi.ffi_call("nonesuch", ROW_TYPE),
+    "initializer": olympus.nn.initializers.glorot_uniform(),
+    "key[...]": olympus.random.key(0).__setitem__,
+    "len(key)": olympus.random.key(0).__len__,
+    "linearize": olympus.linearize(jnp.sin, ROW)[1],
+    "memory.save": olympus.memory(jnp.sin, ROW).save,
+    "named_sharding.shard_shape": olympus.NamedSharding(MESH, olympus.P("x")).shard_shape,
+    "named_sharding.with_memory_kind": olympus.NamedSharding(MESH, olympus.P()).with_memory_kind,
+    "shard_map": olympus.shard_map(jnp.sin, mesh=MESH, in_specs=olympus.P(), out_specs=olympus.P()),
+    "show.save": olympus.show(jnp.sin, ROW).save,
+    "symbolic dimension": export.symbolic_shape("n")[0].__lt__,
+    "unravel": ravel_pytree(ROW)[1],
+    "vectorize": jnp.vectorize(jnp.sin, signature="(n)->(n)"),
+    "vjp": olympus.vjp(jnp.sin, ROW)[1],
+}
+MALFORMED = [(), (object(),), (None,), (ROW, ROW, ROW, ROW), (7,), ({"a": ROW},), (object(), 2)]
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_functions_return_shows_no_line_of_the_library(name: str) -> None:
+    faults = [fault for args in MALFORMED for fault in faults_of(name, MADE[name], *args)]
+    assert faults == []
+
+
+def host_function(x: np.ndarray) -> np.ndarray:
+    raise KeyError("missing")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: olympus.pure_callback(host_function, ROW_TYPE, x),
+        olympus.jit(lambda x: olympus.pure_callback(host_function, ROW_TYPE, x)),
+        olympus.jit(lambda x: olympus.debug.callback(host_function, x)),
+        olympus.jit(lambda x: io_callback(host_function, ROW_TYPE, x, ordered=True)),
+        olympus.jit(lambda x: olympus.pure_callback(lambda y: y[:2], ROW_TYPE, x)),
+    ],
+)
+def test_errors_of_callbacks_show_only_lines_of_the_user(call: Callable[..., object]) -> None:
+    with pytest.raises(olympus.errors.JaxRuntimeError) as caught:
+        olympus.block_until_ready(call(ROW))
+        olympus.effects_barrier()
+    error: BaseException | None = caught.value
+    assert not any(folder in str(error) for folder in LIBRARY)
+    if hasattr(call, "lower"):  # compiled programs name the line of the call
+        line = call.__wrapped__.__code__.co_firstlineno
+        assert f"was traced at {__file__}:{line} (<lambda>)" in str(error)
+    while error is not None:
+        assert shown(error) == []
+        error = chain(error)

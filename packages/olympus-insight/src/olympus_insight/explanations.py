@@ -164,6 +164,7 @@ class Explanation:
         parts = [_html_of_function(function, list(group)) for function, group in groups]
         return pages.fragment(*(parts or [pages.escaped(self)]))
 
+    @api_boundary
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as an HTML file that opens without a network."""
         pages.save(path, "Why was it traced again?", self)

@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 from typing import Any, NamedTuple
 
 from olympus_ir.diagnostics.lines import Line
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees.flattening import result_paths
 
 from . import memory_pictures, pages
@@ -152,6 +153,7 @@ class MemoryReport:
             pages.table(headings, rows),
         )
 
+    @api_boundary
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as an HTML file that opens without a network."""
         pages.save(path, f"Memory of {self.name}", self)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from olympus_ir.diagnostics.lines import Line
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.types.annotations import PyTree
 from olympus_xla.arrays.transfer import block_until_ready
@@ -190,6 +191,7 @@ class Profile:
             self.roofline(),
         )
 
+    @api_boundary
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as an HTML file that opens without a network."""
         pages.save(path, f"Profile of {self.name}", self)

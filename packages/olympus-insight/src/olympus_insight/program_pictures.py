@@ -12,6 +12,7 @@ from typing import Any
 
 from olympus_ir.diagnostics import source_info
 from olympus_ir.diagnostics.lines import Line
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
@@ -60,6 +61,7 @@ class Picture:
     def __repr__(self) -> str:
         return f"<Picture: {self.title}>"
 
+    @api_boundary
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file: the picture alone if its name ends in ``.svg``, else a page of HTML."""
         if Path(path).suffix == ".svg":

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_autodiff import vjp
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import olympuspr_as_fun
 from olympus_ir.settings import config_flags
 from olympus_ir.symbolic import is_symbolic_dim
@@ -100,6 +101,7 @@ def export(
         platforms = stages.check_platforms(platforms, "platforms")
     version = _calling_convention_version()
 
+    @api_boundary
     def export_for(*args_specs: Any, **kwargs_specs: Any) -> Exported:
         leaves, in_tree = pytrees.tree_flatten((args_specs, kwargs_specs))
         _check_one_scope(getattr(fun_jit, "__name__", "a function"), leaves, in_tree)

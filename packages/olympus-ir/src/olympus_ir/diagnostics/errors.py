@@ -48,7 +48,17 @@ __all__ = [
     "UnexpectedTracerError",
 ]
 
-DOCUMENTATION = "https://olympus-arrays.github.io/olympus/errors.html"
+SITE = "https://olympus-arrays.github.io/olympus"
+DOCUMENTATION = f"{SITE}/errors.html"
+
+
+def assignment_error() -> TypeError:
+    """Returns the error for an assignment to an element of an array."""
+    return TypeError(
+        f"{naming.library} arrays are immutable and do not support in-place item assignment. "
+        "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+        f"{SITE}/quickstart.html"
+    )
 
 
 class OlympusError(Exception):

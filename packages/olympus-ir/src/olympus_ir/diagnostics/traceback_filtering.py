@@ -36,6 +36,7 @@ __all__ = [
     "boundary_class",
     "boundary_members",
     "filter_exception",
+    "filter_text",
     "filter_traceback",
     "include_frame",
     "is_boundary",
@@ -103,6 +104,30 @@ def filter_traceback(tb: TracebackType | None, is_below: bool = False) -> Traceb
             entry = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
         result = entry
     return result
+
+
+def filter_text(text: str) -> str:
+    """Returns a text that contains a traceback, without the hidden frames and the note on them.
+
+    Example:
+        >>> print(filter_text('File "a.py", line 1, in f\\n    g()\\nKeyError: 0'))
+        File "a.py", line 1, in f
+            g()
+        KeyError: 0
+    """
+    if _mode() == "off":
+        return text
+    shown: list[str] = []
+    hides = False
+    for line in text.replace(NOTE, "").rstrip().splitlines():
+        words = line.lstrip().split('"')
+        if words[0] == "File " and len(words) > 2:
+            hides = not is_user_file(words[1])
+        elif not line.startswith("    "):  # lines of code are indented
+            hides = False
+        if not hides:
+            shown.append(line)
+    return "\n".join(shown)
 
 
 def _is_helper(frame: Any) -> bool:

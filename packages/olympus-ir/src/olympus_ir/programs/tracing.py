@@ -23,11 +23,11 @@ from ..diagnostics.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
     UnexpectedTracerError,
+    assignment_error,
     escaped_tracer_message,
 )
 from ..diagnostics.name_stacks import NameStack, marks_of, no_names
 from ..settings import config_states
-from ..settings.naming import naming
 from ..types.arrays import ArrayBase
 from ..types.avals import AbstractValue, aval_getters, get_aval, register_value_type
 
@@ -502,11 +502,7 @@ class Tracer(ArrayBase):
         raise TracerArrayConversionError(self)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
-            "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
-            "docs/quickstart.md shows how."
-        )
+        raise assignment_error()
 
     def __deepcopy__(self, memo: Any) -> Tracer:
         return self

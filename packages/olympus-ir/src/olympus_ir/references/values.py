@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..diagnostics.traceback_filtering import boundary_class
+from ..diagnostics.traceback_filtering import api_boundary, boundary_class
 from ..programs.staging import StagingTrace, StagingTracer, new_tracer, staging_rules, tracer_types
 from ..programs.tracing import Tracer, register_tracer_type
 from ..trees import pytrees
@@ -35,6 +35,7 @@ from .transforms import (
 __all__ = ["Ref", "RefMethods", "TransformedRef"]
 
 
+@boundary_class
 class RefMethods:
     """Methods of references and of their views.
 
@@ -156,7 +157,7 @@ def _refuse(name: str) -> Any:
         )
 
     operation.__name__ = name
-    return operation
+    return api_boundary(operation)
 
 
 # Tracers of references inherit the operators of arrays, which do not apply to references.

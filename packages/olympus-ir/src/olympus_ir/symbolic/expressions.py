@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..diagnostics.errors import InconclusiveDimensionOperation
+from ..diagnostics.traceback_filtering import boundary_class
 from ..lax.dimensions import dim_as_value_p
 from ..programs.tracing import Tracer
 from ..types.arrays import Array
@@ -142,6 +143,7 @@ def from_factor(factor: Factor, scope: Any) -> Dimension:
     return from_polynomial({((factor, 1),): 1}, scope)
 
 
+@boundary_class
 class SymbolicDim:
     """Size that depends on dimension variables, such as ``2*a + 1``.
 

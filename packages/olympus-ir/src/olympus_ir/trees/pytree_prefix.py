@@ -151,6 +151,12 @@ def prefix_errors(
     return list(_prefix_errors((), prefix_tree, full_tree, is_leaf))
 
 
+def _array_type(leaf: Any) -> str | None:
+    """Returns the type of a traced or concrete array as text; None for other values."""
+    aval = getattr(leaf, "aval", None)
+    return aval.str_short() if hasattr(aval, "str_short") else None
+
+
 def _prefix_errors(
     path: tuple[Any, ...], prefix: Any, full: Any, is_leaf: IsLeaf | None
 ) -> Iterator[Callable[[str], ValueError]]:
@@ -160,7 +166,10 @@ def _prefix_errors(
     if node is None:
         return  # a leaf of the prefix stands for any subtree
     if type(prefix) is not node_type(full) or full_node is None:
-        full_type = "a leaf" if full.__class__ is Structure and full.is_leaf else node_type(full)
+        if full.__class__ is Structure and full.is_leaf:
+            full_type = "a leaf"
+        else:
+            full_type = _array_type(full) or node_type(full)
         difference, explanation = (
             "different types",
             (

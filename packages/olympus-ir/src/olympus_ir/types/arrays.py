@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .._jaxlib import set_tracer_class
-from ..settings.naming import naming
+from ..diagnostics.errors import assignment_error
+from ..diagnostics.traceback_filtering import api_boundary
 
 if TYPE_CHECKING:
     from .array_interface import Array
@@ -94,17 +95,15 @@ class ConcreteArray(ArrayBase):
         """The size of all elements in bytes."""
         return self._aval.size * self._aval.dtype.itemsize
 
+    @api_boundary
     def __len__(self) -> int:
         if not self._aval.shape:
             raise TypeError("len() of unsized object")
         return self._aval.shape[0]
 
+    @api_boundary
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
-        raise TypeError(
-            f"{naming.library} arrays are immutable and do not support in-place item assignment. "
-            "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
-            "docs/quickstart.md shows how."
-        )
+        raise assignment_error()
 
     def __copy__(self: Self) -> Self:
         return self

@@ -25,7 +25,7 @@ from .._jaxlib import (
     set_pspec_unconstrained,
     weak_value_interner,
 )
-from ..diagnostics.traceback_filtering import api_boundary
+from ..diagnostics.traceback_filtering import api_boundary, boundary_class
 from .records import Record
 
 if TYPE_CHECKING:
@@ -401,6 +401,7 @@ class BaseMesh(_Frozen):
         return f"{axes}, axis_types={self.axis_types!r}"
 
 
+@boundary_class
 class AbstractMesh(BaseMesh):
     """A mesh without devices, for programs that are traced before devices are available.
 
@@ -428,6 +429,7 @@ class AbstractMesh(BaseMesh):
     # The C++ sharding reads this attribute. In a mesh of devices it holds the list of devices.
     _internal_device_list = None
 
+    @api_boundary
     def __new__(
         cls,
         axis_sizes: tuple[int, ...],

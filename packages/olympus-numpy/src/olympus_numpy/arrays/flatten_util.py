@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
@@ -81,6 +82,7 @@ class _Unravel:
         self.dtypes = dtypes
         self.common = common
 
+    @api_boundary
     def __call__(self, vector: Any) -> Any:
         if not self.shapes:
             return pytrees.tree_unflatten(self.tree, [])

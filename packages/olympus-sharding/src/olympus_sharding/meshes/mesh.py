@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types.placement import (
     AbstractDevice,
     AbstractMesh,
@@ -70,6 +71,7 @@ class Mesh(BaseMesh):
     # The C++ sharding reads this attribute; None for a mesh without devices.
     _internal_device_list: DeviceList | None
 
+    @api_boundary
     def __new__(
         cls,
         devices: Any,
@@ -118,6 +120,7 @@ class Mesh(BaseMesh):
     def __str__(self) -> str:
         return "Mesh()" if self.empty else f"Mesh({self._axes_text()})"
 
+    @api_boundary
     def update(
         self,
         devices: Any = None,

@@ -142,10 +142,12 @@ class _Sharding:
         """The kind of the devices' memory."""
         raise _undefined(self, "memory_kind")
 
+    @api_boundary
     def with_memory_kind(self, kind: str) -> Any:
         """Returns the same sharding in another kind of memory."""
         raise _undefined(self, "with_memory_kind")
 
+    @api_boundary
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
         """Returns a dictionary from each device to the slices of its part of an array."""
         raise _undefined(self, "devices_indices_map")
@@ -192,16 +194,19 @@ class _Sharding:
         """The set of devices of this process."""
         return set(self._addressable_device_assignment)
 
+    @api_boundary
     def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
         """Returns a dictionary from each device of this process to the slices of its part."""
         indices = self.devices_indices_map(global_shape)
         return {device: indices[device] for device in self._addressable_device_assignment}
 
+    @api_boundary
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         """Returns the shape of one part of an array of shape ``global_shape``."""
         index = next(iter(self.devices_indices_map(global_shape).values()))
         return tuple(len(range(size)[part]) for size, part in zip(global_shape, index, strict=True))
 
+    @api_boundary
     def is_equivalent_to(self, other: Any, ndim: int) -> bool:
         """Returns whether ``other`` places an array of ``ndim`` dimensions in the same way."""
         return self is other or _placement(self, ndim) == _placement(other, ndim)
@@ -213,6 +218,8 @@ def _placement(sharding: Any, ndim: int) -> tuple:
         return ((sharding._device,), (1,) * ndim, bytes(ndim), sharding.memory_kind, None)
     if type(sharding) is NamedSharding:
         mesh, spec = sharding.mesh, sharding.spec
+        if len(spec) > ndim:
+            sharding.check_compatible_aval((1,) * ndim)
         factors, parts = mesh_tiling(mesh, spec, ndim)
         devices = sharding._device_assignment if sharding._is_concrete else mesh
         # The integer dtype depends on the factors only, so equal parts have equal bytes.
@@ -258,6 +265,7 @@ class _SingleDeviceSharding:
     def memory_kind(self) -> str | None:
         return self._memory_kind
 
+    @api_boundary
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         return SingleDeviceSharding(self._device, memory_kind=kind)
 
@@ -265,12 +273,15 @@ class _SingleDeviceSharding:
     def is_fully_replicated(self) -> bool:
         return True
 
+    @api_boundary
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
 
+    @api_boundary
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(global_shape)
 
+    @api_boundary
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Accepts any shape, since one device can hold arrays of any shape."""
 
@@ -353,9 +364,11 @@ class _NamedSharding:
     def memory_kind(self) -> str | None:
         return self._memory_kind
 
+    @api_boundary
     def with_memory_kind(self, kind: str) -> NamedSharding:
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
+    @api_boundary
     def update(
         self, *, mesh: Any = None, spec: Any = None, memory_kind: str | None = None
     ) -> NamedSharding:
@@ -377,6 +390,7 @@ class _NamedSharding:
         split = {axis for axes in axes_of_dimensions(spec, len(spec)) for axis in axes}
         return frozenset(self.mesh.axis_names) - split - spec.unreduced
 
+    @api_boundary
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
         if self.spec.unreduced:
             raise ValueError(
@@ -385,9 +399,11 @@ class _NamedSharding:
             )
         return dict(zip(self._device_assignment, shard_indices(self, global_shape), strict=True))
 
+    @api_boundary
     def shard_shape(self, global_shape: tuple[int, ...]) -> tuple[int, ...]:
         return _shard_shape(self, tuple(global_shape))
 
+    @api_boundary
     def check_compatible_aval(self, aval_shape: tuple[int, ...]) -> None:
         """Checks that an array of shape ``aval_shape`` has enough dimensions for the spec.
 

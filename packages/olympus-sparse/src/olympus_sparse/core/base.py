@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import olympus_numpy as jnp
-from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import canonicalize_shape
 
@@ -152,7 +152,7 @@ def _refusing(operator: str) -> Any:
 
     method.__name__ = operator
     method.__qualname__ = f"OLYMPUSSparse.{operator}"
-    return method
+    return api_boundary(method)
 
 
 for _operator in (

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from olympus_ir.diagnostics.errors import assignment_error
 from olympus_ir.diagnostics.traceback_filtering import boundary_members
-from olympus_ir.settings.naming import naming
 from olympus_ir.types.arrays import register_array_class
 from olympus_ir.types.avals import ShapedArray, register_value_type
 from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceSharding
@@ -257,12 +257,7 @@ def _rows_of_host_copy(array: ArrayImpl, sharding: SingleDeviceSharding) -> Iter
 
 
 def _setitem(self: ArrayImpl, index: Any, value: Any) -> NoReturn:
-    raise TypeError(
-        f"{naming.library} arrays are immutable and do not support in-place item assignment. "
-        "Instead of "
-        "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: docs/quickstart.md shows "
-        "how."
-    )
+    raise assignment_error()
 
 
 # ---- devices and shards ----

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.annotations import layout_constraint_p
 from olympus_ir.programs.olympuspr import olympusprs_in_params
 from olympus_ir.trees import pytrees
@@ -55,6 +56,7 @@ class Layout(Record):
     # Stands for a layout that the compiler chooses.
     AUTO: ClassVar[Any] = _AUTO
 
+    @api_boundary
     def __init__(
         self,
         major_to_minor: Iterable[int],

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from olympus_ir.diagnostics.errors import MissingRuleError
-from olympus_ir.diagnostics.traceback_filtering import api_boundary, filter_exception
+from olympus_ir.diagnostics.traceback_filtering import (
+    api_boundary,
+    filter_exception,
+    filter_text,
+)
 from olympus_ir.lax import callbacks, convert_element_type, jit_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.options import JitOptions
@@ -262,7 +266,9 @@ def _like_compiled_callback(run: Callable[..., Sequence[Any]]) -> Callable[..., 
         except Exception as error:
             filter_exception(error)
             trace = traceback.format_exc()
-            raise JaxRuntimeError(f"INTERNAL: error calling callback: {trace}") from error
+            raise JaxRuntimeError(
+                f"INTERNAL: error calling callback: {filter_text(trace)}"
+            ) from error
 
     return reported
 

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olympus_ir.diagnostics.traceback_filtering import filter_exception
+from olympus_ir.diagnostics.source_info import SourceInfo, unknown_source
+from olympus_ir.diagnostics.traceback_filtering import filter_exception, filter_text
+from olympus_ir.diagnostics.traced_lines import traced_at
 from olympus_ir.loading import deferred
 
 from .._jaxlib import JaxRuntimeError
@@ -30,18 +32,24 @@ else:
 
 _calls = threading.local()
 _lock = threading.Lock()
-_raised: list[BaseException] = []
+# Exceptions of callbacks, with the user's line of each call, if it is known.
+_raised: list[tuple[BaseException, str]] = []
 _MOST_KEPT = 16
 
 
 @contextmanager
-def calling_back() -> Iterator[None]:
-    """Context manager that stores exceptions of a Python function called by a compiled program."""
+def calling_back(name: str = "", source: SourceInfo = unknown_source) -> Iterator[None]:
+    """Context manager that stores exceptions of a Python function called by a compiled program.
+
+    Args:
+      name: the name of the operation that calls the function.
+      source: the origin of the operation.
+    """
     outer, _calls.active = in_callback(), True
     try:
         yield
     except BaseException as error:
-        remember(error)
+        remember(error, traced_at(name, source))
         raise
     finally:
         _calls.active = outer
@@ -52,10 +60,10 @@ def in_callback() -> bool:
     return getattr(_calls, "active", False)
 
 
-def remember(error: BaseException) -> None:
-    """Stores an exception that a callback raised."""
+def remember(error: BaseException, place: str = "") -> None:
+    """Stores an exception that a callback raised, and the user's line of the call."""
     with _lock:
-        _raised.append(error)
+        _raised.append((error, place))
         del _raised[:-_MOST_KEPT]
 
 
@@ -64,23 +72,29 @@ def raise_callback_error(error: Exception) -> None:
 
     An exception that ends the program, such as `SystemExit`, is raised itself.
     """
-    original = find_cause(error)
+    original, place = _cause_and_place(error)
     if isinstance(original, Exception):
-        raise error from original
+        filter_exception(original)
+        text = filter_text(str(error))
+        raise JaxRuntimeError(f"{text}\n{place}" if place else text) from original
     if original is not None:
         raise original from error
 
 
 def find_cause(error: Exception) -> BaseException | None:
     """Returns the callback exception that caused a runtime error, and drops it from the store."""
+    return _cause_and_place(error)[0]
+
+
+def _cause_and_place(error: Exception) -> tuple[BaseException | None, str]:
     text = str(error)
     if "callback" not in text.lower():
-        return None
+        return None, ""
     with _lock:
         for position in reversed(range(len(_raised))):
-            if type(_raised[position]).__name__ in text:
+            if type(_raised[position][0]).__name__ in text:
                 return _raised.pop(position)
-    return None
+    return None, ""
 
 
 class DeferredErrors:
@@ -125,7 +139,9 @@ class DeferredErrors:
     def _store(self, trace: str) -> None:
         with self._lock:
             if self._error is None:
-                self._error = JaxRuntimeError(f"INTERNAL: error calling callback: {trace}")
+                self._error = JaxRuntimeError(
+                    f"INTERNAL: error calling callback: {filter_text(trace)}"
+                )
 
     def _skip(self) -> None:
         with self._lock:

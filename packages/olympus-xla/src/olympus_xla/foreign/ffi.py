@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.callbacks import VMAP_METHODS
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import AbstractToken, ShapedArray, canonicalize_shape, get_aval
@@ -221,6 +222,7 @@ def ffi_call(
     result_layouts = minor_to_major_layouts(output_layouts, result_avals, "output")
     type_of_results = list if isinstance(result_shape_dtypes, list) else tuple
 
+    @api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs and custom_call_api_version < 4:
             raise ValueError(

@@ -47,15 +47,18 @@ _PARTITIONED_TARGETS = {
 }
 
 
-def _wrapper(run: Callable[..., Sequence[Any]], params: dict[str, Any]) -> Callable[..., tuple]:
+def _wrapper(
+    context: LoweringContext, run: Callable[..., Sequence[Any]], params: dict[str, Any]
+) -> Callable[..., tuple]:
     """Returns the function that XLA calls with NumPy views. It calls ``run`` on arrays."""
+    name, source = context.equation.primitive.name, context.equation.source_info
     to_array = _array_maker()
     wide = enable_x64.value
 
     def call(*views: Any) -> tuple:
         # XLA's threads have no current trace and no settings of a thread, and a calling thread may
         # be tracing.
-        with calling_back(), set_current_trace(evaluation_trace), enable_x64(wide):
+        with calling_back(name, source), set_current_trace(evaluation_trace), enable_x64(wide):
             operands = [to_array(view) for view in views if view is not None]
             return tuple(np.asarray(result) for result in run(*operands, **params))
 
@@ -245,7 +248,7 @@ def _debugging(run: Callable[..., Any], effect_of: Callable[[dict[str, Any]], An
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
         emit_callback(
             context,
-            _wrapper(run, params),
+            _wrapper(context, run, params),
             operands,
             context.avals_in,
             (),
@@ -275,7 +278,7 @@ lowering_rules.define(
 def _pure_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
     return emit_callback(
         context,
-        _wrapper(callbacks.run_callback, params),
+        _wrapper(context, callbacks.run_callback, params),
         operands,
         context.avals_in,
         context.avals_out,
@@ -287,7 +290,7 @@ def _pure_callback(context: LoweringContext, *operands: Any, **params: Any) -> l
 def _io_callback(context: LoweringContext, *operands: Any, **params: Any) -> list[Any]:
     return emit_callback(
         context,
-        _wrapper(callbacks.run_callback, params),
+        _wrapper(context, callbacks.run_callback, params),
         operands,
         context.avals_in,
         context.avals_out,
