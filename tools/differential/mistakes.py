@@ -144,7 +144,11 @@ def page(outcomes: list[dict[str, Any]]) -> str:
             continue
         text = re.sub(r" at 0x[0-9a-f]+", "", f"{outcome['type']}: {outcome['text']}")
         text = text.replace(f"{ROOT}/", "")
-        said = [textwrap.fill(line, 98) for line in text.splitlines()[:8] if line.strip()]
+        said = [
+            textwrap.fill(line, 98, break_on_hyphens=False, break_long_words=False)
+            for line in text.splitlines()[:8]
+            if line.strip()
+        ]
         lines.append(f"```python3\n{mistake.code}")
         lines.append(textwrap.indent("\n".join(said), "# "))
         lines.append(f"# Write:\n{mistake.mended}\n```\n" if mistake.mended else "```\n")
