@@ -154,7 +154,7 @@ def prefix_errors(
 def _array_type(leaf: Any) -> str | None:
     """Returns the type of a traced or concrete array as text; None for other values."""
     aval = getattr(leaf, "aval", None)
-    return aval.str_short() if hasattr(aval, "str_short") else None
+    return None if aval is None or not hasattr(aval, "str_short") else aval.str_short()
 
 
 def _prefix_errors(
