@@ -81,6 +81,13 @@ _add(
 )
 _add(
     "products",
+    _arrays((2, 2), (500, 500)),
+    "kron of 2x2 and 500x500",
+    lambda k, x, y: k.np.kron(x, y),
+    lambda t, x, y: t.kron(x, y),
+)
+_add(
+    "products",
     _joined(_integers(1000, (1024,)), _arrays((1000, 256))),
     "product with one_hot",
     lambda k, i, x: k.nn.one_hot(i, 1000) @ x,
@@ -118,6 +125,13 @@ _add(
     "roll",
     lambda k, x: k.np.roll(x, 17, axis=1),
     lambda t, x: t.roll(x, 17, 1),
+)
+_add(
+    "moving",
+    _arrays((8, 3, 224, 224)),
+    "roll of images",
+    lambda k, x: k.np.roll(x, 5, axis=3),
+    lambda t, x: t.roll(x, 5, 3),
 )
 _add(
     "moving",

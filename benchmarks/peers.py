@@ -40,22 +40,25 @@ _MORE_EXACT = (
     "are below 0.51, by arithmetic in double precision"
 )
 _BY_FORMULA = "NumPy has a kernel for AVX-512; OLYMPUS uses a formula of exp or log"
-_CALL = "the call of NumPy itself takes about 0.03 ms"
+_CALL = "the call of NumPy and the wait for XLA's thread take about 0.05 ms"
 _OTHER_LAPACK = "OLYMPUS calls the LAPACK that jaxlib registers, as JAX does; PyTorch has MKL"
 _ALL_RANGES = "XLA computes the formulas for all ranges of the operand, and selects a result"
 _PRODUCTS = "XLA's products of small matrices take twice the time of those of OpenBLAS"
 REASONS = {
     "sort of rows": "OLYMPUS calls NumPy's sort after a pass that searches for zeros, NaNs and "
     "subnormal numbers",
-    "permutation": "two sorts by random keys produce JAX's permutation; NumPy swaps elements",
+    "permutation": "two sorts of all elements by random keys produce JAX's permutation; NumPy "
+    "swaps elements, and PyTorch draws places",
     "unique": "after the sort, NumPy finds the first of equal elements, and XLA gathers them",
     **dict.fromkeys(
-        ("associative_scan of sums", "cumsum of int32, axis 1", "cumsum of float64, axis 1"),
-        "two passes over blocks, or steps that read one element of each of 16 rows",
+        ("associative_scan of sums", "cumsum of float64, axis 1"),
+        "two passes over blocks, or steps that read one element of each of 8 or 16 rows",
     ),
-    "kron": "XLA computes the place in both factors by divisions for each element",
-    "roll": "XLA reads the two parts through comparisons",
-    "argmin, axis 1": "the call of NumPy and the wait for XLA's thread",
+    "cumsum of int32, axis 1": "a step reads one element of each of 16 rows; NumPy adds one "
+    "element of one row in each cycle",
+    "pad": "LLVM chooses between the addresses of an element and of the padding, and gathers; a "
+    "padded product, without that choice, takes a third of the time",
+    "matrix times vector": "the call and the wait for XLA's thread take a fifth of the time",
     "unique with counts": "after the sort, NumPy finds the first of equal elements, and XLA "
     "gathers them",
     "group norm": "XLA reads the images for the mean, for the variance and for the result",
@@ -68,8 +71,9 @@ REASONS = {
     "product of 1000 of 64x64": _PRODUCTS,
     "cumsum": "two passes: one sums within the blocks, and one adds the totals of the preceding "
     "blocks",
-    "argmax": _CALL,
-    "argmin": _CALL,
+    **dict.fromkeys(
+        ("argmax", "argmin", "argmax of rows", "argmin of rows", "argmin, axis 1"), _CALL
+    ),
     **dict.fromkeys(
         ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "arctan2", "cbrt"), _MORE_EXACT
     ),
@@ -158,26 +162,40 @@ def table(figures: dict[str, dict[str, Any]], kind: str) -> str:
         "again.",
     ]
     ratios: dict[str, float] = {}
+    to_jax: dict[str, float] = {}
     for group, operations in itertools.groupby(measured, lambda each: each.group):
         lines += ["", f"### {group.capitalize()}", ""]
         heads = " | ".join(LIBRARIES[name] for name in figures)
-        lines.append(f"| | {heads} | OLYMPUS / best other |")
-        lines.append("| --- |" + " --- |" * (len(figures) + 1))
+        lines.append(f"| | {heads} | OLYMPUS / best other | OLYMPUS / JAX |")
+        lines.append("| --- |" + " --- |" * (len(figures) + 2))
         for operation in operations:
             times = times_of(figures, operation.name)
             others = min(seconds for library, seconds in times.items() if library != "olympus")
             ratios[operation.name] = times["olympus"] / others
+            if "jax" in times:
+                to_jax[operation.name] = times["olympus"] / times["jax"]
             shown = " | ".join(
                 f"{1e3 * times[library]:.3g}" if library in times else "-" for library in figures
             )
-            lines.append(f"| {operation.name} | {shown} | {ratios[operation.name]:.2f} |")
+            beside_jax = f"{to_jax[operation.name]:.2f}" if "jax" in times else "-"
+            lines.append(
+                f"| {operation.name} | {shown} | {ratios[operation.name]:.2f} | {beside_jax} |"
+            )
+    return "\n".join(lines + _summary(ratios, to_jax))
+
+
+def _summary(ratios: dict[str, float], to_jax: dict[str, float]) -> list[str]:
+    """Returns the lines on the mean, and on operations far from the best or slower than JAX."""
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
-    lines += ["", "### Summary", "", f"The geometric mean of {len(ratios)} ratios is {mean:.2f}."]
+    lines = ["", "### Summary", "", f"The geometric mean of {len(ratios)} ratios is {mean:.2f}."]
     slow = [name for name, ratio in ratios.items() if ratio > 2]
     if slow:
         lines += ["Programs that take more than twice the time of the fastest library:", ""]
     lines += [f"- {name}: {REASONS.get(name, 'not explained yet')}." for name in slow]
-    return "\n".join(lines)
+    slower = [f"{name} ({ratio:.2f})" for name, ratio in to_jax.items() if ratio > 1.1]
+    if slower:
+        lines += ["", f"More than 1.1 times the time of JAX: {', '.join(slower)}."]
+    return lines
 
 
 def chart(
