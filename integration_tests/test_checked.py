@@ -129,6 +129,37 @@ def test_checked_function_returns_the_same_result():
     np.testing.assert_allclose(found["softmax"], expected["softmax"], rtol=1e-6)
 
 
+def test_errors_of_keys_name_the_line_of_each_use():
+    def first(key):
+        return olympus.random.normal(key)
+
+    def twice(key):
+        return first(key) + olympus.random.uniform(key)
+
+    def in_scan(key):
+        return lax.scan(
+            lambda c, _: (c + first(key), None),
+            0.0,
+            length=2,
+        )
+
+    for fun in (twice, olympus.jit(twice), lambda key: olympus.checkpoint(twice)(key)):
+        with pytest.raises(KeyReuseError) as caught:
+            olympus.checked(fun)(olympus.random.key(0))
+        assert f", at {__file__}:{line_of(twice) + 1}:" in str(caught.value)
+        assert f"consumed first at {__file__}:{line_of(first) + 1}:" in str(caught.value)
+    with pytest.raises(KeyReuseError) as caught:
+        olympus.checked(in_scan)(olympus.random.key(0))
+    assert f", at {__file__}:{line_of(in_scan) + 1}:" in str(caught.value)
+    assert f"; consumed at {__file__}:{line_of(first) + 1}:" in str(caught.value)
+
+
+def test_operations_without_a_line_show_the_line_of_the_call():
+    with pytest.raises(ZeroDivisionError) as caught:
+        olympus.checked(lax.rem)(jnp.array(3), jnp.array(0))
+    assert "olympus.checked(lax.rem)(jnp.array(3), jnp.array(0))" in str(caught.value)
+
+
 @pytest.mark.parametrize("kind", ["Auto", "Explicit"])
 @pytest.mark.parametrize("fun", [jnp.sqrt, lambda x: jnp.sqrt(x).sum(1), olympus.vmap(jnp.sqrt)])
 def test_values_over_several_devices_are_checked(eight_devices, kind, fun):

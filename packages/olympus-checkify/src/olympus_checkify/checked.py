@@ -9,7 +9,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.source_info import summarize
+from olympus_ir.diagnostics.name_stacks import no_names
+from olympus_ir.diagnostics.source_info import SourceInfo, capture, summarize, user_frame
 from olympus_ir.diagnostics.traced_lines import line_of
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.jit import jit
@@ -203,12 +204,13 @@ def _exception(error: Error) -> Exception | None:
         return None
     code = iterations[0]
     site, payload = error._metadata[code], error._payload[failed[code]]
-    words = [f"{site.kind.message(site, payload).rstrip('. ')}, at {summarize(site.source)}"]
+    source = site.source if user_frame(site.source) else SourceInfo(capture(), no_names)
+    words = [f"{site.kind.message(site, payload).rstrip('. ')}, at {summarize(source)}"]
     for number in sorted(failed):
         loop = error._metadata[number]
         if issubclass(failed[number].error_type, IterationError):
             words.append(loop.kind.message(loop, error._payload[failed[number]]))
-    line = line_of(site.source)
+    line = line_of(source)
     return _RAISED[failed[code].error_type]("; ".join(words) + (f"\n    {line}" if line else ""))
 
 

@@ -66,7 +66,7 @@ def run(
     program = closed.jaxpr
     if call is not None:
         program = program.replace(
-            eqns=[_with_line_of_call(equation, call, numbers) for equation in program.eqns]
+            eqns=[_kept_with_line(equation, call, numbers) for equation in program.eqns]
         )
 
     def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
@@ -84,15 +84,18 @@ def run(
     return error, results
 
 
-def _with_line_of_call(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
+def with_line_of_call(equation: Equation, call: Equation) -> Equation:
     """Returns an equation with a line of user code: its own line, or else the line of the call."""
+    has_line = next(iter(user_frames(equation.source_info)), None) is not None
+    return equation if has_line else equation.replace(source_info=call.source_info)
+
+
+def _kept_with_line(equation: Equation, call: Equation, numbers: dict[Any, Any]) -> Equation:
+    """Returns the same equation with a line each time, because the codes of checks depend on it."""
     key = ("equation", id(equation))
-    found = numbers.get(key)
-    if found is None:
-        has_line = next(iter(user_frames(equation.source_info)), None) is not None
-        found = equation if has_line else equation.replace(source_info=call.source_info)
-        numbers[key] = found  # the codes of checks depend on the identity of the equation
-    return found
+    if key not in numbers:
+        numbers[key] = with_line_of_call(equation, call)
+    return numbers[key]
 
 
 # ---- programs inside programs ----

@@ -16,6 +16,7 @@ from olympus_ir.programs.olympuspr import Atom, ClosedOlympuspr, Equation, Liter
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_closed
 
+from ..interpreter import with_line_of_call
 from ..tables import Enabled
 from .checks import Checked, failures, stored
 from .detection import Detected
@@ -175,7 +176,10 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
         if key is None or places_values(equation.params):
             return bind_equation(equation, operands)
         inner = equation.params[key]
-        return run_equations(inner.jaxpr, inner.consts, operands, apply)
+        # Errors of key reuse name the lines of the equations.
+        equations = [with_line_of_call(each, equation) for each in inner.jaxpr.eqns]
+        program = inner.jaxpr.replace(eqns=equations)
+        return run_equations(program, inner.consts, operands, apply)
 
     return trace_to_closed(
         lambda *operands: run_equations(closed.jaxpr, closed.consts, operands, apply),

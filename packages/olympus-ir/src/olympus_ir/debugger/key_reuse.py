@@ -344,10 +344,14 @@ def _check_repeated(
     carry: Sequence[Marks],
 ) -> None:
     for values, kind in ((constants, "key constants are"), (carry, "a carried key is")):
-        if any(used is not None and used.any() for used in values):
+        consumed = [used.max() for used in values if used is not None and used.any()]
+        if consumed:
+            loop = _callers[-1]
+            known = [each for each in list(_uses)[consumed[0] - 1] if each != "unknown"]
+            use = f"; consumed at {known[-1]}" if known and known[-1] != loop else ""
             raise KeyReuseError(
                 f"{part} function leads to key reuse when repeatedly executed, because {kind} "
-                f"repeatedly consumed, at {_callers[-1]}"
+                f"repeatedly consumed, at {loop}{use}"
             )
 
 
