@@ -809,3 +809,97 @@ print("fine")
 
 def test_small_private_modules() -> None:
     assert run_compat(SMALL_MODULES, JAX_NUM_CPU_DEVICES="4") == "fine"
+
+
+PRINTED_IN_PARTS = """
+import jax
+from jax._src import core, pretty_printer as pp
+from jax.extend.core import Primitive
+
+program = jax.make_jaxpr(lambda x: jax.jit(lambda y: y * 2 + 1)(x) * 3.0)(1.0)
+context, settings = core.JaxprPpContext(), core.JaxprPpSettings()
+call, product = program.eqns
+assert core.pp_jaxpr(program.jaxpr, context, settings).format() == str(program)
+print(core.pp_eqn(product, context, settings).format())
+operands = core.pp_vars(product.invars, context, separator=",")
+name = core.pp_var(product.invars[0], context)
+print(operands.format(), name.format(), core.pp_aval(program.in_avals[0], context))
+print(core.pp_kv_pairs([("a", 1), ("b", (2,))], context, settings).format())
+print(core.pp_jaxpr_eqn_range(program.jaxpr, 1, 2, core.JaxprPpContext(), settings).format())
+print(core.pp_eqns(program.eqns[1:] * 2, context, settings).format())
+
+def shown(eqn, context, settings):
+    results = core.pp_vars(eqn.outvars, context, print_shapes=settings.print_shapes)
+    name = pp.text("MINE", annotation="here" if settings.source_info else None)
+    params = core.pp_kv_pairs(sorted(eqn.params.items()), context, settings)
+    operands = core.pp_vars(eqn.invars, context)
+    return pp.concat([results, pp.text(" <- "), name, params, pp.text(" ")]) + operands
+
+mine_p = Primitive("mine")
+mine_p.def_abstract_eval(lambda x, *, k: x)
+core.pp_eqn_rules[mine_p] = shown
+assert mine_p in core.pp_eqn_rules and core.pp_eqn_rules[mine_p] is shown
+inner = jax.make_jaxpr(lambda x: mine_p.bind(x, k=3) * 2.0)(1.0)
+print(inner)
+print(inner.pretty_print(source_info=True).count("# here"))
+print(inner.pretty_print(custom_pp_eqn_rules=False))
+red = pp.color(pp.text("b"), foreground=pp.Color.RED, intensity=pp.Intensity.BRIGHT)
+print((pp.text("a") + pp.nil() + pp.brk() + red).format(use_color=False))
+"""
+
+
+def test_programs_are_printed_in_parts() -> None:
+    # This is what JAX 0.10.2 prints.
+    assert run_compat(PRINTED_IN_PARTS).splitlines() == [
+        "d:f32[] = mul b 3.0:f32[]",
+        "b, 3.0:f32[] b f32[]",
+        "[a=1 b=(2,)]",
+        "{ lambda ; a:f32[]. let ...; b:f32[] = mul c 3.0:f32[] in (b,) }",
+        "d:f32[] = mul b 3.0:f32[]",
+        "d:f32[] = mul b 3.0:f32[]",
+        "{ lambda ; a:f32[]. let",
+        "    b:f32[] <- MINE[k=3] a",
+        "    c:f32[] = mul b 2.0:f32[]",
+        "  in (c,) }",
+        "1",
+        "{ lambda ; a:f32[]. let",
+        "    b:f32[] = mine[k=3] a",
+        "    c:f32[] = mul[out_dtype=None] b 2.0:f32[]",
+        "  in (c,) }",
+        "a",
+        "b",
+    ]
+
+
+DISCHARGED = """
+import jax
+from jax._src.state import discharge
+from jax._src.state.types import ReadEffect, WriteEffect
+from jax.extend.core import Primitive
+
+scale_p = Primitive("scale_in_place")
+scale_p.multiple_results = True
+
+@scale_p.def_effectful_abstract_eval
+def types(ref, x, *, by):
+    return [x], {ReadEffect(0), WriteEffect(0)}
+
+@discharge.register_discharge_rule(scale_p)
+def rule(in_avals, out_avals, array, x, *, by):
+    print(*in_avals, *out_avals)
+    return (array * by, None), [array + x]
+
+def f(x, y):
+    ref = jax.new_ref(x)
+    (total,) = scale_p.bind(ref, y, by=3.0)
+    return ref[...], total
+
+print(*jax.jit(f)(2.0, 5.0))
+"""
+
+
+def test_rules_of_libraries_discharge_references() -> None:
+    assert run_compat(DISCHARGED).splitlines() == [
+        "Ref{float32[]} ~float32[] ~float32[]",
+        "6.0 7.0",
+    ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..diagnostics.documents import (
@@ -131,7 +131,19 @@ class Printer:
         self._shared: dict[int, str] = {}
         self._reserved: set[str] = set()
 
+    def with_options(self, **options: bool) -> Printer:
+        """Returns a printer with other options, which shares the names of this one."""
+        printer = Printer(**options)
+        printer._names, printer._spellings = self._names, self._spellings
+        printer._shared, printer._reserved = self._shared, self._reserved
+        return printer
+
     # ---- names ----
+
+    def set_name(self, var: Var, name: str) -> None:
+        """Sets the name of a variable. No other variable gets this name."""
+        self._names[var] = name
+        self._reserved.add(name)
 
     def name(self, var: Var) -> str:
         """Returns the name of a variable; creates a name if needed."""
@@ -213,8 +225,18 @@ class Printer:
                 shared.append(program)
         return shared
 
-    def program(self, olympuspr: Olympuspr) -> Document:
-        """Formats a program in full."""
+    def program(
+        self,
+        olympuspr: Olympuspr,
+        equations: Callable[[Printer], Sequence[Document]] | None = None,
+    ) -> Document:
+        """Formats a program.
+
+        Args:
+          olympuspr: the program.
+          equations: returns the texts in place of the equations, once the inputs have names; None
+            for all equations.
+        """
         head = [
             Text("{ "),
             Text("lambda ", KEYWORD),
@@ -224,11 +246,14 @@ class Printer:
             Text(". "),
             Text("let", KEYWORD),
         ]
-        equations = joined(Break("; "), [self.equation(equation) for equation in olympuspr.eqns])
+        if equations is None:
+            lines: Sequence[Document] = [self.equation(equation) for equation in olympuspr.eqns]
+        else:
+            lines = equations(self)
         results = [self.atom(atom) for atom in olympuspr.outvars]
         separator = Concatenation([Text(","), _SPACE])
         tail: list[Document] = [
-            Nest(2, Concatenation([Break(), equations])),
+            Nest(2, Concatenation([Break(), joined(Break("; "), lines)])),
             Break(),
             Text("in ", KEYWORD),
             Nest(2, Concatenation([Text("("), joined(separator, results)])),
@@ -300,11 +325,16 @@ class Printer:
         """Formats parameters as ``[name=value ...]``; returns an empty text if there are none."""
         if not params:
             return Text("")
-        pairs = [Concatenation([Text(f"{name}="), self._value(value)]) for name, value in params]
+        pairs = [self.parameter(name, value) for name, value in params]
         inner = Nest(2, Concatenation([Break(""), joined(Break(), pairs)]))
         return Group(Concatenation([Text("["), inner, Break(""), Text("]")]))
 
-    def _value(self, value: Any) -> Document:
+    def parameter(self, name: str, value: Any) -> Document:
+        """Formats one parameter as ``name=value``."""
+        return Concatenation([Text(f"{name}="), self.value(value)])
+
+    def value(self, value: Any) -> Document:
+        """Formats the value of a parameter."""
         if isinstance(value, ClosedOlympuspr):
             return self._inner_program(value.jaxpr)
         if isinstance(value, Olympuspr):
@@ -315,7 +345,7 @@ class Printer:
             and not hasattr(value, "_fields")  # named tuples show the names of their fields
             and all(isinstance(item, ClosedOlympuspr | Olympuspr) for item in value)
         ):
-            items = joined(Break(), [self._value(item) for item in value])
+            items = joined(Break(), [self.value(item) for item in value])
             inner = Nest(2, Concatenation([Break(""), items]))
             return Group(Concatenation([Text("("), inner, Break(""), Text(")")]))
         if isinstance(value, frozenset):

@@ -9,6 +9,7 @@ _PRIMITIVES = "olympus.extend.core.primitives"
 _FUNCTIONS = "olympus.compat.counterparts.functions"
 _LISTS = "olympus.compat.counterparts.lists"
 _PROGRAMS = "olympus.compat.counterparts.programs"
+_PRINTING = "olympus.compat.counterparts.printing"
 _PARTIAL = "olympus.compat.counterparts.partial_evaluation"
 _BATCHING = "olympus.compat.counterparts.batching"
 _TANGENTS = "olympus.compat.counterparts.tangents"
@@ -55,6 +56,10 @@ _CORE = {
     **names_from(_PROGRAMS, "filter_named_axis_effects", "join_effects"),
     **names_from(_PROGRAMS, "physical_element_aval", "remove_named_axis_effects"),
     **names_from(_PROGRAMS, "replace_olympuspr_effects", "typecheck", "typecompat", "typematch"),
+    **names_from(_PRINTING, "OlympusprPpContext", "OlympusprPpSettings", "pp_aval", "pp_effect"),
+    **names_from(_PRINTING, "pp_eqn", "pp_eqn_rules", "pp_eqns", "pp_kv_pair", "pp_kv_pairs"),
+    **names_from(_PRINTING, "pp_olympuspr", "pp_olympuspr_eqn_range", "pp_olympusprs"),
+    **names_from(_PRINTING, "pp_toplevel_olympuspr", "pp_var", "pp_vars"),
 }
 
 _PARTIAL_EVALUATION = {
@@ -68,6 +73,8 @@ _PARTIAL_EVALUATION = {
     ),
     **names_from(_LISTS, *_LIST_NAMES),
     **names_from("olympus_ir.adapters.construction", "new_olympuspr_eqn"),
+    **names_from("olympus_ir.adapters.partial_evaluation", "OlympusprTrace=PartialTrace"),
+    **names_from("olympus_ir.adapters.partial_evaluation", "new_eqn_recipe"),
     **names_from(_PROGRAMS, "has_effects"),
     **names_from(_PARTIAL, "abstract_eval_fun", "make_olympuspr_effects", "move_binders_to_back"),
     **names_from(_PARTIAL, "move_binders_to_front", "move_outvars_to_back"),
@@ -182,7 +189,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
     },
     "state": _STATE,
     "state.discharge": {
-        **names_from(_REFERENCES, "discharge_state"),
+        **names_from(_REFERENCES, "discharge_state", "register_discharge_rule"),
         **names_from(f"{_STATES}.states", "run_state"),
         **names_from(f"{_STATES}.transforms", "transform_array=read_view"),
         **names_from(f"{_STATES}.transforms", "transform_swap_array=written"),
@@ -203,7 +210,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
     },
     "pretty_printer": {
         **names_from(_DOCUMENTS, "Doc=Document", "brk=Break", "concat=Concatenation"),
-        **names_from(_DOCUMENTS, "group=Group", "join=joined", "nest=Nest", "text=Text"),
+        **names_from(_DOCUMENTS, "group=Group", "join=joined", "nest=Nest"),
+        **names_from(_PRINTING, "Color", "Intensity", "color", "nil", "text"),
     },
     "tree_util": {
         "_registry": "olympus.compat.registries:pytree_nodes",
