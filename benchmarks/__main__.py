@@ -223,7 +223,9 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
     )
     from benchmarks.workloads import WORKLOADS
 
-    groups = dict.fromkeys(IMPORTS, "import") | {each.name: each.group for each in WORKLOADS}
+    groups = dict.fromkeys(IMPORTS, "import") | {
+        workload.name: workload.group for workload in WORKLOADS
+    }
     failed: list[str] = []
     rows: dict[str, list[str]] = {}
     ratios: dict[str, list[tuple[float, float]]] = {}

@@ -324,7 +324,7 @@ def main() -> None:
     if arguments.measure:
         print(json.dumps(measured(arguments.measure)))
         return
-    pythons = {"olympus": sys.executable, **dict(each.split("=", 1) for each in arguments.peers)}
+    pythons = {"olympus": sys.executable, **dict(peer.split("=", 1) for peer in arguments.peers)}
     figures = {}
     for name, python in pythons.items():
         command = [python, "-m", "benchmarks.accelerator", "--measure", name]

@@ -23,8 +23,8 @@ def _arrays(*shapes: tuple[int, ...], dtype: Any = np.float32) -> Callable[[], t
     def make() -> tuple[np.ndarray, ...]:
         generators = map(np.random.default_rng, range(len(shapes)))
         return tuple(
-            each.normal(size=shape).astype(dtype)
-            for each, shape in zip(generators, shapes, strict=True)
+            generator.normal(size=shape).astype(dtype)
+            for generator, shape in zip(generators, shapes, strict=True)
         )
 
     return make
@@ -36,8 +36,8 @@ def _integers(high: int, *shapes: tuple[int, ...], low: int = 0) -> Callable[[],
     def make() -> tuple[np.ndarray, ...]:
         generators = map(np.random.default_rng, range(len(shapes)))
         return tuple(
-            each.integers(low, high, shape).astype(np.int32)
-            for each, shape in zip(generators, shapes, strict=True)
+            generator.integers(low, high, shape).astype(np.int32)
+            for generator, shape in zip(generators, shapes, strict=True)
         )
 
     return make

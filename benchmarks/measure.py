@@ -162,15 +162,15 @@ def main() -> None:
     arguments = parser.parse_args()
     library = workloads.library(arguments.library, arguments.devices)
     figures: dict[str, Any] = {}
-    for each in workloads.WORKLOADS:
-        if arguments.only not in each.name and arguments.only != each.group:
+    for workload in workloads.WORKLOADS:
+        if arguments.only not in workload.name and arguments.only != workload.group:
             continue
-        if each.devices != arguments.devices or (arguments.short and not each.short):
+        if workload.devices != arguments.devices or (arguments.short and not workload.short):
             continue
         try:
-            figures[each.name] = measured(each, library, arguments.seconds)
+            figures[workload.name] = measured(workload, library, arguments.seconds)
         except Exception as error:  # the error is reported, and the whole run fails
-            figures[each.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
+            figures[workload.name] = {"error": f"{type(error).__name__}: {error}"[:300]}
     print(json.dumps(figures))
 
 

@@ -629,7 +629,7 @@ def _define(operation: Operation) -> None:
     @workload(f"{operation.name}, large arrays", operation.group, short=operation.name == "sin")
     def _(lib: Any) -> Callable[[], Any]:
         names = names_of(lib.top.__name__)
-        arrays = [lib.np.asarray(each) for each in operation.operands()]
+        arrays = [lib.np.asarray(operand) for operand in operation.operands()]
         run = lambda *xs: operation.run(names, *xs)  # noqa: E731
         run = lib.top.jit(run) if operation.is_compiled else run
         return lambda: lib.top.block_until_ready(run(*arrays))

@@ -109,7 +109,7 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
         if operation.torch is None:
             return None
         module = importlib.import_module(library)
-        tensors = [module.from_numpy(np.ascontiguousarray(each)) for each in arrays]
+        tensors = [module.from_numpy(np.ascontiguousarray(array)) for array in arrays]
         return lambda: operation.torch(module, *tensors)
     names = names_of(library)
     if library == "numpy":
@@ -118,10 +118,10 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
     run = functools.partial(operation.run, names)
     compiled = module.jit(run) if operation.is_compiled else run
     if not operation.is_wide:
-        own = [names.np.asarray(each) for each in arrays]
+        own = [names.np.asarray(array) for array in arrays]
         return lambda: module.block_until_ready(compiled(*own))
     with module.enable_x64(True):
-        wide = [names.np.asarray(each) for each in arrays]
+        wide = [names.np.asarray(array) for array in arrays]
 
     def call() -> Any:
         with module.enable_x64(True):
@@ -246,7 +246,7 @@ def main() -> None:
     if arguments.serve:
         turns.serve(functools.partial(_prepared_by_name, arguments.serve))
         return
-    given = dict(each.split("=", 1) for each in arguments.peers)
+    given = dict(peer.split("=", 1) for peer in arguments.peers)
     own = {"numpy": sys.executable, "olympus": sys.executable}
     pythons = {name: (given | own)[name] for name in LIBRARIES if name in given | own}
     names = [each.name for each in OPERATIONS if arguments.only in f"{each.group}: {each.name}"]

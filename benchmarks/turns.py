@@ -182,7 +182,7 @@ def _measured(call: Callable[[], Any]) -> dict[str, float]:
 def as_vector(results: Any) -> np.ndarray:
     """Returns the numbers of a result, or of nested results, as one vector."""
     if isinstance(results, (tuple, list)):
-        return np.concatenate([as_vector(each) for each in results])
+        return np.concatenate([as_vector(result) for result in results])
     if hasattr(results, "detach"):
         results = results.detach()
     return np.asarray(results, np.float64).ravel()

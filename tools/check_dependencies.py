@@ -68,7 +68,7 @@ def declarations(package: Path) -> tuple[set[str], set[str]]:
     table = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))
     lists = table["project"]["dependencies"], table["dependency-groups"]["test"]
     required, tested = (
-        {str(canonicalize_name(Requirement(r).name)) for r in each} for each in lists
+        {str(canonicalize_name(Requirement(r).name)) for r in part} for part in lists
     )
     return required, tested
 

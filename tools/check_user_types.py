@@ -24,7 +24,7 @@ def found_by_pyright(path: Path) -> set[int]:
     errors = [each for each in shown["generalDiagnostics"] if each["severity"] == "error"]
     for each in errors:
         print(f"pyright: {path.name}:{each['range']['start']['line'] + 1}: {each['message']}")
-    return {each["range"]["start"]["line"] + 1 for each in errors}
+    return {error["range"]["start"]["line"] + 1 for error in errors}
 
 
 def found_by_mypy(path: Path) -> set[int]:

@@ -88,7 +88,10 @@ def earlier_states(package: str, since: str, folder: Path) -> list[State]:
     """Returns the releases of a package; if there are none, its state at a revision."""
     tags = git(ROOT, "tag", "--list", f"{package}-v*").split()
     revisions = tags or [since]
-    found = [checked_out(package, each, folder / each.replace("/", "-")) for each in revisions]
+    found = [
+        checked_out(package, revision, folder / revision.replace("/", "-"))
+        for revision in revisions
+    ]
     return [state for state in found if state is not None]
 
 
@@ -139,7 +142,7 @@ def wheel_of(state: State, folder: Path) -> str:
 def passes(state: State, beside: Mapping[str, State], folder: Path, options: Sequence[str]) -> bool:
     """Installs a package and its siblings in a new environment, and runs the package's tests."""
     wheels = [wheel_of(each, folder / "wheels") for each in (state, *beside.values())]
-    needed = [each for each in state.test_group if Requirement(each).name not in PACKAGES]
+    needed = [name for name in state.test_group if Requirement(name).name not in PACKAGES]
     environment = folder / "environment"
     shutil.rmtree(environment, ignore_errors=True)
     subprocess.run(("uv", "venv", "--quiet", str(environment)), check=True)
@@ -158,7 +161,7 @@ def with_test_group(state: State, beside: dict[str, State], own: Mapping[str, St
         name = todo.pop()
         if name in own and name != state.package and name not in beside:
             beside[name] = own[name]
-            todo += [each.name for each in own[name].siblings()]
+            todo += [sibling.name for sibling in own[name].siblings()]
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ def _parameters(function: Any) -> dict[str, inspect.Parameter]:
 
 def _takes_any(parameters: Mapping[str, inspect.Parameter]) -> bool:
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return any(each.kind in kinds for each in parameters.values())
+    return any(parameter.kind in kinds for parameter in parameters.values())
 
 
 def _has_other_default(ours: inspect.Parameter, theirs: inspect.Parameter) -> bool:
@@ -205,4 +205,4 @@ def guides(folder: Path) -> dict[str, list[tuple[str, str]]]:
             home = ALIASES.get(first, first)
             if home.partition(".")[0] == "olympus":
                 counts[f"{home}.{rest}"][path.stem, title[1].replace("`", "")] += 1
-    return {name: [page for page, _ in each.most_common(_MOST)] for name, each in counts.items()}
+    return {name: [page for page, _ in count.most_common(_MOST)] for name, count in counts.items()}

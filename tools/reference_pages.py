@@ -292,7 +292,8 @@ def _unquoted(signature: inspect.Signature) -> inspect.Signature:
         return _Text(annotation) if isinstance(annotation, str) else annotation
 
     parameters = [
-        each.replace(annotation=shown(each.annotation)) for each in signature.parameters.values()
+        parameter.replace(annotation=shown(parameter.annotation))
+        for parameter in signature.parameters.values()
     ]
     return signature.replace(
         parameters=parameters, return_annotation=shown(signature.return_annotation)

@@ -103,9 +103,9 @@ def definition(module: ModuleType, name: str, value: Any) -> tuple[str, str] | N
             return str(candidate), attribute
     others = [each for each in sorted(sys.modules) if defined_in(each, name, value)]
     exporting = [
-        each
-        for each in others
-        if "._" not in each and name in getattr(sys.modules[each], "__all__", ())
+        other
+        for other in others
+        if "._" not in other and name in getattr(sys.modules[other], "__all__", ())
     ]
     if exporting:
         return exporting[0], name

@@ -107,11 +107,11 @@ def main() -> None:
     if arguments.serve:
         turns.serve(functools.partial(_prepared_by_name, arguments.serve))
         return
-    given = dict(each.split("=", 1) for each in arguments.peers)
+    given = dict(peer.split("=", 1) for peer in arguments.peers)
     given.setdefault("numpy", given.get("jax", sys.executable))  # NumPy's programs need SciPy
     given["olympus"] = sys.executable
     pythons = {name: given[name] for name in LIBRARIES if name in given}
-    names = [each.name for each in APPLICATIONS if arguments.only in each.name]
+    names = [application.name for application in APPLICATIONS if arguments.only in application.name]
     module = "benchmarks.applications"
     figures = turns.collected(
         pythons, names, module=module, rounds=arguments.rounds, clock=arguments.clock

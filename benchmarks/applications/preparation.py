@@ -37,11 +37,11 @@ def prepared(library: str, application: Application) -> Callable[[], Any] | None
         program = functools.partial(application.torch, module)
         if library == "compiled_torch":
             program = module.compile(program)
-        tensors = [module.from_numpy(each) for each in arrays]
+        tensors = [module.from_numpy(array) for array in arrays]
         return lambda: program(*tensors)
     module = importlib.import_module(library)
     program = module.jit(functools.partial(application.arrays, array_names(library)))
-    own = [module.numpy.asarray(each) for each in arrays]
+    own = [module.numpy.asarray(array) for array in arrays]
     return lambda: module.block_until_ready(program(*own))
 
 

@@ -83,10 +83,10 @@ def parameters(name: str) -> list[str]:
     try:
         function = eval(name, calls.namespace("olympus"))
         return [
-            each.name
-            for each in inspect.signature(function).parameters.values()
-            if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-            and not each.name.startswith("_")
+            parameter.name
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            and not parameter.name.startswith("_")
         ]
     except Exception:
         return []
@@ -254,7 +254,7 @@ def search(options: argparse.Namespace) -> int:
 
         def left(theirs: Outcome | None, ours: Outcome = ours, label: str = label) -> list[str]:
             headings = [group(fault, ours, theirs) for fault in faults(ours, theirs)]
-            return [each for each in headings if not explained(patterns, label, each)]
+            return [heading for heading in headings if not explained(patterns, label, heading)]
 
         headings = left(theirs)
         if headings and theirs:

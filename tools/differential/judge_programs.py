@@ -54,7 +54,7 @@ def errors(ours: Outcome, theirs: Outcome) -> list[float]:
         if "elements" not in right:
             found.append(0.0)
             continue
-        a, b = (np.array(each["elements"], np.float64) for each in (left, right))
+        a, b = (np.array(operand["elements"], np.float64) for operand in (left, right))
         if a.shape != b.shape:
             found.append(math.inf)
             continue

@@ -184,9 +184,10 @@ def parameters(function: str) -> dict[str, inspect.Parameter]:
     except Exception:
         return {}
     return {
-        name: each
-        for name, each in signature.parameters.items()
-        if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and name[0] != "_"
+        name: parameter
+        for name, parameter in signature.parameters.items()
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and name[0] != "_"
     }
 
 
@@ -207,7 +208,7 @@ def values(parameter: inspect.Parameter) -> tuple[str, ...]:
 def options(call: ast.Call) -> Iterator[dict[str, str]]:
     """Yields the arguments to add to a call, by their names."""
     known = parameters(ast.unparse(call.func))
-    passed = {*list(known)[: len(call.args)], *(each.arg for each in call.keywords)}
+    passed = {*list(known)[: len(call.args)], *(keyword.arg for keyword in call.keywords)}
     free = {name: each for name, each in known.items() if name not in passed}
     for name, parameter in free.items():
         for value in values(parameter):

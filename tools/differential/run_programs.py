@@ -189,10 +189,10 @@ class Library:
                     results = self.root.eval_shape(names["run"], *names["arguments"])
                     return {
                         "status": "ok",
-                        "results": [{"type": type_of(each)} for each in results],
+                        "results": [{"type": type_of(result)} for result in results],
                     }
                 results = self._results(names["run"], names["arguments"], way, text)
-                return {"status": "ok", "results": [described(each) for each in results]}
+                return {"status": "ok", "results": [described(result) for result in results]}
         except Exception as error:
             return description(error)
 

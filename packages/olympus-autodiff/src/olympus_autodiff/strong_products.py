@@ -40,8 +40,8 @@ def _product(x: Any, y: Any) -> Any:
     value = lax.mul_p.bind(x, y, out_dtype=None)
     zero = broadcast_to(constant(0, value), aval_of(value).shape)
     x_zero, y_zero = (
-        broadcast_to(lax.eq_p.bind(each, constant(0, each)), aval_of(value).shape)
-        for each in (x, y)
+        broadcast_to(lax.eq_p.bind(operand, constant(0, operand)), aval_of(value).shape)
+        for operand in (x, y)
     )
     return lax.select_n_p.bind(lax.or_p.bind(x_zero, y_zero), value, zero)
 

@@ -83,7 +83,7 @@ def run_compacted(
     positions = lax.slice_in_dim(order, 0, goal)
     gathered = WhileOperands(
         *(
-            [rows(x, positions) if each else x for x, each in zip(values, flags, strict=True)]
+            [rows(x, positions) if flag else x for x, flag in zip(values, flags, strict=True)]
             for values, flags in zip(operands._replace(carry=carry), loop.batched, strict=True)
         )
     )

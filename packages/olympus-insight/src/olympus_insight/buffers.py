@@ -160,7 +160,7 @@ class _Walk:
 
     def _passed(self, instruction: Instruction) -> Contents:
         """Returns the buffers of operands that an instruction passes on to its result."""
-        operands = [self.contents.get(each, {}) for each in instruction.operands]
+        operands = [self.contents.get(operand, {}) for operand in instruction.operands]
         match instruction.opcode:
             case "tuple":
                 return {

@@ -204,10 +204,12 @@ def _stack_frames(index: Message) -> list[tuple[Line, ...]]:
         return names[number - 1] if 0 < number <= len(names) else ""
 
     locations = [
-        Line(name(files, each.integer(1)), each.integer(3), name(functions, each.integer(2)))
-        for each in index.messages(3)
+        Line(
+            name(files, message.integer(1)), message.integer(3), name(functions, message.integer(2))
+        )
+        for message in index.messages(3)
     ]
-    frames = [(each.integer(1), each.integer(2)) for each in index.messages(4)]
+    frames = [(message.integer(1), message.integer(2)) for message in index.messages(4)]
 
     def stack(number: int) -> tuple[Line, ...]:
         lines = []

@@ -58,7 +58,7 @@ class Costs:
         return known
 
     def of_equation(self, equation: Equation) -> Cost:
-        inner = [self.of_program(each) for each in olympusprs_in_params(equation.params)]
+        inner = [self.of_program(program) for program in olympusprs_in_params(equation.params)]
         name = equation.primitive.name
         if inner and name == "cond":
             return max(inner)

@@ -100,7 +100,10 @@ class Explanation:
         return tuple(
             cause
             for trace in self.traces
-            for causes in (trace.causes, *(each.causes for each in trace.recompilations))
+            for causes in (
+                trace.causes,
+                *(recompilation.causes for recompilation in trace.recompilations),
+            )
             for cause in causes
         )
 
@@ -121,7 +124,7 @@ class Explanation:
                 if self._is_of_another_function(record):
                     continue
                 if self._covers(record.number) or any(
-                    self._covers(each.number) for each in record.compilations[1:]
+                    self._covers(compilation.number) for compilation in record.compilations[1:]
                 ):
                     yield self._trace(record, records[:position])
 
@@ -143,9 +146,9 @@ class Explanation:
             tuple(arguments_of(record)),
             causes_of(record, earlier) if self._covers(record.number) else (),
             tuple(
-                Recompilation(compilation_causes(record, each))
-                for each in record.compilations[1:]
-                if self._covers(each.number)
+                Recompilation(compilation_causes(record, compilation))
+                for compilation in record.compilations[1:]
+                if self._covers(compilation.number)
             ),
             stale_values(record),
         )
@@ -272,9 +275,9 @@ def _text_of_function(function: str, traces: Sequence[Trace]) -> str:
             lines += [f"    {cause}" for cause in trace.causes]
         else:
             lines.append(f"    for {', '.join(trace.arguments) or 'no arguments'}")
-        for each in trace.recompilations:
+        for recompilation in trace.recompilations:
             lines.append("    compiled again:")
-            lines += [f"      {cause}" for cause in each.causes]
+            lines += [f"      {cause}" for cause in recompilation.causes]
     lines += [f"  {each}" for each in _stale_texts(traces)]
     return "\n".join(lines)
 
@@ -292,7 +295,9 @@ def _html_of_function(function: str, traces: Sequence[Trace]) -> str:
     for trace in traces:
         causes = [str(cause) for cause in trace.causes] or [f"for {', '.join(trace.arguments)}"]
         causes += [
-            f"compiled again: {cause}" for each in trace.recompilations for cause in each.causes
+            f"compiled again: {cause}"
+            for recompilation in trace.recompilations
+            for cause in recompilation.causes
         ]
         location = trace.line or ""
         rows.append((trace.number, location, f"{trace.seconds * 1000:.1f} ms", "; ".join(causes)))

@@ -152,7 +152,7 @@ def _ordered_layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> list[list[N
         }
         for layer in layers if turn % 2 == 0 else reversed(layers):
             centers = [
-                _mean([place[id(each)] for each in neighbors[id(node)]], place[id(node)])
+                _mean([place[id(neighbor)] for neighbor in neighbors[id(node)]], place[id(node)])
                 for node in layer
             ]
             ranked = sorted(range(len(layer)), key=centers.__getitem__)
@@ -175,7 +175,9 @@ def _place(layers: Sequence[Sequence[Node]], edges: Sequence[Edge]) -> None:
     for turn in range(_ROUNDS):
         neighbors = above if turn % 2 == 0 else below
         for layer in layers if turn % 2 == 0 else reversed(layers):
-            targets = [_mean([each.x for each in neighbors[id(node)]], node.x) for node in layer]
+            targets = [
+                _mean([neighbor.x for neighbor in neighbors[id(node)]], node.x) for node in layer
+            ]
             _spread(layer, targets)
 
 

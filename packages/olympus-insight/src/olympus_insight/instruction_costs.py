@@ -28,13 +28,13 @@ def cost_of(module: Module, instruction: Instruction) -> Cost:
       module: the module.
       instruction: an instruction of the module.
     """
-    operands = [module.instructions[each].shape.bytes for each in instruction.operands]
+    operands = [module.instructions[operand].shape.bytes for operand in instruction.operands]
     return Cost(_flops(module, instruction), sum(operands) + instruction.shape.bytes)
 
 
 def _flops(module: Module, instruction: Instruction) -> int:
     elements = math.prod(instruction.shape.dimensions)
-    factors = [module.instructions[each].shape for each in instruction.operands]
+    factors = [module.instructions[operand].shape for operand in instruction.operands]
     match instruction.opcode:
         case "fusion":
             (inside,) = instruction.called

@@ -36,7 +36,7 @@ def timeline(totals: Sequence[dict[str, int]], order: Sequence[Instruction], pea
     # In a long program, each column stands for several instructions, and shows the instruction at
     # which the most bytes are in use.
     step = -(-len(totals) // _MOST_COLUMNS)
-    sums = [sum(each.values()) for each in totals]
+    sums = [sum(total.values()) for total in totals]
     columns = [
         max(range(start, min(start + step, len(sums))), key=sums.__getitem__)
         for start in range(0, len(sums), step)
@@ -131,7 +131,7 @@ def _legend(totals: Sequence[dict[str, int]]) -> str:
     parts, x = [], float(_LEFT)
     y = _TOP + _HEIGHT + 26
     for kind, (color, plural) in _KINDS.items():
-        if any(each[kind] for each in totals):
+        if any(total[kind] for total in totals):
             parts.append(
                 f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{color}"/>'
                 f'<text x="{x + 17}" y="{y}">{plural}</text>'

@@ -124,7 +124,7 @@ class MemoryReport:
             )
         others = self.at_peak[_MOST_BUFFERS:]
         if others:
-            size = format_bytes(sum(each.bytes for each in others))
+            size = format_bytes(sum(other.bytes for other in others))
             lines.append(f"  {size:>10}  {len(others)} other buffers")
         return "\n".join(lines)
 
@@ -399,14 +399,14 @@ class _Analysis:
         saved = 0
         match kind:
             case "argument":
-                line = next((each.line for each in readers if each.line), line)
+                line = next((reader.line for reader in readers if reader.line), line)
                 why = self._why_argument(allocation, instruction)
             case "result":
                 why = f"result {self._result_name(buffer)}".rstrip()
             case "residual":
                 saved = self._saved(buffer, totals)
                 why = "residual of the backward pass" + _read_by(
-                    [each for each in readers if each.is_backward]
+                    [reader for reader in readers if reader.is_backward]
                 )
             case _:
                 why = "temporary" + _read_by(readers)

@@ -93,8 +93,8 @@ class Profile:
         self.seconds = seconds
         self.runs = runs
         self.operations = operations
-        self.flops = sum(each.flops for each in operations)
-        self.bytes = sum(each.bytes for each in operations)
+        self.flops = sum(operation.flops for operation in operations)
+        self.bytes = sum(operation.bytes for operation in operations)
         self.rates = rates
         self.timeline = timeline
 
@@ -102,16 +102,16 @@ class Profile:
     def bound(self) -> float:
         """The shortest possible time of a run, by the roofline model at the device's rates."""
         return sum(
-            max(each.flops / self.rates.flops, each.bytes / self.rates.bytes)
-            for each in self.operations
+            max(operation.flops / self.rates.flops, operation.bytes / self.rates.bytes)
+            for operation in self.operations
         )
 
     @property
     def lines(self) -> dict[Line | None, float]:
         """The seconds of one run by the user's innermost line, the slowest first."""
         found: dict[Line | None, float] = defaultdict(float)
-        for each in self.operations:
-            found[each.line] += each.seconds
+        for operation in self.operations:
+            found[operation.line] += operation.seconds
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _summary(self) -> list[str]:
@@ -133,7 +133,7 @@ class Profile:
         ]
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        total = sum(each.seconds for each in self.operations) or 1.0
+        total = sum(operation.seconds for operation in self.operations) or 1.0
         for each in self.operations[:_MOST_ROWS]:
             yield (
                 _seconds_text(each.seconds),
@@ -148,7 +148,7 @@ class Profile:
         rows = [("time", "share", "flops", "bytes", "operation", ""), *self._rows()]
         others = self.operations[_MOST_ROWS:]
         if others:
-            seconds = _seconds_text(sum(each.seconds for each in others))
+            seconds = _seconds_text(sum(other.seconds for other in others))
             rows.append((seconds, "", "", "", f"{len(others)} other operations", ""))
         lines = self._summary()
         for seconds, share, flops, moved, name, line in rows:
@@ -161,9 +161,11 @@ class Profile:
     def flame_graph(self) -> str:
         """Returns a flame graph of the time by the user's lines, as SVG."""
         stacks = []
-        for each in self.operations:
-            around = [f"{line.function} {os.path.basename(line)}" for line in reversed(each.stack)]
-            stacks.append(([*around, each.short_name], each.seconds))
+        for operation in self.operations:
+            around = [
+                f"{line.function} {os.path.basename(line)}" for line in reversed(operation.stack)
+            ]
+            stacks.append(([*around, operation.short_name], operation.seconds))
         return flame_graph(self.name, stacks)
 
     def roofline(self) -> str:
@@ -280,8 +282,8 @@ def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple
     """Returns the dynamic arguments; a compiled function accepts no others."""
     options = stages.traced._options
     kept = tuple(
-        each
-        for position, each in enumerate(args)
+        arg
+        for position, arg in enumerate(args)
         if position not in {number % len(args) for number in options.static_argnums}
     )
     names = options.static_argnames

@@ -40,7 +40,11 @@ def roofline(operations: Sequence[_Operation], rates: Rates) -> str:
       operations: the operations.
       rates: the rates of the device.
     """
-    shown = [each for each in operations if each.flops and each.bytes and each.seconds]
+    shown = [
+        operation
+        for operation in operations
+        if operation.flops and operation.bytes and operation.seconds
+    ]
     if not shown:
         return ""
     ridge = rates.flops / rates.bytes
@@ -48,7 +52,7 @@ def roofline(operations: Sequence[_Operation], rates: Rates) -> str:
     speeds = [each.flops / each.seconds for each in shown]
     across = _span([*intensities, ridge])
     up = _span([*speeds, rates.flops])
-    total = sum(each.seconds for each in operations)
+    total = sum(operation.seconds for operation in operations)
 
     def x(intensity: float) -> float:
         return _LEFT + _WIDTH * (math.log10(intensity) - across[0]) / (across[1] - across[0])

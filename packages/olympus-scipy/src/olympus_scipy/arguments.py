@@ -44,7 +44,7 @@ def is_complex(x: Any) -> bool:
 def floats(name: str, *args: Any) -> list[Array]:
     """Returns the operands in their common floating or complex dtype, with compatible shapes."""
     operands = promote_args_inexact(name, *args)
-    return [each if hasattr(each, "dtype") else ensure_array(each) for each in operands]
+    return [operand if hasattr(operand, "dtype") else ensure_array(operand) for operand in operands]
 
 
 def refuse_complex(name: str, args: list[Any]) -> None:

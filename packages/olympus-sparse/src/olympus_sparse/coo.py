@@ -123,7 +123,7 @@ class COO(OLYMPUSSparse):
         """Returns a matrix with ones on a diagonal."""
         count, row, col = diagonal(N, M, k)
         positions = (np.arange(row, row + count), np.arange(col, col + count))
-        rows, cols = (jnp.asarray(each, np.dtype(index_dtype)) for each in positions)
+        rows, cols = (jnp.asarray(position, np.dtype(index_dtype)) for position in positions)
         return cls(
             (jnp.ones(count, dtype), rows, cols),
             shape=(N, M),
@@ -262,7 +262,7 @@ def coo_todense(mat: COO) -> Any:
 
 @sparse_primitive("coo_fromdense", multiple_results=True)
 def coo_fromdense_p(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
-    row, col = (each.astype(index_dtype) for each in nonzero_positions(mat, nse))
+    row, col = (buffer.astype(index_dtype) for buffer in nonzero_positions(mat, nse))
     return [look_up(mat, places(row, col)), row, col]
 
 

@@ -261,7 +261,7 @@ def csr_todense(mat: CSR) -> Any:
 
 @sparse_primitive("csr_fromdense", multiple_results=True)
 def csr_fromdense_p(mat: Any, *, nse: int, index_dtype: Any) -> list[Any]:
-    row, col = (each.astype(index_dtype) for each in nonzero_positions(mat, nse))
+    row, col = (buffer.astype(index_dtype) for buffer in nonzero_positions(mat, nse))
     return [look_up(mat, places(row, col)), col, compressed(row, mat.shape[0], index_dtype)]
 
 

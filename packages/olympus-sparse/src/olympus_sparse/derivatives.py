@@ -231,7 +231,9 @@ def _jacobian_block(argument: Any, values: Any, out_shape: tuple[int, ...]) -> A
             "has no batch dimensions; use BCOO or BCSR"
         )
     _, *positions = argument._bufs
-    positions = [jnp.broadcast_to(each, (*out_shape, *each.shape)) for each in positions]
+    positions = [
+        jnp.broadcast_to(position, (*out_shape, *position.shape)) for position in positions
+    ]
     maker = make if isinstance(argument, BCOO) else make_rows
     return maker((values, *positions), argument._info._replace(shape=shape))  # type: ignore[arg-type]
 

@@ -103,7 +103,7 @@ def _digits(data: bytearray, generator: random.Random, donors: Sequence[bytes]) 
     start = end = generator.choice(starts)
     while end < len(data) and data[end] in _DIGITS:
         end += 1
-    data[start:end] = generator.choice((b"-1", *(str(each).encode() for each in _NUMBERS)))
+    data[start:end] = generator.choice((b"-1", *(str(number).encode() for number in _NUMBERS)))
 
 
 #: The kinds of damage: functions that change a bytearray in place.

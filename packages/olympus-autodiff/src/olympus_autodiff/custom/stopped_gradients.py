@@ -60,7 +60,9 @@ def stop_gradient_at(tree: PyTree, where: Where) -> PyTree:
 
 def _patterns(where: Any) -> list[str]:
     patterns = [where] if isinstance(where, str) else where
-    if not isinstance(patterns, Sequence) or not all(isinstance(each, str) for each in patterns):
+    if not isinstance(patterns, Sequence) or not all(
+        isinstance(pattern, str) for pattern in patterns
+    ):
         raise TypeError(
             "`where` must be a pattern such as 'encoder/*', a sequence of patterns, or a function "
             f"of a path and a leaf; got {where!r}"

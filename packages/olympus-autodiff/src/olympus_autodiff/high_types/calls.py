@@ -303,7 +303,7 @@ def _backward(primitive: VJPHiPrimitive, residual_tree: Any) -> Callable[..., li
             pytrees.tree_unflatten(primitive.out_tree, operands[count:]),
             *primitive.args_of(accumulators),
         )
-        return [each.total for each in accumulators]
+        return [accumulator.total for accumulator in accumulators]
 
     return backward
 

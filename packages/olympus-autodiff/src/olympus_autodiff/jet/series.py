@@ -128,7 +128,7 @@ def velocity(terms: Sequence[Any]) -> Series:
 
 def integral(coefficients: Sequence[Any]) -> Series:
     """Returns the terms of the integral with respect to ``t``; the inverse of `velocity`."""
-    return [divided(instantiate(each), k) for k, each in enumerate(coefficients, 1)]
+    return [divided(instantiate(coefficient), k) for k, coefficient in enumerate(coefficients, 1)]
 
 
 # ---- products and quotients ----

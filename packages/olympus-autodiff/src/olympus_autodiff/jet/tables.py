@@ -92,15 +92,15 @@ def termwise(
     """Applies a locally linear primitive: its jvp rule maps the terms of each order separately."""
     order = order_of(series_in)
     series = [without_discrete(x, each) for x, each in zip(primals_in, series_in, strict=True)]
-    if all(each is zero_series for each in series):
+    if all(terms is zero_series for terms in series):
         return zero_prop(prim, primals_in, series_in, **params)
     rule = jvp_rules[prim]
     primals_out: Any = None
     moved = []
     for k in range(order):
         tangents = [
-            Zero.of(x) if each is zero_series else each[k]
-            for x, each in zip(primals_in, series, strict=True)
+            Zero.of(x) if terms is zero_series else terms[k]
+            for x, terms in zip(primals_in, series, strict=True)
         ]
         primals_out, tangents_out = rule(primals_in, tangents, **params)
         moved.append(tangents_out)

@@ -187,23 +187,23 @@ def along_curve(
       The results and their terms.
     """
     order = order_of(series)
-    series = [without_discrete(x, each) for x, each in zip(primals, series, strict=True)]
-    velocities = [each if each is zero_series else velocity(each) for each in series]
+    series = [without_discrete(x, terms) for x, terms in zip(primals, series, strict=True)]
+    velocities = [terms if terms is zero_series else velocity(terms) for terms in series]
     if order == 1:
         tangents = [
-            Zero.of(x) if each is zero_series else each[0]
-            for x, each in zip(primals, velocities, strict=True)
+            Zero.of(x) if terms is zero_series else terms[0]
+            for x, terms in zip(primals, velocities, strict=True)
         ]
         results, moved = rule(primals, tangents)
         return list(results), [joined_terms([tangent]) for tangent in moved]
     trace = JetTrace(None, current.trace, order - 1)
     curves = [
-        trace.pair(x, each if each is zero_series else each[:-1])
-        for x, each in zip(primals, series, strict=True)
+        trace.pair(x, terms if terms is zero_series else terms[:-1])
+        for x, terms in zip(primals, series, strict=True)
     ]
     tangents = [
-        Zero.of(x) if each is zero_series else trace.pair(each[0], each[1:])
-        for x, each in zip(primals, velocities, strict=True)
+        Zero.of(x) if terms is zero_series else trace.pair(terms[0], terms[1:])
+        for x, terms in zip(primals, velocities, strict=True)
     ]
     with set_current_trace(trace):
         results, moved = rule(curves, tangents)

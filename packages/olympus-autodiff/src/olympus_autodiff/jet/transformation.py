@@ -55,7 +55,7 @@ def jet_fun(
 ) -> tuple[list[Any], list[Any]]:
     """Transforms the function of `jet_subtrace` so that all terms of results are arrays."""
     results, terms = fun(object(), order, primals, series)
-    return results, [terms_or_zeros(x, each, order) for x, each in zip(results, terms, strict=True)]
+    return results, [terms_or_zeros(x, term, order) for x, term in zip(results, terms, strict=True)]
 
 
 @transformation_with_aux2

@@ -132,25 +132,25 @@ def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
     kept: list[Var] = []
     first: list[Equation] = []
     second: list[Equation] = []
-    for each in body.eqns:
-        decision = Recompute if each.effects else decide(policy, each)
-        named = [var for var in each.outvars if var.__class__ is not DropVar]
+    for equation in body.eqns:
+        decision = Recompute if equation.effects else decide(policy, equation)
+        named = [var for var in equation.outvars if var.__class__ is not DropVar]
         if isinstance(decision, Offloadable):
             moves = [Move.of(var, decision) for var in named]
-            first += [each, *(move.to for move in moves)]
+            first += [equation, *(move.to for move in moves)]
             second += [move.back for move in moves]
             kept += [move.there for move in moves]
         elif decision is not Recompute:
-            first.append(each)
+            first.append(equation)
             kept += named
-        elif id(each) in inner:
-            saving, taking = inner[id(each)]
+        elif id(equation) in inner:
+            saving, taking = inner[id(equation)]
             first.append(saving)
             second.append(taking)
-            kept += saving.outvars[len(each.outvars) :]
+            kept += saving.outvars[len(equation.outvars) :]
         else:
-            first.append(each)
-            second.append(each)
+            first.append(equation)
+            second.append(equation)
     return SplitBody(body, constants, kept, first, second)
 
 

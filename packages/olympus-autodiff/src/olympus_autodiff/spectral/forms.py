@@ -117,7 +117,7 @@ def merged(forms: Sequence[Form]) -> Axes | None:
     """Returns the axes of an elementwise operation; None if dimensions have different meanings."""
     merged_axes = []
     for labels in zip(*(form.axes for form in forms), strict=True):
-        meanings = {each for each in labels if each[0] != REPEATED}
+        meanings = {label for label in labels if label[0] != REPEATED}
         if len(meanings) > 1:
             return None
         merged_axes.append(meanings.pop() if meanings else (REPEATED, 0))

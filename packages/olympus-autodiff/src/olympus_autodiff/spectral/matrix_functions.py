@@ -229,7 +229,7 @@ def _in_eigenbasis(g: Function, basis: _Basis, a: Any, directions: Sequence[Any]
     dtype = aval_of(vectors).dtype
     if not directions:
         return matmul(_scaled(vectors, lax.convert_element_type(g(values), dtype)), back)
-    turned = [matmul(matmul(back, each), vectors) for each in directions]
+    turned = [matmul(matmul(back, direction), vectors) for direction in directions]
     order = len(turned)
     factor = divided_difference(g, _nodes(values, order))
     factor = lax.convert_element_type(factor, dtype)

@@ -47,7 +47,7 @@ def _squeeze(trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any
         return None
     removed = params["dimensions"]
     return form.replace(
-        axes=tuple(each for position, each in enumerate(form.axes) if position not in removed)
+        axes=tuple(axis for position, axis in enumerate(form.axes) if position not in removed)
     )
 
 

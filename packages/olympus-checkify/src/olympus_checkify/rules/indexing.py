@@ -70,7 +70,8 @@ def out_of_bounds(equation: Equation, operands: Sequence[Any]) -> Any:
     axes, sizes, start_operands = _windows_of(equation)
     limits = _limits(shape, axes, sizes)
     starts = [
-        lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[start_operands]
+        lax.convert_element_type(operand, np.dtype(np.int32))
+        for operand in operands[start_operands]
     ]
     if not np.ndim(starts[0]):
         limits = list(limits)
@@ -97,7 +98,8 @@ def _check_bounds(
         return error
     shape = equation.invars[0].aval.shape
     words = [
-        lax.convert_element_type(each, np.dtype(np.int32)) for each in operands[start_operands]
+        lax.convert_element_type(operand, np.dtype(np.int32))
+        for operand in operands[start_operands]
     ]
     flat = [lax.reshape(word, (get_aval(word).size,)) for word in words]
     starts = flat[0] if len(flat) == 1 else lax.concatenate(flat, 0)

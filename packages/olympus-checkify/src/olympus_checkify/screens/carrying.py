@@ -148,7 +148,7 @@ def _slice(equation: Equation, bounds_checked: bool) -> Sequence[Carried | None]
     params = equation.params
     strides = params["strides"] or [1] * len(params["start_indices"])
     bounds = zip(params["start_indices"], params["limit_indices"], strides, strict=True)
-    return [Carried(part=tuple(slice(*each) for each in bounds))]
+    return [Carried(part=tuple(slice(*bound) for bound in bounds))]
 
 
 @carrying_rules.define(lax.select_n_p)

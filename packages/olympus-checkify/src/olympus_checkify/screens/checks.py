@@ -64,7 +64,7 @@ def stored(value: Any) -> Any:
 def _joined(values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return values[0]
-    return lax.concatenate([lax.reshape(each, (get_aval(each).size,)) for each in values], 0)
+    return lax.concatenate([lax.reshape(value, (get_aval(value).size,)) for value in values], 0)
 
 
 def _has_bad_element(value: Any) -> Any:

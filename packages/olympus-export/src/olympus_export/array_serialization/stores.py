@@ -344,6 +344,6 @@ async def combine_kvstores(
     whole = await ts.KvStore.open(combined_kvstore, context=context)
     transaction = ts.Transaction(atomic=False)
     target = whole.with_transaction(transaction)
-    stores = await gather_all(*(ts.KvStore.open(each, context=context) for each in kvstores))
+    stores = await gather_all(*(ts.KvStore.open(kvstore, context=context) for kvstore in kvstores))
     await gather_all(*(store.experimental_copy_range_to(target) for store in stores))
     await transaction.commit_async()

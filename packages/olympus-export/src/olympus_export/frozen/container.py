@@ -201,11 +201,13 @@ def _parts(
     pieces[signature["module"]] = arrays[MODULE].tobytes()
     exported = from_parts(signature, pieces)
     operands = json.loads(metadata["operands"])
-    names = tuple(each["name"] for each in operands)
+    names = tuple(operand["name"] for operand in operands)
     stored = arrays
     if "weights_file" in metadata:
         stored = _weights_beside(metadata, read_beside)
-    weights = {each["name"]: stored[each["name"]] for each in operands if each["is_weight"]}
+    weights = {
+        operand["name"]: stored[operand["name"]] for operand in operands if operand["is_weight"]
+    }
     parts = Parts(exported, names, weights, arrays[OPTIONS].tobytes())
     _check(parts)
     return parts

@@ -43,7 +43,7 @@ def check_module(exported: Exported, module: Any) -> None:
 
 def _check_types(exported: Exported, module: Any) -> None:
     """Raises ValueError if the types of the main function and of ``exported`` differ."""
-    found = [each for each in module.body.operations if _name_of(each) == "main"]
+    found = [operation for operation in module.body.operations if _name_of(operation) == "main"]
     if len(found) != 1:
         raise _damaged(exported, "it has no main function")
     kind = ir.FunctionType(ir.TypeAttr(found[0].attributes["function_type"]).value)

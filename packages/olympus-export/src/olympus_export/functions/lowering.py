@@ -169,7 +169,11 @@ def _make_private(function: Any) -> None:
 def _without_boundary(dictionaries: Sequence[Any]) -> list[Any]:
     return [
         mlir.dictionary(
-            {each.name: each.attr for each in attributes if each.name not in _BOUNDARY_ATTRIBUTES}
+            {
+                attribute.name: attribute.attr
+                for attribute in attributes
+                if attribute.name not in _BOUNDARY_ATTRIBUTES
+            }
         )
         for attributes in map(ir.DictAttr, dictionaries)
     ]

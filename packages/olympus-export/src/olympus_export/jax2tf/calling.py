@@ -117,7 +117,7 @@ def _flat_call(
         with tf.GradientTape() as tape:
             tape.watch(smooth)
             results = pytrees.tree_leaves(called(*pytrees.tree_unflatten(tree, tensors)))
-        upstream = [tf.convert_to_tensor(np.asarray(each)) for each in cotangents]
+        upstream = [tf.convert_to_tensor(np.asarray(cotangent)) for cotangent in cotangents]
         gradients = tape.gradient(
             results, smooth, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO
         )

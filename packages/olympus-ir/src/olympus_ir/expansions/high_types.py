@@ -155,7 +155,7 @@ class HighProgram(TracedProgram):
         """Returns the program of arrays, for ahead-of-time compilation."""
         found = self.executables.get(of_arrays)
         if found is None:
-            in_avals = [each for aval in self.closed.in_avals for each in arrays_of_type(aval)]
+            in_avals = [type_ for aval in self.closed.in_avals for type_ in arrays_of_type(aval)]
             closed = trace_to_closed(of_arrays(self.closed), in_avals)
             donated = (False,) * len(in_avals)
             params = {**self.params, "jaxpr": closed, "donated_invars": donated}

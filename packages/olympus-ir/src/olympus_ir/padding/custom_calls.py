@@ -57,7 +57,7 @@ class PaddedFunction:
         Symbolic zeros get the padded shapes. Flags and None pass through unchanged.
         """
         lengths = Lengths(dict(zip(self.names, sizes, strict=True)))
-        arrays = [position for position, each in enumerate(operands) if _is_array(each)]
+        arrays = [position for position, operand in enumerate(operands) if _is_array(operand)]
         fixed = [_with_aval(x, aval) for x, aval in zip(operands, avals, strict=True)]
         returned: list[Any] = []
 

@@ -85,7 +85,7 @@ class ItemAssignments(ast.NodeTransformer):
                 items.append((f"{TEMPORARY}{len(items)}", node))
                 return ast.Name(items[-1][0], ast.Store())
             if isinstance(node, ast.Tuple | ast.List):
-                return ast.Tuple([replaced(each) for each in node.elts], ast.Store())
+                return ast.Tuple([replaced(elt) for elt in node.elts], ast.Store())
             if isinstance(node, ast.Starred):
                 return ast.Starred(replaced(node.value), ast.Store())
             return node

@@ -84,7 +84,7 @@ class _Lowering:
             assert loop is not None  # Python rejects a jump outside of a loop
             flag = loop.broken if isinstance(node, ast.Break) else loop.skipped
             assignments = [_assigned(str(flag), ast.Constant(True))]
-        return [_located(each, node) for each in assignments]
+        return [_located(assignment, node) for assignment in assignments]
 
     def _rest_in_other_side(
         self, node: ast.If, rest: Sequence[ast.stmt], loop: _LoopFlags | None

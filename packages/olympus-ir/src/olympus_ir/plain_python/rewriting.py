@@ -111,7 +111,7 @@ class _Rewriter(ast.NodeTransformer):
     # ---- scopes ----
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.decorator_list = [self.visit(each) for each in node.decorator_list]
+        node.decorator_list = [self.visit(decorator) for decorator in node.decorator_list]
         return rewrite_function(node, None)  # the names are already mangled
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
@@ -259,7 +259,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) == 1 or binds_in_expressions([node]):
             return self.generic_visit(node)
-        operands = [self.visit(each) for each in node.comparators]
+        operands = [self.visit(comparator) for comparator in node.comparators]
         comparisons = [_strings([type(op).__name__ for op in node.ops]), *map(_thunk, operands)]
         return self._call("compare", [self.visit(node.left), *comparisons], node)
 
@@ -315,7 +315,7 @@ def _undefined(name: str) -> ast.stmt:
 
 def _declarations(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Returns the global and nonlocal statements, which must come first."""
-    return [each for each in nodes_of_scope(body) if isinstance(each, ast.Global | ast.Nonlocal)]
+    return [node for node in nodes_of_scope(body) if isinstance(node, ast.Global | ast.Nonlocal)]
 
 
 def _flat(statements: Sequence[ast.AST | list[ast.stmt] | None]) -> list[ast.stmt]:

@@ -58,7 +58,7 @@ def _chain(value: Any, own: list[Any]) -> list[str]:
     while len(lines) < _CHAIN:
         referrers = gc.get_referrers(value)
         known.add(id(referrers))
-        found = next((each for each in referrers if _is_of_interest(each, known)), None)
+        found = next((referrer for referrer in referrers if _is_of_interest(referrer, known)), None)
         if found is None:
             break
         holder, how = _holder(found, value)

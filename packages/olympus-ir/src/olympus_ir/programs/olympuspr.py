@@ -380,9 +380,9 @@ def olympusprs_in_params(params: dict[str, Any]) -> Sequence[Olympuspr]:
     programs = []
     for value in params.values():
         if isinstance(value, _CONTAINERS):
-            for each in value:
-                if isinstance(each, _PROGRAMS):
-                    programs.append(_open(each))
+            for element in value:
+                if isinstance(element, _PROGRAMS):
+                    programs.append(_open(element))
         elif isinstance(value, _PROGRAMS):
             programs.append(_open(value))
     return programs

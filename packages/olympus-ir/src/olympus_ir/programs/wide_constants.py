@@ -72,7 +72,11 @@ def wide_constant_aval(
     if programs:
         # Loops and branches may have operands before the operands of their programs.
         index = position - len(operands)
-        found = [each.invars[index].aval.dtype for each in programs if -index <= len(each.invars)]
+        found = [
+            program.invars[index].aval.dtype
+            for program in programs
+            if -index <= len(program.invars)
+        ]
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
         found = [array.dtype for array in arrays if hasattr(array, "dtype")]  # no Python numbers

@@ -49,7 +49,7 @@ def _batched(name: str, ranks: tuple[int, ...], multiple_results: bool) -> Any:
             if position and own != tuple(batch) and any(own) and any(batch):
                 raise ShardingTypeError(
                     f"The batch dimensions of the inputs to {name} must be sharded alike, got "
-                    + ", ".join(each.str_short() for each in operands)
+                    + ", ".join(operand.str_short() for operand in operands)
                 )
             batch = list(own) if any(own) or not batch else batch
         split = [(*batch, *(None,) * (result.ndim - len(batch))) for result in results]

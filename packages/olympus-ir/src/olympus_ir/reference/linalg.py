@@ -161,7 +161,7 @@ def _eig(
         results.append(_normalized(np.linalg.inv(right).conj().T) if len(x) else right)
     if compute_right_eigenvectors:
         results.append(right)
-    return [each.astype(dtype) for each in results]
+    return [result.astype(dtype) for result in results]
 
 
 def _normalized(vectors: np.ndarray) -> np.ndarray:

@@ -164,7 +164,7 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
                     results = [function(*each, **params) for each in zip(*flat, strict=True)]
             several = isinstance(results[0], list)
             columns = zip(*results, strict=True) if several else [results]
-            joined = [_joined(list(each), batch) for each in columns]
+            joined = [_joined(list(column), batch) for column in columns]
             if narrow:
                 joined = [x.astype(dtype) if x.dtype == np.float32 else x for x in joined]
             return joined if several else joined[0]

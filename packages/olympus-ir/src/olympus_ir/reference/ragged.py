@@ -35,10 +35,10 @@ def _ragged_dot_general(
         return dot_general(lhs, rhs, dimension_numbers=dimensions, **params)
     groups = range(group_sizes.shape[-1])
     rows = [np.where(_in_group(lhs, group_sizes, group, numbers), lhs, 0) for group in groups]
-    rows = [each.astype(lhs.dtype) for each in rows]
+    rows = [row.astype(lhs.dtype) for row in rows]
     if kind is RaggedKind.CONTRACTING:
         return np.stack(
-            [dot_general(each, rhs, dimension_numbers=dimensions, **params) for each in rows]
+            [dot_general(row, rhs, dimension_numbers=dimensions, **params) for row in rows]
         )
     # Each row belongs to at most one group, so the sum over groups is a selection.
     (axis,) = numbers.rhs_group_dimensions
@@ -48,8 +48,8 @@ def _ragged_dot_general(
         (lhs_batch, tuple(dim - (dim > axis) for dim in rhs_batch)),
     )
     products = [
-        dot_general(each, np.take(rhs, group, axis), dimension_numbers=dimensions, **params)
-        for group, each in zip(groups, rows, strict=True)
+        dot_general(row, np.take(rhs, group, axis), dimension_numbers=dimensions, **params)
+        for group, row in zip(groups, rows, strict=True)
     ]
     total = products[0]
     for product in products[1:]:

@@ -151,7 +151,7 @@ def _tridiagonal(x: np.ndarray, *, lower: bool) -> list[np.ndarray]:
     results = [diagonal, np.array(off_diagonal, real), np.array(taus, x.dtype)]
     if lower:
         return [a, *results]
-    return [a[::-1, ::-1], *[each[::-1] for each in results]]
+    return [a[::-1, ::-1], *[result[::-1] for result in results]]
 
 
 @reference_rules.define(linalg.qr_p)

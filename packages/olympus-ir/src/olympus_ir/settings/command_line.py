@@ -51,7 +51,7 @@ def read(flags: Mapping[str, Flag]) -> None:
     absl_flags = _absl("flags")
     declare(flags)
     names = {f"{dashes}{no}{name}" for name in flags for dashes in ("-", "--") for no in ("", "no")}
-    options = [each for each in _options(sys.argv[1:]) if each.partition("=")[0] in names]
+    options = [option for option in _options(sys.argv[1:]) if option.partition("=")[0] in names]
     absl_flags.FLAGS([sys.argv[0], *options], known_only=True)
     _take_over(flags)
 

@@ -396,7 +396,11 @@ class _Described:
             return function(self, *args, **kwargs)
 
         signature = inspect.signature(function)
-        kept = [each for name, each in signature.parameters.items() if name not in self._left_out]
+        kept = [
+            parameter
+            for name, parameter in signature.parameters.items()
+            if name not in self._left_out
+        ]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         kept[0] = kept[0].replace(name="self", kind=kind)
         method.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]

@@ -194,8 +194,8 @@ def histogram_bin_edges(
 def _as_edges(*arrays: Any) -> list[Array]:
     """Converts arrays to a common inexact dtype, of 64 bits only if they are enabled, as edges."""
     return [
-        convert(each, dtypes.canonicalize_dtype(each.dtype))
-        for each in promote_dtypes_inexact(*map(ensure_array, arrays))
+        convert(array, dtypes.canonicalize_dtype(array.dtype))
+        for array in promote_dtypes_inexact(*map(ensure_array, arrays))
     ]
 
 

@@ -178,9 +178,9 @@ def _at_positions(lines: Any, by_line: bool, *positions: Any) -> list[Any]:
     own = rest if by_line else ()
     q_shape = positions[0].shape[: positions[0].ndim - len(own)]
     count = math.prod(q_shape)
-    columns = [lax.reshape(each, (count, *own)) for each in positions]
+    columns = [lax.reshape(position, (count, *own)) for position in positions]
     if by_line:
-        columns = [lax.transpose(each, (*dims, 0)) for each in columns]
+        columns = [lax.transpose(column, (*dims, 0)) for column in columns]
     selected = lax.order_statistics(lines, lax.concatenate(columns, len(own)))
     selected = lax.transpose(selected, (len(rest), *range(len(rest))))
     return [

@@ -147,7 +147,7 @@ def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:
 def _letters_of(lists: Sequence[Any]) -> dict[Any, str]:
     """Returns a letter for each label; letters have the order of the sorted labels."""
     try:
-        labels = sorted({label for each in lists for label in each if label is not Ellipsis})
+        labels = sorted({label for part in lists for label in part if label is not Ellipsis})
     except TypeError:
         raise TypeError(
             "For this input type lists must contain either Ellipsis or hashable and comparable "

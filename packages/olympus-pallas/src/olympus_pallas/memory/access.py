@@ -295,7 +295,9 @@ def _shown(printer: Any, leaf: Any) -> str:
 
 def shown_view(printer: Any, ref: Any, transforms: Sequence[Any]) -> Document:
     """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
-    text = "".join([each.pretty(lambda leaf: _shown(printer, leaf)) for each in transforms])
+    text = "".join(
+        [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]
+    )
     return Concatenation([printer.atom(ref), Text(text or "[...]")])
 
 

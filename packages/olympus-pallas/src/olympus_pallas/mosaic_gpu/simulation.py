@@ -123,9 +123,9 @@ def _copy_out(core: Core, params: Any, source: Site, target: Site, predicate: An
 
         def copy() -> None:
             value = core.read(source)
-            for each in targets:
-                with core.run.access(core, Site(each.buffer)) as array:
-                    _combine(array, each.transforms, value, combine)
+            for target in targets:
+                with core.run.access(core, Site(target.buffer)) as array:
+                    _combine(array, target.transforms, value, combine)
 
         core.state.setdefault("open group", []).append(copy)
     if params["commit_group"]:
@@ -294,7 +294,7 @@ def _store_all(core: Core, params: Any, value: Any, target: Site) -> None:
 @simulated(gpu.multimem_load_reduce_p)
 def _load_all(core: Core, params: Any, source: Site) -> list[Any]:
     combine = _COMBINATIONS[params["reduction_op"]]
-    values = [core.read(remote(core, source, each)) for each in _devices(core, params["axes"])]
+    values = [core.read(remote(core, source, device)) for device in _devices(core, params["axes"])]
     total = values[0]
     for value in values[1:]:
         total = combine(total, value)

@@ -283,7 +283,7 @@ def delay(nanos: Any) -> None:
 def _elementwise_inline_asm_types(
     *avals: ShapedArray, asm: str, constraints: str, pack: int, result_shape_dtypes: Any
 ) -> Any:
-    return [ShapedArray(each.shape, each.dtype) for each in result_shape_dtypes], no_effects
+    return [ShapedArray(dtype.shape, dtype.dtype) for dtype in result_shape_dtypes], no_effects
 
 
 # Functions that replace some instructions on machines without a GPU. The keys are the texts of the

@@ -77,9 +77,9 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
         return _normal_real(key, shape=shape, dtype=dtype)
     parts = [
         lax.convert_element_type(
-            _normal_real(each, shape=shape, dtype=np.finfo(dtype).dtype), dtype
+            _normal_real(key_part, shape=shape, dtype=np.finfo(dtype).dtype), dtype
         )
-        for each in two_keys(key)
+        for key_part in two_keys(key)
     ]
     real, imaginary = parts
     total = lax.add(real, lax.mul(scalar(1j, dtype), imaginary))

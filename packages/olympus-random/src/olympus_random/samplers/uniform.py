@@ -209,7 +209,9 @@ def _randint_of(key: Any, minval: Any, maxval: Any, shape: tuple[int, ...], dtyp
     )
     width = dtypes.itemsize_bits(dtype)
     word = np.dtype(f"uint{width}")
-    high, low = (random_bits_p.bind(each, bit_width=width, shape=shape) for each in two_keys(key))
+    high, low = (
+        random_bits_p.bind(key_part, bit_width=width, shape=shape) for key_part in two_keys(key)
+    )
     one = np.ones((), word)
     span = lax.convert_element_type(lax.sub(maxval, minval), word)
     # If the range is empty, samples are equal to its start.

@@ -41,7 +41,7 @@ __all__ = [
 def floating(function: str, *arrays: Any) -> list[Array]:
     """Returns the operands as arrays of one floating or complex dtype."""
     check_arraylike(f"scipy.linalg.{function}", *arrays)
-    return [ensure_array(each) for each in promote_dtypes_inexact(*map(ensure_array, arrays))]
+    return [ensure_array(array) for array in promote_dtypes_inexact(*map(ensure_array, arrays))]
 
 
 def matrix_product(x: Any, y: Any) -> Any:

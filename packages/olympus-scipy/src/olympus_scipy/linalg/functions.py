@@ -58,7 +58,7 @@ def _approximation(degree: int, a: Any) -> tuple[Any, Any]:
 
     The denominator is the even part minus the odd part.
     """
-    coefficients = [np.array(each, a.dtype) for each in _coefficients(degree)]
+    coefficients = [np.array(coefficient, a.dtype) for coefficient in _coefficients(degree)]
     identity = jnp.eye(a.shape[-1], dtype=a.dtype)
     square = _matmul(a, a)
     powers = [identity, square]

@@ -70,7 +70,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
                 "Arguments to scipy.linalg.block_diag must have at most 2 dimensions, got shape "
                 f"{np.shape(each)} at argument {position}."
             )
-    blocks = [jnp.atleast_2d(each) for each in promote_dtypes(*map(ensure_array, arrs))]
+    blocks = [jnp.atleast_2d(array) for array in promote_dtypes(*map(ensure_array, arrs))]
     columns = sum(block.shape[1] for block in blocks)
     rows, before = [], 0
     for block in blocks:

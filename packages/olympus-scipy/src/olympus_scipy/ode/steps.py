@@ -140,8 +140,8 @@ def runge_kutta_step(func: Derivative, y0: Any, f0: Any, t0: Any, dt: Any) -> An
     slopes = [f0]
     for at, row in zip(_TIMES, _COMBINATIONS, strict=True):
         moved = sum(
-            np.asarray(weight, dtype) * each
-            for weight, each in zip(row, slopes, strict=False)
+            np.asarray(weight, dtype) * slope
+            for weight, slope in zip(row, slopes, strict=False)
             if weight
         )
         slopes.append(func(y0 + step * moved, t0 + dt * np.asarray(at, dt.dtype)))

@@ -142,9 +142,9 @@ def _spectrogram(
         raise ValueError(f"Unknown scaling: {scaling}; it is 'density' or 'spectrum'.")
     operands = [onp.asarray(each) for each in ((x,) if y is None else (x, y))]
     axis = canonical_axis(axis, operands[0].ndim)
-    operands = [onp.moveaxis(each, axis, -1) for each in promote_dtypes_inexact(*operands)]
+    operands = [onp.moveaxis(array, axis, -1) for array in promote_dtypes_inexact(*operands)]
     dtype = operands[0].dtype
-    length = max(each.shape[-1] for each in operands)
+    length = max(operand.shape[-1] for operand in operands)
     values, nperseg = _segment_length(window, nperseg, length)
     nfft, noverlap = _transform_length(nfft, nperseg), _overlap(noverlap, nperseg)
     step = nperseg - noverlap

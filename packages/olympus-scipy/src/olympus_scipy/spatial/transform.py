@@ -70,7 +70,7 @@ class Rotation(NamedTuple):
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
         """Joins rotations into one sequence."""
-        return cls(onp.concatenate([onp.atleast_2d(each.quat) for each in rotations]))
+        return cls(onp.concatenate([onp.atleast_2d(rotation.quat) for rotation in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:

@@ -94,8 +94,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     n_batch = min(lhs.n_batch, rhs.n_batch)
     n_dense = min(lhs.n_dense, rhs.n_dense)
     lhs, rhs = (
-        bcoo_update_layout(each, n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
-        for each in (lhs, rhs)
+        bcoo_update_layout(operand, n_batch=n_batch, n_dense=n_dense, on_inefficient=None)
+        for operand in (lhs, rhs)
     )
     lhs_data, rhs_data = promote_dtypes(lhs.data, rhs.data)
     lhs_indices, rhs_indices = promote_dtypes(lhs.indices, rhs.indices)

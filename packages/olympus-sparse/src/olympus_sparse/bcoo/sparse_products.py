@@ -185,7 +185,9 @@ def bcoo_dot_general(
         raise NotImplementedError("bcoo_dot_general: out_sharding must be None")
     if not isinstance(lhs, BCOO) and not isinstance(rhs, BCOO):
         return lax.dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-    lhs, rhs = (each if isinstance(each, BCOO) else jnp.asarray(each) for each in (lhs, rhs))
+    lhs, rhs = (
+        operand if isinstance(operand, BCOO) else jnp.asarray(operand) for operand in (lhs, rhs)
+    )
     numbers = canonical_numbers(dimension_numbers, lhs.shape, rhs.shape)
     if preferred_element_type is None:
         preferred_element_type = jnp.result_type(lhs.dtype, rhs.dtype)

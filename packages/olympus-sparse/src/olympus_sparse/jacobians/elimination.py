@@ -94,7 +94,7 @@ def _apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
     if rule in call_rules:
         return made
     listed = made if equation.primitive.multiple_results else [made]
-    widest = max(each.extent for each in operands if isinstance(each, Linear))
+    widest = max(operand.extent for operand in operands if isinstance(operand, Linear))
     return [
         Linear(aval, checked(terms, max(widest, math.prod(aval.shape))))
         for aval, terms in zip(results, listed, strict=True)
@@ -119,7 +119,10 @@ def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
         operands, fixed = (operands[:1], operands[1:]) if fill else (operands, ())
         if any(isinstance(each, Linear) for each in fixed):
             raise Unsupported("padding depends on the argument")
-        starts = [0, *itertools.accumulate(math.prod(np.shape(_like(each))) for each in operands)]
+        starts = [
+            0,
+            *itertools.accumulate(math.prod(np.shape(_like(operand))) for operand in operands),
+        ]
         origins = _origins(primitive, operands, starts, params, fill)
         groups = [
             *(
@@ -181,11 +184,12 @@ def _aligned(operands: Sequence[Any]) -> list[list[Term]]:
     An operand with fewer terms than another gets empty terms. Terms with ``rows`` are left out.
     """
     of_each = [
-        [term for term in each.terms if term.rows is None] if isinstance(each, Linear) else []
-        for each in operands
+        [term for term in operand.terms if term.rows is None] if isinstance(operand, Linear) else []
+        for operand in operands
     ]
     shapes = [
-        tuple(np.shape(each)) if not isinstance(each, Linear) else each.shape for each in operands
+        tuple(np.shape(operand)) if not isinstance(operand, Linear) else operand.shape
+        for operand in operands
     ]
     return [
         [
@@ -229,10 +233,11 @@ def _moved_coefficients(
     coefficients = [term.coefficient for term in aligned if term.columns.max(initial=-1) >= 0]
     first = coefficients[0] if coefficients else np.zeros(())
     if all(
-        is_known(each) and np.ndim(each) == 0 and each == first for each in coefficients
+        is_known(coefficient) and np.ndim(coefficient) == 0 and coefficient == first
+        for coefficient in coefficients
     ):  # the same constant everywhere
         return [first for _ in origins]
-    dtype = next(each.aval.dtype for each in operands if isinstance(each, Linear))
+    dtype = next(operand.aval.dtype for operand in operands if isinstance(operand, Linear))
     full = [filled(term.coefficient, term.columns.shape).astype(dtype) for term in aligned]
     if all(map(is_known, full)):
         flat = np.concatenate([each.ravel() for each in full])

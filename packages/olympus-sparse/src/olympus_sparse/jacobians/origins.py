@@ -121,13 +121,13 @@ def moved_origins(primitive: Primitive) -> Rule:
     """
 
     def rule(results: Sequence[Any], *operands: Origin | None, **params: Any) -> Any:
-        origins = [each for each in operands if each is not None]
+        origins = [operand for operand in operands if operand is not None]
         if len(origins) < len(operands):
             return None
-        ends = np.cumsum([each.indices.size for each in origins])
+        ends = np.cumsum([origin.indices.size for origin in origins])
         indices = [
-            np.arange(end - each.indices.size, end).reshape(each.indices.shape)
-            for each, end in zip(origins, ends, strict=True)
+            np.arange(end - origin.indices.size, end).reshape(origin.indices.shape)
+            for origin, end in zip(origins, ends, strict=True)
         ]
         moved = reference_rules[primitive](*indices, **params)
         if primitive.multiple_results:
@@ -139,11 +139,11 @@ def moved_origins(primitive: Primitive) -> Rule:
 
 def chosen(origins: Sequence[Origin], positions: np.ndarray) -> Origin:
     """Returns the origin of the elements at ``positions`` in the concatenation of values."""
-    indices = np.concatenate([each.indices.ravel() for each in origins])[positions]
-    factors = [each.factors for each in origins]
-    if all(each.ndim == 0 and each == factors[0] for each in factors):
+    indices = np.concatenate([origin.indices.ravel() for origin in origins])[positions]
+    factors = [origin.factors for origin in origins]
+    if all(factor.ndim == 0 and factor == factors[0] for factor in factors):
         return Origin(indices, factors[0])
-    full = [np.broadcast_to(each.factors, each.indices.shape).ravel() for each in origins]
+    full = [np.broadcast_to(origin.factors, origin.indices.shape).ravel() for origin in origins]
     return Origin(indices, np.concatenate(full)[positions])
 
 

@@ -77,7 +77,7 @@ def relation(outputs: np.ndarray, inputs: np.ndarray, shape: tuple[int, int]) ->
     The product of this matrix and the pattern of an operand is the pattern of a result. Pairs with
     a negative index are left out.
     """
-    outputs, inputs = (each.ravel() for each in np.broadcast_arrays(outputs, inputs))
+    outputs, inputs = (array.ravel() for array in np.broadcast_arrays(outputs, inputs))
     kept = (outputs >= 0) & (inputs >= 0)
     if not kept.all():
         outputs, inputs = outputs[kept], inputs[kept]

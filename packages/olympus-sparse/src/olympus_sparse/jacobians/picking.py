@@ -37,7 +37,7 @@ def evaluated(origin: Origin, sources: Sequence[Any]) -> Any:
 
 def _elements(sources: Sequence[Any], indices: np.ndarray, dtype: Any) -> Any:
     """Returns elements of the sources by index; a negative index gives 1."""
-    starts = np.cumsum([0, *(each.size for each in sources)])
+    starts = np.cumsum([0, *(source.size for source in sources)])
     owners = np.searchsorted(starts, indices, "right") - 1
     used = np.unique(owners)
     if used.size == 1:

@@ -124,5 +124,5 @@ def _seeds(colors: np.ndarray, count: int, avals: Sequence[Any]) -> list[Any]:
 
 def _joined(products: Sequence[Any]) -> Any:
     """Returns products with several arrays as one flat array, product after product."""
-    flat = [each.reshape(each.shape[0], -1) for each in products]
+    flat = [product.reshape(product.shape[0], -1) for product in products]
     return (flat[0] if len(flat) == 1 else jnp.concatenate(flat, axis=1)).ravel()

@@ -57,7 +57,7 @@ def _elementwise(primitive: Primitive) -> Rule | None:
 
 
 def _union_of_operands(results: Sequence[Any], *operands: Flow, **_: Any) -> Pattern:
-    return merged(broadcast_rows(each, results[0].shape) for each in operands)
+    return merged(broadcast_rows(operand, results[0].shape) for operand in operands)
 
 
 # ---- combinators ----
@@ -101,7 +101,7 @@ def moved_elements(primitive: Primitive, count: int | None = None) -> Rule:
         reference = reference_rules[primitive]
         out = reference(*arrays, *[each.known for each in fixed], **params)
         if primitive.multiple_results:
-            return [select_rows(pattern, each) for each in out]
+            return [select_rows(pattern, part) for part in out]
         return select_rows(pattern, out)
 
     return rule
@@ -121,9 +121,9 @@ def within_blocks(batch_ndim: int | Callable[..., int]) -> Rule:
         count = math.prod(shape)
         united = merged(
             united_rows(
-                each.pattern, np.repeat(np.arange(count), each.size // max(count, 1)), count
+                operand.pattern, np.repeat(np.arange(count), operand.size // max(count, 1)), count
             )
-            for each in operands
+            for operand in operands
         )
         patterns = [
             select_rows(united, np.repeat(np.arange(count), math.prod(out.shape) // max(count, 1)))
@@ -178,7 +178,7 @@ def _apply(equation: Equation, operands: list[Flow]) -> list[Flow]:
     rule = sparsity_rules.find(equation.primitive) or _everything
     if rule in flow_rules:
         return rule(results, *operands, **equation.params)
-    if all(each.pattern is None for each in operands):
+    if all(operand.pattern is None for operand in operands):
         return folded(equation, operands, results)
     patterns = rule(results, *operands, **equation.params)
     if not isinstance(patterns, list):
@@ -202,14 +202,14 @@ def folded(equation: Equation, operands: Sequence[Flow], results: Sequence[Any])
     sizes = [math.prod(getattr(aval, "shape", ())) for aval in results]
     if (
         equation.effects
-        or any(each.known is None for each in operands)
+        or any(operand.known is None for operand in operands)
         or any(dtypes.is_extended(aval.dtype) for aval in results)
         or max(sizes, default=0) > _LARGEST_CONSTANT
         or reference_rules.find(primitive) is None
     ):
         return unknown
     out = reference_evaluator.evaluate(
-        primitive, [each.known for each in operands], equation.params
+        primitive, [operand.known for operand in operands], equation.params
     )
     values = out if primitive.multiple_results else [out]
     return [Flow(aval, np.asarray(value)) for aval, value in zip(results, values, strict=True)]

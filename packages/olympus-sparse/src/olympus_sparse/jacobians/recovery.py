@@ -70,9 +70,9 @@ def _joined(
         [np.empty(0, np.int64)],
         [np.empty(0, dtype)],
     )
-    for each, origin in zip(coefficients, origins, strict=True):
-        kept = each.entries >= 0
-        positions.append(each.entries[kept])
+    for coefficient, origin in zip(coefficients, origins, strict=True):
+        kept = coefficient.entries >= 0
+        positions.append(coefficient.entries[kept])
         indices.append(origin.indices[kept])
         factors.append(np.broadcast_to(origin.factors, kept.shape)[kept])
     return np.concatenate(positions), Origin(np.concatenate(indices), np.concatenate(factors))

@@ -56,11 +56,11 @@ def stacked(
       origin: the origin of each entry.
       sources: the sources of the origins, of rank one.
     """
-    starts = np.cumsum([0, *(each.entries.size for each in coefficients)])
+    starts = np.cumsum([0, *(coefficient.entries.size for coefficient in coefficients)])
     indices = np.empty(pattern.nnz, np.int64)
-    for each, start in zip(coefficients, starts[:-1], strict=True):
-        kept = each.entries >= 0
-        indices[each.entries[kept]] = start + np.flatnonzero(kept)
+    for coefficient, start in zip(coefficients, starts[:-1], strict=True):
+        kept = coefficient.entries >= 0
+        indices[coefficient.entries[kept]] = start + np.flatnonzero(kept)
     ranges = _ranges(indices, pattern)
     if len(ranges) > _MOST_RANGES:
         return None
@@ -74,19 +74,19 @@ def stacked(
 
     parts: list[Any] = []
     count = 0
-    for each in ranges:
-        own = indices[each.first : each.first + each.columns]
-        if each.rows == 1:
+    for range_ in ranges:
+        own = indices[range_.first : range_.first + range_.columns]
+        if range_.rows == 1:
             breaks = np.flatnonzero(np.diff(own, prepend=-2) != 1)
             lengths = np.diff(breaks, append=own.size)
             pieces: list[Any] = list(map(values_from, own[breaks].tolist(), lengths.tolist()))
         else:
-            columns = [(index, each.rows) for index in own.tolist()]
-            pieces = _groups(each, origin, sources, lambda j: values_from(*columns[j]))  # noqa: B023
+            columns = [(index, range_.rows) for index in own.tolist()]
+            pieces = _groups(range_, origin, sources, lambda j: values_from(*columns[j]))  # noqa: B023
         count += len(pieces)
         if count > _MOST_PIECES or any(piece is None for piece in pieces):
             return None
-        parts += pieces if each.rows == 1 else [jnp.concatenate(pieces, axis=1).ravel()]
+        parts += pieces if range_.rows == 1 else [jnp.concatenate(pieces, axis=1).ravel()]
     return jnp.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
@@ -139,7 +139,7 @@ def _groups(
             groups.append(view)
         else:
             values = map(column, range(start, end))
-            groups += [None if each is None else each[:, None] for each in values]
+            groups += [None if value is None else value[:, None] for value in values]
         start = end
     return groups
 

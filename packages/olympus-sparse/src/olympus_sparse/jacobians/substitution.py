@@ -88,27 +88,27 @@ def color_acyclic(pattern: Pattern) -> np.ndarray:
     forests = _Forests()
     for vertex in range(count):
         neighbors = [
-            each
-            for each in indices[indptr[vertex] : indptr[vertex + 1]]
-            if each != vertex and colors[each] >= 0
+            index
+            for index in indices[indptr[vertex] : indptr[vertex + 1]]
+            if index != vertex and colors[index] >= 0
         ]
-        used = {colors[each] for each in neighbors}
+        used = {colors[neighbor] for neighbor in neighbors}
         color = 0
         while color in used or _closes_cycle(forests, neighbors, colors, color):
             color += 1
         colors[vertex] = color
-        for each in neighbors:
-            forests.join((vertex, colors[each]), (each, color))
+        for neighbor in neighbors:
+            forests.join((vertex, colors[neighbor]), (neighbor, color))
     return np.array(colors, np.int32)
 
 
 def _closes_cycle(forests: _Forests, neighbors: list[int], colors: list[int], color: int) -> bool:
     """Returns whether two neighbors of the same color share a tree of that color and ``color``."""
     trees = set()
-    for each in neighbors:
-        root = forests.root((each, color))
+    for neighbor in neighbors:
+        root = forests.root((neighbor, color))
         if root is not None:
-            tree = (colors[each], root)
+            tree = (colors[neighbor], root)
             if tree in trees:
                 return True
             trees.add(tree)

@@ -40,14 +40,14 @@ def view_at(source: Any, indices: np.ndarray) -> Any | None:
     dimensions = _dimensions_of(indices.ravel())
     if dimensions is None:
         return None
-    shape = [each.size for each in dimensions]
-    moving = [axis for axis, each in enumerate(dimensions) if each.stride]
+    shape = [dimension.size for dimension in dimensions]
+    moving = [axis for axis, dimension in enumerate(dimensions) if dimension.stride]
     order = sorted(moving, key=lambda axis: -dimensions[axis].stride)
     found = _strided(source, int(indices.flat[0]), [dimensions[axis] for axis in order])
     if found is None:
         return None
     found = found.transpose([order.index(axis) for axis in moving])
-    outer = [each.size if each.stride else 1 for each in dimensions]
+    outer = [dimension.size if dimension.stride else 1 for dimension in dimensions]
     return jnp.broadcast_to(found.reshape(outer), shape).reshape(indices.shape)
 
 

@@ -98,7 +98,7 @@ def _tangent_tree(primal: Any, tangent: Any) -> Any:
         data = tangent.data
     else:
         data = jnp.zeros_like(primal.data)
-    zeros = [np.zeros(each.shape, dtypes.float0) for each in buffers[1:]]
+    zeros = [np.zeros(buffer.shape, dtypes.float0) for buffer in buffers[1:]]
     return pytrees.tree_unflatten(tree, [data, *zeros])
 
 
@@ -221,11 +221,11 @@ def _scan(
 ) -> list[Any]:
     layout = ScanLayout(num_consts, num_carry)
     consts, init, xs = layout.operands(operands)
-    rows = [_Rows(each) for each in xs]
-    slices = [each.buffers for each in rows]
+    rows = [_Rows(x) for x in xs]
+    slices = [row.buffers for row in rows]
 
     def body(carry: Sequence[Any], buffers: Sequence[Any]) -> Any:
-        parts = [each.row(buffer) for each, buffer in zip(rows, buffers, strict=True)]
+        parts = [row.row(buffer) for row, buffer in zip(rows, buffers, strict=True)]
         return layout.results(run(jaxpr, [*consts, *carry, *parts]))
 
     def first(buffers: Any) -> Any:
@@ -238,9 +238,9 @@ def _scan(
 
     def step(carry: Sequence[Any], buffers: Sequence[Any]) -> Any:
         after, out = body(carry, buffers)
-        out = [as_bcoo(each) for each in out]
-        infos[:] = [each._info if is_sparse(each) else None for each in out]
-        stacked = [(each.data, each.indices) if is_sparse(each) else each for each in out]
+        out = [as_bcoo(part) for part in out]
+        infos[:] = [part._info if is_sparse(part) else None for part in out]
+        stacked = [(part.data, part.indices) if is_sparse(part) else part for part in out]
         return _changed(after, changes), stacked
 
     carry, stacked = lax.scan(
@@ -275,7 +275,7 @@ class _Rows:
             self.info = mat._info._replace(shape=mat.shape[1:])
             length = mat.shape[0]
             self.buffers = tuple(
-                jnp.broadcast_to(each, (length, *each.shape[1:])) for each in mat._bufs
+                jnp.broadcast_to(buf, (length, *buf.shape[1:])) for buf in mat._bufs
             )
 
     def row(self, buffers: Any) -> Any:

@@ -123,7 +123,10 @@ def _joined(lhs: BCOO, rhs: BCOO) -> BCOO:
     buffers = []
     for left, right in ((lhs.data, rhs.data), (lhs.indices, rhs.indices)):
         batch = np.broadcast_shapes(left.shape[:n_batch], right.shape[:n_batch])
-        parts = [jnp.broadcast_to(each, (*batch, *each.shape[n_batch:])) for each in (left, right)]
+        parts = [
+            jnp.broadcast_to(operand, (*batch, *operand.shape[n_batch:]))
+            for operand in (left, right)
+        ]
         buffers.append(jnp.concatenate(parts, axis=n_batch))
     return make(tuple(buffers), SparseInfo(lhs.shape))
 

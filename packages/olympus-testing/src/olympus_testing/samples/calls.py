@@ -46,7 +46,7 @@ sample(
 
 
 def _program(dtype: Any) -> Any:
-    avals = [ShapedArray(each.shape, dtype) for each in _operands]
+    avals = [ShapedArray(operand.shape, dtype) for operand in _operands]
     with config.enable_x64(True):
         return trace_to_closed(_called, avals)
 

@@ -287,8 +287,8 @@ def _sorted_spectrum(results: list[np.ndarray]) -> list[np.ndarray]:
     values, *vectors = results
     order = np.lexsort([np.imag(values).round(3), np.real(values).round(3)], axis=-1)
     found = [np.take_along_axis(values, order, -1)]
-    for each in vectors:
-        found.append(lines(np.take_along_axis(each, order[..., None, :], -1)))
+    for vector in vectors:
+        found.append(lines(np.take_along_axis(vector, order[..., None, :], -1)))
     return found
 
 

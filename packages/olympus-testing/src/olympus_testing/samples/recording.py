@@ -31,8 +31,8 @@ def recorded_params(
 
     def params(dtype: Any) -> dict[str, Any]:
         avals = [
-            ShapedArray(each.shape, np.dtype(dtype if each.dtype is None else each.dtype))
-            for each in operands
+            ShapedArray(operand.shape, np.dtype(dtype if operand.dtype is None else operand.dtype))
+            for operand in operands
         ]
         with config.enable_x64(True):
             program, _ = trace_to_olympuspr(lambda *args: list(fun(*args)), avals)

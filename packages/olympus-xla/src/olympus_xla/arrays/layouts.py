@@ -175,7 +175,9 @@ def _any_constraint(olympuspr: Any, seen: set[int]) -> bool:
             return True
         if name == "sharding_constraint" and equation.params.get("layout") is not None:
             return True
-        if name == "jit" and any(isinstance(each, Layout) for each in _layouts(equation.params)):
+        if name == "jit" and any(
+            isinstance(layout, Layout) for layout in _layouts(equation.params)
+        ):
             return True
         for inner in olympusprs_in_params(equation.params):
             if id(inner) not in seen:

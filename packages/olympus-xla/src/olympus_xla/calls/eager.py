@@ -91,7 +91,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         _refuse_tracers(primitive, args)
         originals = args
         args = tuple(with_wide_constants(args, params))
-        has_wide = any(arg is not each for arg, each in zip(args, originals, strict=True))
+        has_wide = any(arg is not original for arg, original in zip(args, originals, strict=True))
         avals = operand_avals(primitive.name, args)
         if any(aval.is_ref for aval in avals):
             results = _evaluate_with_refs(primitive, args, avals, params, programs, most)
@@ -190,7 +190,9 @@ def _evaluate_with_refs(
     operands: list[Any] = []
     positions: list[int] = []
     for arg, aval in zip(args, avals, strict=True):
-        found = [position for position, each in enumerate(operands) if aval.is_ref and each is arg]
+        found = [
+            position for position, operand in enumerate(operands) if aval.is_ref and operand is arg
+        ]
         positions.append(found[0] if found else len(operands))
         if not found:
             operands.append(arg)

@@ -303,7 +303,7 @@ def check_platforms(platforms: Sequence[str], caller: str) -> tuple[str, ...]:
       TypeError: ``platforms`` is not a sequence of strings.
       ValueError: ``platforms`` is empty.
     """
-    if isinstance(platforms, str) or not all(isinstance(each, str) for each in platforms):
+    if isinstance(platforms, str) or not all(isinstance(platform, str) for platform in platforms):
         raise TypeError(
             f"{caller} must be a sequence of platforms' names such as ('cpu', 'cuda'), got "
             f"{platforms!r}"

@@ -95,7 +95,7 @@ def clear_hlo_module_transformation(
         elif backends.are_backends_initialized() and platform in backends.backends():
             client = backends.backends()[platform]
             found |= clear_compiler_pass(client, name, stage.value)
-        kept = [each for each in _waiting if each[:3] != (platform, name, stage)]
+        kept = [entry for entry in _waiting if entry[:3] != (platform, name, stage)]
         found |= len(kept) < len(_waiting)
         _waiting[:] = kept
     return found

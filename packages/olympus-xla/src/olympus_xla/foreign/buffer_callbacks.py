@@ -75,7 +75,7 @@ def buffer_callback(
             f"{vmap_method}"
         )
     types, out_tree = pytrees.tree_flatten(result_shape_dtypes)
-    result_avals = tuple(ShapedArray(each.shape, each.dtype) for each in types)
+    result_avals = tuple(ShapedArray(type_.shape, type_.dtype) for type_ in types)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))

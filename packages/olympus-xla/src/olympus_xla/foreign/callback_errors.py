@@ -132,7 +132,7 @@ class DeferredErrors:
                     filter_exception(error)
                     self._store(traceback.format_exc())
             self._skip()
-            return tuple(np.zeros(each.shape, each.dtype) for each in result_types)
+            return tuple(np.zeros(type_.shape, type_.dtype) for type_ in result_types)
 
         return call
 

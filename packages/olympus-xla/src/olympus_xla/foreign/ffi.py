@@ -66,7 +66,7 @@ def register_ffi_target(
       TypeError: register_ffi_target: fn must be ...
     """
     capsules = list(fn.values()) if isinstance(fn, dict) else [fn]
-    if not all(type(each).__name__ == "PyCapsule" for each in capsules):
+    if not all(type(capsule).__name__ == "PyCapsule" for capsule in capsules):
         raise TypeError(
             f"register_ffi_target: fn must be a capsule, or a dictionary of capsules by stage, got "
             f"{fn!r} for {name!r}. Make a capsule of a function loaded with ctypes by "

@@ -86,11 +86,13 @@ def hashable_attribute(name: str, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return HashableArray(value)
     if isinstance(value, Mapping):
-        return FrozenDict({key: hashable_attribute(name, each) for key, each in value.items()})
+        return FrozenDict(
+            {key: hashable_attribute(name, element) for key, element in value.items()}
+        )
     if isinstance(value, bool | int | float | np.generic):
         return TypedScalar(value)
     if isinstance(value, tuple):
-        return tuple(hashable_attribute(name, each) for each in value)
+        return tuple(hashable_attribute(name, element) for element in value)
     reason = "Non-hashable" if getattr(type(value), "__hash__", None) is None else "Unsupported"
     raise TypeError(
         f"{reason} keyword argument to ffi_call {name}: {value!r} of type {type(value).__name__}. "

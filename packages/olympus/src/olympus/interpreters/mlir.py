@@ -206,8 +206,7 @@ def unflatten_ir_values_like_types(xs: Iterable[Any], ys: Sequence[Any]) -> list
     """Groups flat values into tuples as the types ``ys`` are grouped."""
     values = iter(xs)
     return [
-        tuple(next(values) for _ in each) if isinstance(each, list | tuple) else next(values)
-        for each in ys
+        tuple(next(values) for _ in y) if isinstance(y, list | tuple) else next(values) for y in ys
     ]
 
 

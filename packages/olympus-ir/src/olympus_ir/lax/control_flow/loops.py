@@ -137,7 +137,7 @@ def _checked_batch(batch: Any) -> str | tuple[int, ...] | None:
     if isinstance(batch, str) and batch == "compact":
         return batch
     sizes = tuple(batch) if isinstance(batch, list | tuple) else ()
-    if not sizes or not all(isinstance(each, int) and each > 0 for each in sizes):
+    if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
         raise ValueError(
             f"while_loop got batch={batch!r}; it must be 'select', 'compact' or a sequence of "
             "positive batch sizes such as (1024, 128)."

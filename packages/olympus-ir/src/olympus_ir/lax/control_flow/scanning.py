@@ -187,7 +187,7 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
         )
     if known_types.high:  # the length of a high value is the length of its arrays
         pairs = zip(leaves, avals, strict=True)
-        parts = [(leaf, each) for leaf, aval in pairs for each in aval.lo_ty()]
+        parts = [(leaf, type_) for leaf, aval in pairs for type_ in aval.lo_ty()]
         leaves, avals = [leaf for leaf, _ in parts], [aval for _, aval in parts]
     without = [leaf for leaf, aval in zip(leaves, avals, strict=True) if not aval.shape]
     if without:

@@ -124,8 +124,8 @@ def qdwh(
     weights = _weights(eps, eps)[:limit]
     tolerance = np.array((4 * eps) ** (1 / 3), real)
     converged: Any = np.array(False)
-    for each in weights:
-        previous, iterate = iterate, _step(iterate, each)
+    for weight in weights:
+        previous, iterate = iterate, _step(iterate, weight)
         converged = lax.le(_norm(lax.sub(iterate, previous)), lax.mul(tolerance, _norm(iterate)))
 
     def unfinished(state: tuple[Any, Any, Any]) -> Any:

@@ -51,7 +51,7 @@ def _checkpoint(site: Site, *operands: Any, jaxpr: Any, **params: Any) -> Any:
         return evaluate_padded(close_olympuspr(jaxpr), lengths, arguments[len(names) :])
 
     arguments = [*site.lengths.variables.values(), *operands]
-    padded = trace_to_closed(run, [get_aval(each) for each in arguments])
+    padded = trace_to_closed(run, [get_aval(argument) for argument in arguments])
     open_program = constants_as_inputs(padded.jaxpr)
     return lax.checkpoint_p.bind(*padded.consts, *arguments, jaxpr=open_program, **params)
 

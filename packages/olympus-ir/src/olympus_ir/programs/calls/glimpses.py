@@ -38,10 +38,10 @@ class Glimpse:
         if kind in _ATOMS or isinstance(value, enum.Enum):
             self._value = value
         elif kind in (tuple, list) and depth and len(value) <= _MOST_PARTS:
-            self._value = [Glimpse(each, depth - 1) for each in value]
+            self._value = [Glimpse(element, depth - 1) for element in value]
         elif kind is dict and depth and len(value) <= _MOST_PARTS:
             self._value = [
-                (Glimpse(key, 1), Glimpse(each, depth - 1)) for key, each in value.items()
+                (Glimpse(key, 1), Glimpse(element, depth - 1)) for key, element in value.items()
             ]
         else:
             self._identity = id(value)

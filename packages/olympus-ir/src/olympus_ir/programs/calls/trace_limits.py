@@ -37,9 +37,9 @@ def check(
         return
     record = record_trace(fun, key, debug_info_of_tree("jit", fun, key.in_tree, positions))
     records = [
-        each
-        for each in history_of(fun)
-        if record and each.function_id == record.function_id and each.options == options
+        entry
+        for entry in history_of(fun)
+        if record and entry.function_id == record.function_id and entry.options == options
     ]
     forget_trace(record)
     times = "once" if limit == 1 else f"{limit} times"

@@ -152,7 +152,7 @@ def _check(q: Any, k: Any, v: Any, ab: Any, segment_ids: Any) -> None:
         raise ValueError(f"ab needs the shape {pairs}, got {ab.shape}")
     if segment_ids is not None:
         expected = [(q.shape[0], q.shape[2]), (k.shape[0], k.shape[2])]
-        shapes = [np.shape(each) for each in segment_ids]
+        shapes = [np.shape(segment_id) for segment_id in segment_ids]
         if shapes != expected:
             raise ValueError(f"segment_ids need the shapes {expected}, got {shapes}")
 

@@ -279,7 +279,7 @@ def _check_operands(q: Any, k: Any, v: Any, segments: Any, sinks: Any, self: Any
             f"{kinds[0]} heads, got q of shape {q.shape} and k of shape {k.shape}"
         )
     if segments is not None:
-        shapes = [np.shape(each) for each in segments]
+        shapes = [np.shape(segment) for segment in segments]
         if shapes != [(q.shape[1],), (k.shape[-2],)]:
             raise ValueError(
                 f"segment_ids need shapes {(q.shape[1],)} and {(k.shape[-2],)}, got {shapes}"

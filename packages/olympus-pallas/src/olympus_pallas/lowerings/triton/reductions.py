@@ -29,7 +29,7 @@ def reduce_axis(
     """Builds ``tt.reduce`` of operands of the same shape along one axis."""
     shape = _without(builder.shape_of(operands[0]), axis)
     elements = [element_of(operand) for operand in operands]
-    types = [builder.shaped_type(shape, each) if shape else each for each in elements]
+    types = [builder.shaped_type(shape, element) if shape else element for element in elements]
     reduction = builder.operation("tt.reduce", types, operands, {"axis": mlir.i32(axis)}, regions=1)
     inner = builder.region(reduction, 0, elements * 2)
     arguments = list(inner.block.arguments)

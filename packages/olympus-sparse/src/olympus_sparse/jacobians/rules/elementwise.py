@@ -41,7 +41,7 @@ def _mul(results: Sequence[Any], x: Flow, y: Flow, **_: Any) -> Pattern:
 @define(lax.select_n_p)
 def _select_n(results: Sequence[Any], which: Flow, *cases: Flow, **_: Any) -> Pattern:
     if which.known is None:
-        return merged(each.pattern for each in cases)
+        return merged(case.pattern for case in cases)
     arrays, pattern = numbered(cases)
     chosen = np.broadcast_to(which.known, results[0].shape).astype(int)
     return select_rows(pattern, np.choose(chosen, arrays))

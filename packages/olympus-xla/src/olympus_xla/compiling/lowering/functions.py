@@ -46,14 +46,14 @@ def argument_attributes(
     targets: list[int | None] = [None] * len(avals) if aliases is None else list(aliases)
     if donated is not None:
         targets = _results_for(avals, donated, out_avals, targets)
-    for position, each in enumerate(attributes):
+    for position, attribute in enumerate(attributes):
         if replicated is not None and replicated[position]:
-            each["mhlo.is_same_data_across_replicas"] = mlir.boolean(True)
+            attribute["mhlo.is_same_data_across_replicas"] = mlir.boolean(True)
         target = targets[position]
         if target is not None:
-            each["tf.aliasing_output"] = mlir.i32(target + num_tokens)
+            attribute["tf.aliasing_output"] = mlir.i32(target + num_tokens)
         elif donated is not None and donated[position]:
-            each["jax.buffer_donor"] = mlir.boolean(True)
+            attribute["jax.buffer_donor"] = mlir.boolean(True)
     return attributes
 
 
@@ -68,9 +68,9 @@ def result_attributes(
 ) -> Attributes:
     """Returns the attributes of a function's results; see `argument_attributes`."""
     attributes = _placement_attributes(module, avals, shardings, memory_kinds, layouts)
-    for each, name in zip(attributes, names or (), strict=False):
+    for attribute, name in zip(attributes, names or (), strict=False):
         if name:
-            each["jax.result_info"] = mlir.string(name)
+            attribute["jax.result_info"] = mlir.string(name)
     return attributes
 
 
@@ -82,16 +82,16 @@ def _placement_attributes(
     layouts: Sequence[Any] | None,
 ) -> Attributes:
     attributes: Attributes = [{} for _ in avals]
-    for position, each in enumerate(attributes):
+    for position, attribute in enumerate(attributes):
         sharding = shardings[position] if shardings is not None else None
         if sharding is not None:
-            each.update(_sharding_attribute(module, sharding, avals[position]))
+            attribute.update(_sharding_attribute(module, sharding, avals[position]))
         kind = memory_kinds[position] if memory_kinds is not None else None
         if kind is not None:
-            each["mhlo.memory_kind"] = mlir.string(kind)
+            attribute["mhlo.memory_kind"] = mlir.string(kind)
         layout = layouts[position] if layouts is not None else None
         if layout is not None:
-            each["mhlo.layout_mode"] = mlir.string(_layout_mode(layout))
+            attribute["mhlo.layout_mode"] = mlir.string(_layout_mode(layout))
     return attributes
 
 

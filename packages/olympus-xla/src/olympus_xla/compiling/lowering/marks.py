@@ -48,7 +48,7 @@ class _Marking:
         return frontend_attributes(attributes, texts) if texts else attributes
 
     def create(
-        self: Any, name: str, result_type: Any, operands: Any, attributes: Any = None
+        self: Any, name: str, result_type: Any, operands: Any = (), attributes: Any = None
     ) -> Any:
         return super().create(name, result_type, operands, self._marked(name, attributes))  # type: ignore[misc]
 
@@ -56,7 +56,7 @@ class _Marking:
         self: Any,
         name: str,
         result_types: Any,
-        operands: Any,
+        operands: Any = (),
         attributes: Any = None,
         *,
         regions: int = 0,

@@ -177,7 +177,10 @@ class _Plan:
 
     def _size(self, position: int) -> int:
         programs = self.equations[position].params.values()
-        return sum(len(each.eqns) for each in programs if isinstance(each, ClosedOlympuspr)) or 1
+        return (
+            sum(len(program.eqns) for program in programs if isinstance(program, ClosedOlympuspr))
+            or 1
+        )
 
 
 def _is_cheap(equation: Equation) -> bool:

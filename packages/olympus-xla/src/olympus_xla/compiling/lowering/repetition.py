@@ -197,7 +197,7 @@ class _Numbering:
                 number = self._programs[id(value)] = self._intern(self._program_key(value))
             return number
         if kind is tuple or kind is list:
-            return tuple([self._parameter_key(each) for each in value])
+            return tuple([self._parameter_key(element) for element in value])
         return kind, value
 
     def _program_key(self, olympuspr: Olympuspr) -> Any:

@@ -110,7 +110,7 @@ class SymbolicModuleLowering(ModuleLowering):
 
 
 def _dictionaries(attributes: Sequence[dict[str, Any]]) -> Any:
-    return mlir.array([mlir.dictionary(each) for each in attributes])
+    return mlir.array([mlir.dictionary(attribute) for attribute in attributes])
 
 
 def _function_block(module: Any, attributes: dict[str, Any], in_types: Sequence[Any]) -> Any:
@@ -152,7 +152,7 @@ class SymbolicContext(LoweringContext):
     # ---- operations ----
 
     def create(
-        self, name: str, result_type: Any, operands: Sequence[Any], attributes: Any = None
+        self, name: str, result_type: Any, operands: Sequence[Any] = (), attributes: Any = None
     ) -> Any:
         return self.operation(name, [result_type], operands, attributes).results[0]
 
@@ -160,7 +160,7 @@ class SymbolicContext(LoweringContext):
         self,
         name: str,
         result_types: Sequence[Any],
-        operands: Sequence[Any],
+        operands: Sequence[Any] = (),
         attributes: dict[str, Any] | None = None,
         *,
         regions: int = 0,

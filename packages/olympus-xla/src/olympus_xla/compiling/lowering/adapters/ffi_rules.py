@@ -89,8 +89,8 @@ def build_ffi_lowering_function(
                 return minor_to_major_layouts((None,) * len(avals), avals, what)
             # A plain sequence is in XLA's order, minor to major. `_layouts` takes the reverse.
             major_to_minor = [
-                each if each is None or isinstance(each, Layout) else tuple(each)[::-1]
-                for each in layouts
+                layout if layout is None or isinstance(layout, Layout) else tuple(layout)[::-1]
+                for layout in layouts
             ]
             return minor_to_major_layouts(major_to_minor, avals, what)
 

@@ -21,8 +21,8 @@ from .rule_context import LoweringRuleContext, lowering_context
 def flatten_ir_values(xs: Any) -> list[Any]:
     """Returns one list of the values in ``xs``, whose items are values or sequences of values."""
     flat: list[Any] = []
-    for each in xs:
-        flat.extend([each] if isinstance(each, ir.Value | ir.Type) else each)
+    for x in xs:
+        flat.extend([x] if isinstance(x, ir.Value | ir.Type) else x)
     return flat
 
 

@@ -59,9 +59,9 @@ def _in_double(function: Any) -> Any:
 
     @functools.wraps(function)
     def rounded(*operands: Any) -> Any:
-        shape = np.broadcast_shapes(*(each.shape for each in operands))
+        shape = np.broadcast_shapes(*(operand.shape for operand in operands))
         with config_states.enable_x64(True):
-            value = function(*(_single(each, shape) for each in operands))
+            value = function(*(_single(operand, shape) for operand in operands))
             return lax.convert_element_type(value, operands[0].dtype)
 
     return rounded

@@ -55,7 +55,7 @@ def power(base: Any, exponent: Any, *, shape: tuple[int, ...], dtype: Any) -> An
       dtype: the dtype of the result, a float of at most 32 bits.
     """
     with config_states.enable_x64(True):
-        x, y = (_wide(each, shape, dtype) for each in (base, exponent))
+        x, y = (_wide(operand, shape, dtype) for operand in (base, exponent))
         size = lax.abs(x)
         one = lax.full_like(x, 1.0)
         logarithm = lax.mul(y, log2(size))
@@ -71,8 +71,8 @@ def power(base: Any, exponent: Any, *, shape: tuple[int, ...], dtype: Any) -> An
         has_root = lax.bitwise_or(lax.eq(size, lax.full_like(x, np.inf)), is_whole)
         is_below = lax.lt(x, lax.full_like(x, 0.0))
         undefined = lax.bitwise_and(is_below, lax.bitwise_not(has_root))
-        for each in (x, y):
-            undefined = lax.bitwise_or(undefined, lax.ne(each, each))
+        for operand in (x, y):
+            undefined = lax.bitwise_or(undefined, lax.ne(operand, operand))
         value = lax.select(undefined, lax.full_like(value, np.nan), value)
         is_one = lax.bitwise_or(lax.eq(x, one), lax.eq(y, lax.full_like(y, 0.0)))
         return lax.convert_element_type(lax.select(is_one, one, value), dtype)

@@ -63,7 +63,7 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
     """
     rank = len(operands[0].shape)
     last_is_sorted = [*(d for d in range(rank) if d != dimension), dimension]
-    operands = tuple(lax.transpose(each, last_is_sorted) for each in operands)
+    operands = tuple(lax.transpose(operand, last_is_sorted) for operand in operands)
     if len(operands) == 1 and operands[0].dtype not in _COMPLEX:
         kind = ShapedArray(operands[0].shape, operands[0].dtype)
         results = [buffer_callback(_write_sorted, kind)(operands[0])]
@@ -71,9 +71,9 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
         keys = [part for key in operands[:num_keys] for part in _unsigned_keys(key)]
         kind = ShapedArray(keys[0].shape, np.dtype(np.int32))
         order = buffer_callback(_write_order, kind)(*keys)
-        results = [_permuted(each, order) for each in operands]
+        results = [_permuted(operand, order) for operand in operands]
     positions = np.argsort(last_is_sorted).tolist()
-    return [lax.transpose(each, positions) for each in results]
+    return [lax.transpose(result, positions) for result in results]
 
 
 # ---- computed in the program: keys and permutations ----
@@ -193,7 +193,7 @@ def _write_order(context: Any, result: Any, *operands: Any) -> None:
     The first key is the most significant.
     """
     order = None
-    for digit in _digits([np.asarray(each) for each in operands]):
+    for digit in _digits([np.asarray(operand) for operand in operands]):
         if order is None:
             order = _order_of(digit)
         else:

@@ -341,7 +341,7 @@ def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
     for position, equation in enumerate(olympuspr.eqns):
         if not renamed.keys().isdisjoint(equation.invars):
             equation = equation.replace(
-                invars=[renamed.get(each, each) for each in equation.invars]
+                invars=[renamed.get(operand, operand) for operand in equation.invars]
             )
         equations.append(equation)
         if position in places:

@@ -38,5 +38,5 @@ def is_padded_product(context: LoweringContext, dimension_numbers: Any) -> bool:
 
 def product_of_wide(lhs: Any, rhs: Any, **params: Any) -> Any:
     """Multiplies operands as 32-bit integers, with the same result."""
-    wide = (lax.convert_element_type(each, _WIDE) for each in (lhs, rhs))
+    wide = (lax.convert_element_type(operand, _WIDE) for operand in (lhs, rhs))
     return lax.dot_general_p.bind(*wide, **params)

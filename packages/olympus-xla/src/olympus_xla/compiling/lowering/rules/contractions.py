@@ -25,7 +25,7 @@ def precision_attribute(precision: Any) -> Any:
     if precision is None:
         names = ("DEFAULT", "DEFAULT")
     elif isinstance(precision, tuple):
-        names = tuple(getattr(each, "name", str(each)).upper() for each in precision)
+        names = tuple(getattr(part, "name", str(part)).upper() for part in precision)
     else:
         names = (getattr(precision, "name", str(precision)).upper(),) * 2
     return mlir.parsed(f"[{', '.join(f'#stablehlo<precision {name}>' for name in names)}]")

@@ -88,9 +88,9 @@ def _are_equal(x: Any, y: Any) -> Any:
     """Compares elements of an extended dtype by the numbers in their physical arrays."""
     rank = max(x.ndim, y.ndim)
     numbers = []
-    for each in (x, y):
-        plain = lax.from_edtype(each)
-        missing = rank - each.ndim
+    for operand in (x, y):
+        plain = lax.from_edtype(operand)
+        missing = rank - operand.ndim
         numbers.append(lax.expand_dims(plain, tuple(range(missing))) if missing else plain)
     equal = lax.eq(*numbers)
     return lax.reduce_and(equal, tuple(range(rank, equal.ndim)))

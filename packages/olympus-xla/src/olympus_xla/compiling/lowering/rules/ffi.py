@@ -95,9 +95,11 @@ _ATTRIBUTES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (np.integer, lambda value: ir.IntegerAttr.get(mlir.element_type(value.dtype), int(value))),
     (float, lambda value: _float_attribute(np.dtype(np.float64), value)),
     (np.ndarray, mlir.dense),
-    ((tuple, list), lambda value: mlir.array([mlir_attribute(each) for each in value])),
+    ((tuple, list), lambda value: mlir.array([mlir_attribute(element) for element in value])),
     (
         (FrozenDict, dict),
-        lambda value: mlir.dictionary({key: mlir_attribute(each) for key, each in value.items()}),
+        lambda value: mlir.dictionary(
+            {key: mlir_attribute(element) for key, element in value.items()}
+        ),
     ),
 )

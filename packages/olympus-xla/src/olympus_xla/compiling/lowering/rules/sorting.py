@@ -86,7 +86,7 @@ def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) 
         kind = mlir.tensor_type((), part)
         pairs = []
         for name in ("stablehlo.real", "stablehlo.imag"):
-            parts = [context.create(name, kind, (each,)) for each in (left, right)]
+            parts = [context.create(name, kind, (operand,)) for operand in (left, right)]
             pairs.append((*(_canonical(context, each, part) for each in parts), part))
         return pairs
     if dtypes.issubdtype(dtype, np.floating):

@@ -115,7 +115,7 @@ def loop_over_groups(
         feature_group_count=1,
         **params,
     )
-    inputs, outputs = (each.shape[-1] // feature_group_count for each in (lhs, rhs))
+    inputs, outputs = (operand.shape[-1] // feature_group_count for operand in (lhs, rhs))
 
     def group(index: Any) -> Any:
         return convolve(

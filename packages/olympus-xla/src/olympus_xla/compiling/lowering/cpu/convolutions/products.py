@@ -140,7 +140,7 @@ def products_of_views(
             elements.append(lax.reduce_sum(products, (0,)))
     rank = len(counts)
     result = lax.reshape(
-        lax.concatenate([lax.expand_dims(each, (0,)) for each in elements], 0),
+        lax.concatenate([lax.expand_dims(element, (0,)) for element in elements], 0),
         (*counts, outputs, examples // batch_group_count),
     )
     order = [0] * lhs.ndim

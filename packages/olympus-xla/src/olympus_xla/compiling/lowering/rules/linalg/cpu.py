@@ -177,7 +177,7 @@ def _eig(
     ok = succeeded(info)
     results = [lax.complex(*found) if dtype != wide else found[0]]
     results += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
-    return [nan_unless(ok, each) for each in results]
+    return [nan_unless(ok, result) for result in results]
 
 
 @rule_for(linalg.eigh_p, "cpu")
@@ -309,7 +309,7 @@ def _tridiagonal(x: Any, *, lower: bool) -> Any:
         uplo=ui8("L" if lower else "U"),
     )
     ok = succeeded(info)
-    return [nan_unless(ok, each) for each in results]
+    return [nan_unless(ok, result) for result in results]
 
 
 def tridiagonal_results(batch: tuple[int, ...], size: int, dtype: Any) -> list[Any]:
@@ -340,4 +340,4 @@ def _schur(
     )
     ok = succeeded(info)
     results = [form, vectors] if compute_schur_vectors else [form]
-    return [nan_unless(ok, each) for each in results]
+    return [nan_unless(ok, result) for result in results]

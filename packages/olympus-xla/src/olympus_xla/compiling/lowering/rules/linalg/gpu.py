@@ -202,7 +202,7 @@ def _eig(
     ok = succeeded(info)
     results = [found[0] if dtype == wide else lax.complex(*found)]
     results += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
-    return [nan_unless(ok, each) for each in results]
+    return [nan_unless(ok, result) for result in results]
 
 
 @gpu_rule(linalg.eigh_p)
@@ -246,7 +246,7 @@ def _tridiagonal(gpu: str, x: Any, *, lower: bool) -> Any:
         lower=lower,
     )
     ok = succeeded(info)
-    return [nan_unless(ok, each) for each in results]
+    return [nan_unless(ok, result) for result in results]
 
 
 @gpu_rule(linalg.svd_p)
