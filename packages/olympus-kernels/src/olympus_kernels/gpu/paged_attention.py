@@ -69,7 +69,7 @@ def _paged_attention(
     Args:
       q: queries, [sequences, heads, head_dim].
       k_pages: pages of keys, [heads of keys, pages, length of a page, head_dim].
-      v_pages: pages of values, of the shape of those of keys.
+      v_pages: pages of values, with the shape of the pages of keys.
       block_tables: the pages of each sequence, i32[sequences, pages of a sequence].
       lengths: the number of keys of each sequence, i32[sequences]; None for all.
       k_scales_pages: the scales of int8 keys, [heads of keys, pages, length of a page].

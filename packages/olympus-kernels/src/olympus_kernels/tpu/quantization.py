@@ -61,7 +61,7 @@ def from_int8(x: Any, h: Any, dtype: Any = ml_dtypes.bfloat16) -> Any:
       dtype: the dtype to which the integers are converted before they are multiplied by ``h``.
 
     Returns:
-      An array of the shape of ``x``, of the common dtype of ``dtype`` and ``h``.
+      An array with the shape of ``x`` and the common dtype of ``dtype`` and ``h``.
 
     Example:
       >>> from_int8(np.int8([-51, 102]), jnp.float32(2.5), np.float32)

@@ -673,7 +673,7 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
       *args: arrays or scalars.
 
     Returns:
-      A list of arrays of the same shape, of the dtypes of the arguments.
+      A list of arrays of the same shape, with the dtypes of the arguments.
 
     Example:
       >>> from olympus_numpy import ones

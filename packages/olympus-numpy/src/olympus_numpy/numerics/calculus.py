@@ -341,7 +341,7 @@ def unwrap(
       period: the period.
 
     Returns:
-      An array of the shape of ``p``, of the common dtype of ``p`` and ``period``.
+      An array with the shape of ``p`` and the common dtype of ``p`` and ``period``.
 
     Raises:
       ValueError: if ``p`` is complex.

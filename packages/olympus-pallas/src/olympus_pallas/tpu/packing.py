@@ -311,7 +311,7 @@ def _check_letters(equation: str, names: list[str], result_names: list[str]) -> 
 def _check_tiles(
     equation: str, left: list[list[str]], right: list[list[str]], sizes: dict[str, int], bits: int
 ) -> None:
-    """Checks that dimensions within tiles are split between tiles only."""
+    """Checks that an equation splits no dimension inside of a tile."""
     for side in (left, right):
         for position, tile in ((-1, 128), (-2, 8 * max(32 // bits, 1))):
             if len(side) < -position or len(side[position]) == 1:

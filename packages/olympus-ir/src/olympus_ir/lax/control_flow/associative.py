@@ -119,7 +119,7 @@ def _cumulative_operation(
     half = aval.update(shape=shape, weak_type=False)
     try:
         program = trace_to_closed(lambda x, y: combine([x], [y]), (half, half)).jaxpr
-    except TypeError:  # an operation on values, or one that refuses its operands in pairs as well
+    except TypeError:  # the operation needs concrete values, or refuses these operands
         return None
     if len(program.eqns) != 1:
         return None
