@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.types.placement import AxisType, NamedSharding, PartitionSpec
 from olympus_ir.types.resharding import (
@@ -92,19 +93,13 @@ def auto_axes(
             return f(*args, **kwargs)
         _check_not_manual(_chosen_axes(axes, mesh), mesh, "auto_axes")
         leaves, in_tree = pytrees.tree_flatten((args, kwargs))
-        out_tree: Any = None
-
-        def flat(*flat_args: Any) -> Sequence[Any]:
-            nonlocal out_tree
-            inner_args, inner_kwargs = pytrees.tree_unflatten(in_tree, flat_args)
-            results, out_tree = pytrees.tree_flatten(f(*inner_args, **inner_kwargs))
-            return results
+        flat = FlatFunction(f, in_tree)
 
         def out_shardings(count: int) -> list[NamedSharding]:
-            return _flat_shardings(requested, out_tree, "auto_axes")
+            return _flat_shardings(requested, flat.out_tree, "auto_axes")
 
         results = in_auto_axes(flat, leaves, out_shardings, _chosen_axes(axes, mesh))
-        return pytrees.tree_unflatten(out_tree, results)
+        return pytrees.tree_unflatten(flat.out_tree, results)
 
     return called
 

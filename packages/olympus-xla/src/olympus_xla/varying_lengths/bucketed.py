@@ -22,7 +22,7 @@ from olympus_ir.symbolic.scopes import SymbolicScope
 from olympus_ir.symbolic.solving import Solution, solve
 from olympus_ir.symbolic.specifications import symbolic_shape
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.flattening import FlatFunction, function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.pytree_prefix import spread_prefix
 from olympus_ir.trees.wrapping import update_wrapper
@@ -290,14 +290,7 @@ def _compiled(
             aval = argument_aval(leaf)
             shape = aval.shape if spec is None else _shape(spec, aval.shape, values)
             avals.append(aval.update(shape=shape))
-        out_tree: Any = None
-
-        def flat(*arrays: Any) -> list[Any]:
-            nonlocal out_tree
-            args, kwargs = pytrees.tree_unflatten(in_tree, arrays)
-            results, out_tree = pytrees.tree_flatten(fun(*args, **kwargs))
-            return results
-
+        flat = FlatFunction(fun, in_tree)
         try:
             with counted_sizes(scope):
                 closed = trace_to_closed(flat, avals)
@@ -314,7 +307,7 @@ def _compiled(
                 "decide; bucketed can only return arrays whose sizes the arguments decide"
             )
         shapes = [aval.shape for aval in closed.out_avals]
-        return pytrees.tree_unflatten(out_tree, map(_PaddedResult, results, shapes))
+        return pytrees.tree_unflatten(flat.out_tree, map(_PaddedResult, results, shapes))
 
     run.__name__ = run.__qualname__ = f"bucketed_{name}"
     return jit(run)

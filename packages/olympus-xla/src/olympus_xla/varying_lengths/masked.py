@@ -17,7 +17,7 @@ from olympus_ir.symbolic.expressions import SymbolicDim
 from olympus_ir.symbolic.scopes import SymbolicScope
 from olympus_ir.symbolic.specifications import symbolic_shape
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import function_name
+from olympus_ir.trees.flattening import FlatFunction, function_name
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import update_wrapper
 from olympus_ir.types.avals import argument_aval, get_aval
@@ -95,14 +95,7 @@ def _run(
     scope = SymbolicScope()
     leaves, in_tree = pytrees.tree_flatten((args, kwargs), is_leaf=_is_varying)
     operands = _operands(leaves, scope)
-    out_tree: Any = None
-
-    def flat(*arrays: Any) -> list[Any]:
-        nonlocal out_tree
-        inner_args, inner_kwargs = pytrees.tree_unflatten(in_tree, arrays)
-        results, out_tree = pytrees.tree_flatten(fun(*inner_args, **inner_kwargs))
-        return results
-
+    flat = FlatFunction(fun, in_tree)
     with counted_sizes(scope, _by_example):
         closed = trace_to_closed(flat, operands.avals)
     if is_example:
@@ -113,7 +106,7 @@ def _run(
         _result(lengths, result, aval.shape)
         for result, aval in zip(results, closed.out_avals, strict=True)
     ]
-    return pytrees.tree_unflatten(out_tree, outs)
+    return pytrees.tree_unflatten(flat.out_tree, outs)
 
 
 def _by_example(fun: Callable[..., Any]) -> Callable[..., Any]:
