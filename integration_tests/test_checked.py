@@ -154,6 +154,59 @@ def test_errors_of_keys_name_the_line_of_each_use():
     assert f"; consumed at {__file__}:{line_of(first) + 1}:" in str(caught.value)
 
 
+@olympus.custom_vjp
+def with_backward_rule(x):
+    return 2.0 * x
+
+
+def backward_rule(residual, cotangent):
+    return (cotangent * jnp.sqrt(residual),)
+
+
+with_backward_rule.defvjp(lambda x: (2.0 * x, x), backward_rule)
+
+
+@olympus.custom_jvp
+def with_tangent_rule(x):
+    return 2.0 * x
+
+
+@with_tangent_rule.defjvp
+def tangent_rule(primals, tangents):
+    return 2.0 * primals[0], tangents[0] * jnp.sqrt(primals[0])
+
+
+@olympus.custom_batching.custom_vmap
+def with_batching_rule(x):
+    return 2.0 * x
+
+
+@with_batching_rule.def_vmap
+def batching_rule(axis_size, in_batched, x):
+    return jnp.sqrt(x), True
+
+
+@pytest.mark.parametrize("where", ["alone", "in jit", "in a loop"])
+@pytest.mark.parametrize(
+    "fun, rule, transform",
+    [
+        (with_backward_rule, backward_rule, olympus.grad),
+        (with_tangent_rule, tangent_rule, olympus.grad),
+        (with_batching_rule, batching_rule, lambda f: lambda x: olympus.vmap(f)(x[None])),
+    ],
+)
+def test_operations_of_rules_show_the_line_of_the_rule(fun, rule, transform, where):
+    wrapped = {
+        "alone": fun,
+        "in jit": olympus.jit(lambda x: fun(x)),
+        "in a loop": lambda x: lax.scan(lambda c, _: (fun(c), None), x, length=2)[0],
+    }[where]
+    with pytest.raises(FloatingPointError) as caught:
+        olympus.checked(transform(wrapped))(jnp.array(-1.0))
+    last = max(line for *_, line in rule.__code__.co_lines() if line)
+    assert f", at {__file__}:{last}:" in str(caught.value)
+
+
 def test_operations_without_a_line_show_the_line_of_the_call():
     with pytest.raises(ZeroDivisionError) as caught:
         olympus.checked(lax.rem)(jnp.array(3), jnp.array(0))

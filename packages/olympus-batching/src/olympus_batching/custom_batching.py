@@ -14,6 +14,7 @@ from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
+from olympus_ir.programs.user_rules import call_rule
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.decorated_functions import DecoratedFunction
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name
@@ -185,7 +186,7 @@ def called_rule(
       ValueError: the rule returns a wrong structure.
     """
     name = function_name(rule)
-    result = rule(axis_size, list(in_batched), *args)
+    result = call_rule(rule, axis_size, list(in_batched), *args)
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
             f"the custom vmap rule ({name}) must return a pair: the result, and booleans in the "

@@ -15,6 +15,7 @@ from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_jvp_call_p
 from olympus_ir.programs.tracing import current, evaluation_trace
+from olympus_ir.programs.user_rules import call_rule
 from olympus_ir.programs.wide_constants import with_wide_constants
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import debug_info_of_tree
@@ -219,7 +220,7 @@ class FlatJvp:
         half = len(primals_and_tangents) // 2
         primals = pytrees.tree_unflatten(self._in_tree, primals_and_tangents[:half])
         tangents = pytrees.tree_unflatten(self._in_tree, primals_and_tangents[half:])
-        pair = self._function.jvp(*self._fixed, primals, tangents)  # type: ignore[misc]
+        pair = call_rule(self._function.jvp, *self._fixed, primals, tangents)  # type: ignore[arg-type]
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
                 f"{self._described()} must produce a pair (list or tuple of length two) "

@@ -12,6 +12,7 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
+from olympus_ir.programs.user_rules import call_rule
 from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
@@ -263,7 +264,7 @@ class FlatForward:
         if function.symbolic_zeros:
             half = len(leaves) // 2
             leaves = tuple(map(CustomVJPPrimal, leaves[:half], leaves[half:]))
-        pair = function.fwd(*self._flat_fun.arguments(leaves))  # type: ignore[misc]
+        pair = call_rule(function.fwd, *self._flat_fun.arguments(leaves))  # type: ignore[arg-type]
         decorated = f"custom_vjp-decorated function {name_of(function)}"
         instantiate = (
             f"Custom VJP fwd rule {self.__name__} for function {name_of(function)} must produce a "
@@ -325,7 +326,7 @@ class FlatBackward:
         count = residual_tree.num_leaves
         residuals = pytrees.tree_unflatten(residual_tree, residuals_and_cotangents[:count])
         cotangent = pytrees.tree_unflatten(self._out_tree.tree, residuals_and_cotangents[count:])
-        returned = self._function.bwd(*self._fixed, residuals, cotangent)  # type: ignore[misc]
+        returned = call_rule(self._function.bwd, *self._fixed, residuals, cotangent)  # type: ignore[arg-type]
         leaves = self._leaves_of(returned)
         return list(map(self._checked, leaves, self._in_avals, range(len(leaves))))
 
