@@ -738,3 +738,10 @@ def test_complex_covariances_under_strict_promotion():
         found = jnp.cov(jnp.asarray(x), dtype=np.complex64)
     assert found.dtype == np.complex64
     np.testing.assert_allclose(found, np.cov(x))
+
+
+@pytest.mark.parametrize("name", ["fweights", "aweights"])
+@pytest.mark.parametrize("weights", [2, [1, 2]])
+def test_covariances_need_a_weight_for_each_sample(name, weights):
+    with pytest.raises(RuntimeError, match=f"incompatible numbers of samples and {name}"):
+        jnp.cov(jnp.arange(3.0), **{name: np.asarray(weights)})

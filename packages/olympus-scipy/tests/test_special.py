@@ -344,3 +344,16 @@ def test_many_bernoulli_numbers():
     assert np.all(many[3::2] == 0)
     with pytest.raises(MemoryError):
         special.bernoulli(2**50)
+
+
+def test_hypergeometric_series_of_one_term():
+    a, b, c, x = np.meshgrid([0.0, 0.5], [0.0, 2.0], [-2.0, 0.0, 1.5], [0.0, 0.5])
+    one = (a == 0) | (b == 0) | (x == 0)
+    operands = [each[one] for each in (a, b, c, x)]
+    np.testing.assert_array_equal(special.hyp2f1(*map(np.float32, operands)), 1)
+
+
+def test_owens_t_at_infinity():
+    h, a = np.meshgrid([-np.inf, 0.5, np.inf, np.nan], [-2.0, 0.0, 0.3, 3.0, np.inf, np.nan])
+    found = special.owens_t(np.float32(h), np.float32(a))
+    np.testing.assert_allclose(found, expected_special.owens_t(h, a), atol=1e-6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import operator
 
 import numpy as np
 import pytest
@@ -117,11 +118,41 @@ def test_cdf_at_unsigned_points(name, dtype):
             np.testing.assert_allclose(ours(points, *shapes), expected, rtol=2e-4, atol=1e-5)
 
 
-def test_wrapped_cauchy_with_concentrations_outside_of_its_domain():
-    x, c = np.meshgrid([-1.0, 0.0, 1.0, 7.0, np.nan], [-1.0, 0.0, 0.3, 0.9, 1.0, 2.0, np.nan])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("bernoulli.logpmf", [[-0.5, 0.0, 0.4, 1.0, 1.5, np.nan]]),
+        ("beta.logpdf", [[-1.0, 0.0, 2.0, np.nan], [-1.0, 0.0, 3.0]]),
+        ("betabinom.logpmf", [[-1.0, 0.0, 3.0], [-1.0, 0.0, 2.0], [-1.0, 0.0, 3.0]]),
+        ("vonmises.logpdf", [[-2.0, -0.5, 0.0, 1.5, np.nan]]),
+        ("wrapcauchy.logpdf", [[-1.0, 0.0, 0.3, 0.9, 1.0, 2.0, np.nan]]),
+    ],
+)
+def test_densities_of_parameters_outside_of_their_domain(name, parameters):
+    points = [np.nan, -1.0, 0.0, 1.0, 2.0] + ([0.3] if "pdf" in name else [])
+    grid = np.meshgrid(points, *parameters)
     with np.errstate(all="ignore"):
-        expected = expected_stats.wrapcauchy.logpdf(x, c)
-    np.testing.assert_allclose(stats.wrapcauchy.logpdf(x, c), expected, rtol=1e-5)
+        expected = operator.attrgetter(name)(expected_stats)(*grid)
+    found = operator.attrgetter(name)(stats)(*map(np.float32, grid))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "weak"),
+    [
+        ("norm.logpdf", True),
+        ("laplace.cdf", True),
+        ("cauchy.ppf", True),
+        ("logistic.isf", True),
+        ("logistic.logpdf", False),
+        ("norm.cdf", False),
+    ],
+)
+def test_numbers_of_python_beside_arrays_of_integers(name, weak):
+    """A weakly typed number beside integers makes weakly typed floats, as in any promotion."""
+    function = operator.attrgetter(name)(stats)
+    assert function(0.5, scale=array([1, 2])).weak_type == weak
+    assert not function(array([0.5, 0.5]), scale=array([1, 2])).weak_type
 
 
 INSIDE = {"beta": 0.4, "pareto": 1.8, "uniform": 0.4, "truncnorm": 0.3, "wrapcauchy": 2.0}

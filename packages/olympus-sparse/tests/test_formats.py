@@ -15,6 +15,7 @@ import olympus_random as random
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir.programs.jit import jit
+from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
 from olympus_sparse import (
     BCOO,
@@ -306,6 +307,12 @@ def test_random_arrays(n_batch, n_dense, nse, count):
     for each in (indices[place] for place in np.ndindex(*indices.shape[:-2])):
         assert len(set(map(tuple, each))) == mat.nse
         assert (each < np.array(sparse)).all()
+
+
+def test_coordinates_of_random_bcoo_have_the_default_integer_dtype():
+    for enabled, expected in ((False, np.int32), (True, np.int64)):
+        with config.enable_x64(enabled):
+            assert random_bcoo(random.key(0), (3, 4), nse=4).indices.dtype == expected
 
 
 def test_random_bcoo_equals_jax():

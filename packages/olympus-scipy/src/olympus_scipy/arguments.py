@@ -78,12 +78,16 @@ def strong(x: Any) -> Array:
     return lax.convert_element_type(x, x.dtype) if get_aval(x).weak_type else x
 
 
-def strong_array(x: Any) -> Array:
+def strong_array(x: Any, first: Any = None) -> Array:
     """Returns an array as one that is not weakly typed, and a scalar as it is.
 
-    This is the type of a sum of ``x`` and a constant of its dtype.
+    This is the type of a sum of ``x`` and a constant of the dtype of the first operand.
+
+    Args:
+      x: the array or scalar.
+      first: the first operand, if it may have fewer dimensions than ``x``.
     """
-    return strong(x) if x.ndim else x
+    return strong(x) if (x if first is None else get_aval(first)).ndim else x
 
 
 def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:

@@ -44,7 +44,7 @@ def random_bcoo(
       key: a random key.
       shape: the shape of the array.
       dtype: the dtype of values; float64 or float32 by default, whichever is in use.
-      indices_dtype: the dtype of coordinates. If None, it is int32, or int64 for large shapes.
+      indices_dtype: the dtype of coordinates; the default integer dtype if None.
       nse: the number of entries in each batch. A number below one is a fraction of the elements.
       n_batch: the number of batch dimensions.
       n_dense: the number of dense dimensions.
@@ -80,8 +80,10 @@ def random_bcoo(
         count = math.ceil(nse * size)
     if not 0 <= count <= size:
         raise ValueError(f"got nse={nse}, expected to be between 0 and {size}")
-    index_dtype = np.dtype(np.int32 if indices_dtype is None else indices_dtype)
-    index_dtype = dtypes.canonicalize_dtype(index_dtype)
+    if indices_dtype is None:
+        index_dtype = dtypes.default_int_dtype()
+    else:
+        index_dtype = dtypes.canonicalize_dtype(np.dtype(indices_dtype))
 
     batches = math.prod(batch)
     data_key, *index_keys = random.split(key, batches + 1)

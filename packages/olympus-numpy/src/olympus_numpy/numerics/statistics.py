@@ -536,7 +536,7 @@ def _check_weights(name: str, weights: Any, count: int) -> None:
     check_arraylike("cov", weights)
     if np.ndim(weights) > 1:
         raise RuntimeError(f"cannot handle multidimensional {name}")
-    if np.shape(weights)[0] != count:
+    if np.shape(weights) != (count,):
         raise RuntimeError(f"incompatible numbers of samples and {name}")
 
 

@@ -492,7 +492,8 @@ def _owens_t(h: Any, a: Any) -> Any:
     q, r = 0.5 * lax.erfc(size * _SQRT_HALF), 0.5 * lax.erfc(product * _SQRT_HALF)
     value = onp.where(steep, 0.5 * (q + r) - q * r - direct, direct)
     value = onp.where(slope == np.inf, 0.5 * q, value)
-    return onp.where(a < 0.0, -value, value) + 0.0 * h
+    value = onp.where((size == np.inf) & (a == a), 0.0, value)
+    return onp.where(a < 0.0, -value, value) + onp.where(size == np.inf, 0.0, 0.0 * h)
 
 
 @elementwise()

@@ -236,7 +236,10 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     at_one = onp.where(c > a + b, _gamma_quotient((c, c - a - b), (c - a, c - b)), np.inf)
     result = onp.where((x == 1.0) & ~finite, at_one, result)
     result = onp.where((x > 1.0) & ~finite, np.inf, result)
-    return onp.where(_is_pole(c), np.inf, result).astype(x.dtype)
+    result = onp.where(_is_pole(c), np.inf, result)
+    # Only the first term of the series is not zero.
+    single = ((a == 0.0) | (b == 0.0) | (x == 0.0)) & (x == x)
+    return onp.where(single, 1.0, result).astype(x.dtype)
 
 
 @elementwise()

@@ -39,7 +39,8 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     k, p, loc = reals_as_first("bernoulli.logpmf", k, p, loc)
     y = k - loc
     result = special.xlogy(y, p) + special.xlog1py(1.0 - y, -p)
-    return onp.where((y == 0.0) | (y == 1.0), result, -np.inf)
+    value = onp.where((y == 0.0) | (y == 1.0), result, -np.inf)
+    return onp.where((p >= 0.0) & (p <= 1.0) & (y == y), value, np.nan)
 
 
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:

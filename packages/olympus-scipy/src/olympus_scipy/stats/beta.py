@@ -46,7 +46,8 @@ def logpdf(
     inner = onp.where(outside, 0.5, y)
     powers = special.xlogy(a - 1.0, inner) + special.xlog1py(b - 1.0, -inner)
     result = powers - special.betaln(a, b) - lax.log(scale)
-    return onp.where(outside, -np.inf, result)
+    value = onp.where(outside, -np.inf, result)
+    return onp.where((a > 0.0) & (b > 0.0), value, np.nan)
 
 
 def pdf(

@@ -44,7 +44,8 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     hits = onp.where(inside, y, 0.0)
     count = -lax.log1p(n) - special.betaln(n - hits + 1.0, hits + 1.0)
     result = count + special.betaln(hits + a, n - hits + b) - special.betaln(a, b)
-    return onp.where(inside, result, -np.inf)
+    value = onp.where(inside, result, -np.inf)
+    return onp.where((n >= 0.0) & (a > 0.0) & (b > 0.0) & (y == y), value, np.nan)
 
 
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:

@@ -36,9 +36,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(logpdf(0.5)), 4)
       -1.3679
     """
+    first = x
     x, loc, scale = numbers("cauchy.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return strong_array(-lax.log1p(y * y) - lax.log(scale) - math.log(math.pi))
+    return strong_array(-lax.log1p(y * y) - lax.log(scale) - math.log(math.pi), first)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -77,10 +78,11 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(cdf(0.5)), 4)
       0.6476
     """
+    first = x
     x, loc, scale = numbers("cauchy.cdf", x, loc, scale)
     # The angle stays accurate far to the left, where the result is small.
     y = (x - loc) / scale
-    return strong_array(_angle(-y) / math.pi)
+    return strong_array(_angle(-y) / math.pi, first)
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -119,9 +121,10 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(sf(0.5)), 4)
       0.3524
     """
+    first = x
     x, loc, scale = numbers("cauchy.sf", x, loc, scale)
     y = (x - loc) / scale
-    return strong_array(_angle(y) / math.pi)
+    return strong_array(_angle(y) / math.pi, first)
 
 
 def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -162,8 +165,9 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(ppf(0.5)), 4)
       0.0
     """
+    first = q
     q, loc, scale = reals("cauchy.ppf", q, loc, scale)
-    return strong_array(loc - scale * _cotangent(q))
+    return strong_array(loc - scale * _cotangent(q), first)
 
 
 @outlined()
@@ -185,8 +189,9 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(isf(0.5)), 4)
       -0.0
     """
+    first = q
     q, loc, scale = reals("cauchy.isf", q, loc, scale)
-    return strong_array(loc + scale * _cotangent(q))
+    return strong_array(loc + scale * _cotangent(q), first)
 
 
 def _angle(y: Any) -> Any:

@@ -33,8 +33,9 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(logpdf(0.5)), 4)
       -1.1931
     """
+    first = x
     x, loc, scale = reals("laplace.logpdf", x, loc, scale)
-    return strong_array(-(lax.abs(x - loc) / scale) - lax.log(2.0 * scale))
+    return strong_array(-(lax.abs(x - loc) / scale) - lax.log(2.0 * scale), first)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -77,7 +78,8 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(cdf(0.5)), 4)
       0.6967
     """
+    first = x
     x, loc, scale = reals("laplace.cdf", x, loc, scale)
     y = (x - loc) / scale
     tail = 0.5 * lax.exp(-lax.abs(y))
-    return strong_array(onp.where(y < 0.0, tail, 1.0 - tail))
+    return strong_array(onp.where(y < 0.0, tail, 1.0 - tail), first)

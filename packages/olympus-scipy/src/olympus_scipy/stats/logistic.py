@@ -120,9 +120,10 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(ppf(0.5)), 4)
       0.0
     """
+    first = x
     x, loc, scale = numbers("logistic.ppf", x, loc, scale)
     y = special.logit(x)
-    return strong_array(y * scale + loc)
+    return strong_array(y * scale + loc, first)
 
 
 @outlined()
@@ -142,6 +143,7 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(isf(0.25)), 4)
       1.0986
     """
+    first = x
     x, loc, scale = numbers("logistic.isf", x, loc, scale)
     y = -special.logit(x)
-    return strong_array(y * scale + loc)
+    return strong_array(y * scale + loc, first)

@@ -33,9 +33,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
       >>> round(float(logpdf(0.5)), 4)
       -1.0439
     """
+    first = x
     x, loc, scale = numbers("norm.logpdf", x, loc, scale)
     y = (x - loc) / scale
-    return strong_array(-0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi))
+    return strong_array(-0.5 * y * y - lax.log(scale) - 0.5 * math.log(2.0 * math.pi), first)
 
 
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -21,7 +24,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 
     Args:
       x: an array or scalar of real numbers.
-      kappa: the concentration.
+      kappa: the concentration, not negative.
 
     Returns:
       An array of floating dtype, of the broadcast shape of the operands.
@@ -37,7 +40,8 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     # The Bessel function is scaled by exp(-kappa), so the exponent is kappa (cos(x) - 1). The half
     # angle gives the exponent without cancellation.
     half = lax.sin(0.5 * x)
-    return -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
+    value = -2.0 * kappa * half * half - lax.log(2.0 * math.pi * lax.bessel_i0e(kappa))
+    return onp.where(kappa >= 0.0, value, np.nan)
 
 
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
