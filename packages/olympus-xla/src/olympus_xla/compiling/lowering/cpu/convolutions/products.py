@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.programs.staging import trace_to_closed
 
+from ....cache_key import processor_identity
 from ...context import LoweringContext
+from ..machine_code import has_fast_wide_vectors
 from .limits import FLOATS, LARGEST_WINDOW, is_large
 
 # With smaller windows, the products of views are too small.
@@ -76,10 +79,19 @@ def is_products_of_views(
         and set(lhs_dilation) == {1}
         and 0 < count <= min(LARGEST_WINDOW, window)
         and (window >= _SMALLEST_CONTRACTION or batch_group_count > 1)
+        and (count == 1 or batch_group_count > 1 or not _has_fast_convolutions())
         # a single example would give vectors, but XLA has only a scalar loop for groups
         and max(lhs.shape[dimension_numbers.lhs_spec[0]], batch_group_count) > 1
         and all(map(_is_in_one_block, (dimension_numbers.lhs_spec, dimension_numbers.rhs_spec)))
     )
+
+
+def _has_fast_convolutions() -> bool:
+    """Returns whether XLA's convolution takes less time than the products of several views.
+
+    This was measured on AMD's processors with AVX-512. On those without, it takes twice the time.
+    """
+    return has_fast_wide_vectors(processor_identity() or "")
 
 
 def _is_in_one_block(spec: tuple) -> bool:
@@ -123,30 +135,50 @@ def products_of_views(
         # The groups must precede the spatial dimensions, or XLA transposes each view.
         (lhs, lhs_spec), (rhs, rhs_spec) = map(_with_features_first, (lhs, rhs), dimension_numbers)
     sizes = permuted(rhs.shape, rhs_spec)[2:]
-    counts, views = _views(lhs, lhs_spec, sizes, window_strides, padding, rhs_dilation)
+    counts, starts, view = _views(lhs, lhs_spec, sizes, window_strides, padding, rhs_dilation)
+    precision = precision if type(precision) is tuple else None
     if is_separate:
-        elements = [_sum_by_features(lax.mul(view, rhs), lhs_spec) for view in views]
+        elements = lax.concatenate(
+            [
+                lax.expand_dims(_sum_by_features(lax.mul(view(start), rhs), lhs_spec), (0,))
+                for start in starts
+            ],
+            0,
+        )
     else:
-        precision = precision if type(precision) is tuple else None
         windows, (_, *batch_of_windows, space_of_windows) = _as_matrices(
             rhs, rhs_spec, batch_group_count
         )
-        elements = []
-        for each in views:
-            view, (_, *batch, space) = _as_matrices(each, lhs_spec, batch_group_count)
+
+        def element(start: Any) -> Any:
+            matrix, (_, *batch, space) = _as_matrices(view(start), lhs_spec, batch_group_count)
             # XLA is slow if the first matrix has few rows, such as one for each color of an image.
             dimensions = ((space_of_windows,), (space,)), (batch_of_windows, batch)
-            products = lax.dot_general(windows, view, dimensions, precision=precision)
-            elements.append(lax.reduce_sum(products, (0,)))
+            products = lax.dot_general(windows, matrix, dimensions, precision=precision)
+            return lax.reduce_sum(products, (0,))
+
+        elements = _of_each(element, np.array(starts, np.int32))
     rank = len(counts)
-    result = lax.reshape(
-        lax.concatenate([lax.expand_dims(element, (0,)) for element in elements], 0),
-        (*counts, outputs, examples // batch_group_count),
-    )
+    result = lax.reshape(elements, (*counts, outputs, examples // batch_group_count))
     order = [0] * lhs.ndim
     for source, position in zip((rank + 1, rank, *range(rank)), out_spec, strict=True):
         order[position] = source
     return lax.transpose(result, order)
+
+
+def _of_each(function: Any, starts: np.ndarray) -> Any:
+    """Returns the values of a function of the rows of an array, by a loop that is compiled once."""
+    first = trace_to_closed(lambda: [function(starts[0])], ()).out_avals[0]
+
+    def step(state: Any) -> Any:
+        index, result = state
+        start = lax.dynamic_index_in_dim(starts, index, 0, keepdims=False)
+        value = lax.expand_dims(function(start), (0,))
+        return lax.add(index, np.int32(1)), lax.dynamic_update_slice_in_dim(result, value, index, 0)
+
+    end = np.int32(len(starts))
+    empty = lax.full((len(starts), *first.shape), 0, first.dtype)
+    return lax.while_loop(lambda state: lax.lt(state[0], end), step, (np.int32(0), empty))[1]
 
 
 def _sum_by_features(x: Any, spec: tuple) -> Any:
@@ -167,14 +199,17 @@ def _views(
     window_strides: tuple,
     padding: tuple,
     rhs_dilation: tuple,
-) -> tuple[list[int], Iterator[Any]]:
-    """Returns the result's spatial shape, and the slice of ``lhs`` at each window position.
+) -> tuple[list[int], list[tuple[int, ...]], Callable[[Any], Any]]:
+    """Returns the views of an operand, one for each place of the window.
 
     Args:
       lhs: the left operand.
       spec: its dimensions of examples, features and space.
       sizes: the sizes of the window.
       window_strides, padding, rhs_dilation: those of the convolution.
+
+    Returns:
+      The result's spatial shape, the starts of the views, and a function from a start to its view.
     """
     pads = [(0, 0, 0)] * lhs.ndim
     for position, (low, high) in zip(spec[2:], padding, strict=True):
@@ -189,14 +224,18 @@ def _views(
         for position, extent, stride in zip(spec[2:], extents, window_strides, strict=True)
     ]
 
-    def view(start: tuple[int, ...]) -> Any:
-        begin, limit, step = [0] * lhs.ndim, list(padded.shape), [1] * lhs.ndim
-        for number, position in enumerate(spec[2:]):
-            begin[position], step[position] = start[number], rhs_dilation[number]
-            limit[position] = start[number] + extents[number]
-        return lax.slice(padded, begin, limit, step)
+    shape, step = list(padded.shape), [1] * lhs.ndim
+    for number, position in enumerate(spec[2:]):
+        shape[position], step[position] = extents[number], rhs_dilation[number]
 
-    return [*map(len, starts)], map(view, itertools.product(*starts))
+    def view(start: Any) -> Any:
+        begin: list[Any] = [np.int32(0)] * lhs.ndim
+        for number, position in enumerate(spec[2:]):
+            begin[position] = start[number]
+        part = lax.dynamic_slice(padded, begin, shape)
+        return lax.slice(part, [0] * lhs.ndim, part.shape, step) if set(step) != {1} else part
+
+    return [*map(len, starts)], list(itertools.product(*starts)), view
 
 
 def _with_features_first(x: Any, spec: tuple) -> tuple[Any, tuple]:
