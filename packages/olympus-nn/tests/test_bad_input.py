@@ -27,13 +27,18 @@ X = np.ones((2, 5, 4, 8), np.float32)
         ({"query_seq_lengths": np.ones(3, np.int32)}, "query_seq_lengths shape"),
         ({"key_value_seq_lengths": np.ones(2, np.float32)}, "dtype should be int32"),
         ({"local_window_size": (1, 2, 3)}, "one number or a pair"),
-        ({"implementation": "cudnn"}, "Unsupported implementation"),
+        ({"implementation": "pallas"}, "Unsupported implementation"),
     ],
 )
 def test_unsuitable_operands_of_attention_raise(options, message):
     operands = {"query": X, "key": X, "value": X} | options
     with pytest.raises(ValueError, match=message):
         olympus_nn.dot_product_attention(**operands)
+
+
+def test_attention_without_cudnn():
+    with pytest.raises(RuntimeError, match="cuDNN is not called"):
+        olympus_nn.dot_product_attention(X, X, X, implementation="cudnn")
 
 
 def test_fully_masked_attention_row_is_finite():

@@ -10,6 +10,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import grad
 from olympus_ir import ShapeDtypeStruct
 from olympus_pallas import (
+    ANY,
     BlockSpec,
     GridSpec,
     ds,
@@ -19,7 +20,15 @@ from olympus_pallas import (
     program_id,
 )
 from olympus_pallas.memory.access import atomic_and, atomic_cas, load, store
-from olympus_pallas.tpu import VMEM, PrefetchScalarGridSpec, SemaphoreType
+from olympus_pallas.tpu import (
+    HBM,
+    VMEM,
+    CompilerParams,
+    InterpretParams,
+    PrefetchScalarGridSpec,
+    SemaphoreType,
+    sync_copy,
+)
 from olympus_pallas.triton import approx_tanh, dot
 
 F32 = np.dtype(np.float32)
@@ -127,6 +136,31 @@ def test_stores_of_mismatched_values_raise():
 def test_invalid_out_shape_raises():
     with pytest.raises(ValueError, match="Invalid out_shape type: <class 'int'>"):
         call(out=(3,))
+
+
+@pytest.mark.parametrize("space", [ANY, HBM])
+def test_simulated_cores_do_not_reach_main_memory(space):
+    simulated = {"interpret": InterpretParams()}
+    spec = BlockSpec(memory_space=space)
+    message = "memory space of HBM or ANY cannot be referenced directly"
+    with pytest.raises(ValueError, match=message):
+        pallas_call(copy, OUT, in_specs=[spec], **simulated)(X)
+    with pytest.raises(ValueError, match=message):
+        pallas_call(copy, OUT, out_specs=spec, **simulated)(X)
+
+    def nested(x_ref, o_ref):
+        loop(0, 2)(lambda i: copy(x_ref, o_ref))
+
+    with pytest.raises(ValueError, match=message):
+        pallas_call(nested, OUT, in_specs=[spec], **simulated)(X)
+    moved = pallas_call(sync_copy, OUT, in_specs=[spec], **simulated)(X)
+    np.testing.assert_array_equal(moved, X)
+
+
+def test_semantics_of_too_many_dimensions():
+    params = CompilerParams(dimension_semantics=("parallel", "arbitrary"))
+    with pytest.raises(ValueError, match="2 entries, but the grid has 1 dimensions"):
+        pallas_call(copy, OUT, grid=(1,), compiler_params=params, interpret=InterpretParams())(X)
 
 
 def test_program_id_outside_of_kernels_and_grids_raises():

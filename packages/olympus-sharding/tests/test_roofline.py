@@ -8,6 +8,7 @@ import logging
 import numpy as np
 import pytest
 
+from olympus_autodiff import vjp
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types.placement import AbstractMesh, PartitionSpec
@@ -49,6 +50,45 @@ def test_elementwise_operations(fun, operations, moved, peak):
         unfused_flops=operations, unfused_hbm_bytes=moved, peak_hbm_bytes=peak
     )
     assert found == expected
+
+
+INDICES = ShapeDtypeStruct((3, 1), np.int32)
+ROWS = ShapeDtypeStruct((3, 64), np.float32)
+GATHERED = lax.GatherDimensionNumbers((1,), (0,), (0,))
+SCATTERED = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill"])
+def test_gathers_copy_their_result(mode):
+    found = estimate(lambda x, i: lax.gather(x, i, GATHERED, (1, 64), mode=mode), X, INDICES)
+    assert found.unfused_hbm_bytes == 2 * 768 + 12
+    # With "fill" there are four operations for each index, and one for each element.
+    assert found.unfused_flops == (0 if mode == "clip" else 4 * 3 + 192)
+
+
+@pytest.mark.parametrize(
+    ("fun", "operations"),
+    [(lax.scatter, 0), (lax.scatter_add, 192), (lax.scatter_mul, 192), (lax.scatter_min, 192)],
+)
+def test_scatters_touch_what_they_update(fun, operations):
+    found = estimate(lambda x, i, u: fun(x, i, u, SCATTERED), X, INDICES, ROWS)
+    assert (found.unfused_flops, found.unfused_hbm_bytes) == (operations, 3 * 768 + 12)
+
+
+def test_slices_at_unknown_places_copy_their_result():
+    start = ShapeDtypeStruct((), np.int32)
+    found = estimate(lambda x, i: lax.dynamic_slice(x, (i, i), (3, 64)), X, start)
+    assert found.unfused_hbm_bytes >= 2 * 768
+    assert found.unfused_hbm_bytes < 2 * 768 + 100
+    found = estimate(lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)), X, ROWS, start)
+    assert 2 * 768 <= found.unfused_hbm_bytes < 2 * 768 + 100
+
+
+def test_results_that_nothing_uses_cost_nothing():
+    def derivative(x, y):
+        return vjp(lambda x: lax.dot(x, y), x)[1](lax.full((128, 32), np.float32(1)))
+
+    assert estimate(derivative, X, Y).flops == 2 * 128 * 64 * 32
 
 
 def test_products_count_operations_and_bytes():

@@ -47,6 +47,10 @@ def test_unavailable_platforms_and_devices(call, error, message):
         call()
 
 
+def test_no_name_is_the_default_platform():
+    assert olympus_xla.devices("") == olympus_xla.devices()
+
+
 @pytest.mark.parametrize(
     ("environment", "count"),
     [

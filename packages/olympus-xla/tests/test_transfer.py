@@ -212,6 +212,8 @@ def test_invalid_destinations_raise(mesh):
         device_put(np.arange(3.0), NamedSharding(mesh, P("x")))
     with pytest.raises(ValueError, match="rank at least 1"):
         device_put(1.0, NamedSharding(mesh, P("x")))
+    with pytest.raises(ValueError, match="rank at least 1"):
+        device_put(device_put(1.0), NamedSharding(mesh, P("x")))
 
 
 def test_array_likes():

@@ -44,6 +44,21 @@ def test_gradient_of_tanh_at_large_arguments():
     assert grad(lax.tanh)(50.0) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (lax.tanh, 8.0, 1 / np.cosh(8.0) ** 2),
+        (lax.tanh, -8.0, 1 / np.cosh(8.0) ** 2),
+        (lax.logistic, 15.0, 1 / (2 * np.cosh(7.5)) ** 2),
+        (lax.expm1, -20.0, np.exp(-20.0)),
+        (lax.cos, 3.0, -np.sin(3.0)),
+    ],
+)
+def test_derivatives_of_the_highest_accuracy(f, x, expected):
+    found = grad(lambda x: f(x, accuracy=lax.AccuracyMode.HIGHEST))(np.float32(x))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("x", [0.01, 0.3, 0.5, 1.0, 3.7, 25.0, -0.4, -3.3])
 def test_derivative_of_digamma_is_the_series_of_trigamma(x):
     # The sum of 1/(x + k)^2, with the integral and two corrections in place of its tail.

@@ -165,6 +165,23 @@ def test_polar_decomposition(hermitian):
         check_unitary(unitary)
 
 
+@pytest.mark.parametrize("limit", range(7))
+def test_polar_decomposition_of_few_steps(limit):
+    x = draw((5, 5), np.float64)
+    unitary, _, count, converged = linalg.qdwh(x, max_iterations=limit)
+    assert count <= limit
+    distance = np.abs(np.asarray(unitary.T @ unitary) - np.eye(5)).max()
+    assert distance < 1e-12 or not converged
+    assert converged or limit < 6
+
+
+def test_polar_decomposition_of_low_precision():
+    exact = np.asarray(linalg.qdwh(draw((5, 5), np.float64))[0])
+    close_one = linalg.qdwh(draw((5, 5), np.float64), eps=1e-2)
+    assert close_one[3]
+    assert np.abs(np.asarray(close_one[0]) - exact).max() < 1e-2
+
+
 def test_partial_polar_decomposition():
     x = draw((5, 4), np.float64)
     inner = np.asarray(linalg.qdwh(x[:4, :3])[0])
@@ -304,6 +321,8 @@ BAD = {
     "sorting": (lambda: linalg.schur(SQUARE, sort_eig_vals=True), NotImplementedError, "sort"),
     "hessenberg": (lambda: linalg.hessenberg(np.zeros((0, 0))), ValueError, "n > 0"),
     "polar": (lambda: linalg.qdwh(np.zeros((2, 3))), ValueError, "as many rows as columns"),
+    "steps": (lambda: linalg.qdwh(SQUARE, max_iterations=-1), ValueError, "steps from 0 on"),
+    "precision": (lambda: linalg.qdwh(SQUARE, eps=-0.1), ValueError, "precision above 0"),
 }
 
 

@@ -71,13 +71,18 @@ def dot_product_attention(
       An array of the shape of ``query``, or the pair of that array and the residual.
 
     Raises:
-      ValueError: shapes or dtypes do not fit.
+      ValueError: shapes or dtypes do not fit, or the implementation is unknown.
+      RuntimeError: ``implementation="cudnn"``, as in JAX on machines without cuDNN.
 
     Example:
       >>> x = np.ones((5, 2, 4), np.float32)
       >>> dot_product_attention(x, x, x, is_causal=True).shape
       (5, 2, 4)
     """
+    if implementation == "cudnn":
+        raise RuntimeError(
+            "cuDNN is not called by dot_product_attention: leave implementation out."
+        )
     if implementation not in (None, "xla"):
         raise ValueError(
             f"Unsupported implementation option: {implementation}. Expected 'xla' or None."

@@ -10,18 +10,20 @@ operation.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings.config_states import strong_zeros
 from olympus_ir.types import dtypes
 
 from ..strong_products import strong_product
 from ..tables import (
+    RuleFor,
     broadcast_to,
     constant,
     from_output,
@@ -95,14 +97,9 @@ HALF_SQRT_PI = math.sqrt(math.pi) / 2.0
 _from_output = {
     lax.exp_p: lambda t, y, x: product(t, y),
     lax.exp2_p: lambda t, y, x: product(t, scaled(LOG_2, y)),
-    lax.expm1_p: lambda t, y, x: product(t, one_plus(y)),
     lax.log_p: lambda t, y, x: quotient(t, x),
     lax.log1p_p: lambda t, y, x: quotient(t, one_plus(x)),
-    # (1 + y) (1 - y) is accurate near 1, where 1 - y^2 is not.
-    lax.tanh_p: lambda t, y, x: product(t, product(one_plus(y), one_minus(y))),
-    lax.logistic_p: lambda t, y, x: product(t, product(y, one_minus(y))),
     lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
-    lax.cos_p: lambda t, y, x: neg(product(t, lax.sin_p.bind(x))),
     lax.tan_p: lambda t, y, x: product(t, one_plus(square(y))),
     lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
     lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),
@@ -124,6 +121,52 @@ _from_output = {
 }
 for _primitive, _tangent in _from_output.items():
     jvp_rules.define(_primitive, from_output(_tangent))
+
+
+def of_accuracy(cheap: Callable[[Any, Any], Any], accurate: Callable[..., Any]) -> RuleFor:
+    """Returns the jvp rule of a function whose caller may ask for the highest accuracy.
+
+    Args:
+      cheap: maps the result and the operand to the derivative, by a formula that may cancel.
+      accurate: maps the result, the operand and ``accuracy=`` to the derivative, at some cost.
+    """
+
+    def make(primitive: Primitive) -> Callable[..., Any]:
+        def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+            (x,), (t,) = primals, tangents
+            y = primitive.bind(x, **params)
+            if params.get("accuracy") is not lax.AccuracyMode.HIGHEST:
+                return y, product(t, cheap(y, x))
+            return y, product(t, accurate(y, x, **params))
+
+        return rule
+
+    return RuleFor(make)
+
+
+logistic = lax.logistic_p.bind
+_by_accuracy = {
+    lax.expm1_p: of_accuracy(lambda y, x: one_plus(y), lambda y, x, **asked: exp(x, **asked)),
+    # (1 + y) (1 - y) is accurate near 1, where 1 - y^2 is not; further out it cancels, too.
+    lax.tanh_p: of_accuracy(
+        lambda y, x: product(one_plus(y), one_minus(y)),
+        lambda y, x, **asked: scaled(
+            4.0, product(logistic(scaled(2.0, x), **asked), logistic(scaled(-2.0, x), **asked))
+        ),
+    ),
+    lax.logistic_p: of_accuracy(
+        lambda y, x: product(y, one_minus(y)),
+        lambda y, x, **asked: product(y, logistic(neg(x), **asked)),
+    ),
+}
+for _primitive, _rule in _by_accuracy.items():
+    jvp_rules.define(_primitive, _rule)
+
+
+@jvp_rules.define(lax.cos_p)
+def _cos_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return lax.cos_p.bind(x, **params), neg(product(t, lax.sin_p.bind(x, **params)))
 
 
 def _acosh_derivative(x: Any) -> Any:

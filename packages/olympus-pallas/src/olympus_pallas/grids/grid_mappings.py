@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,18 @@ class GridMapping:
     def own_dims(self) -> tuple[int, ...]:
         """The dimensions of the user's grid, without those that `vmap` added."""
         return tuple(dim for dim in range(len(self.grid)) if dim not in self.vmapped_dims)
+
+    def check_semantics(self, kinds: Sequence[Any]) -> None:
+        """Checks that there is one kind of semantics for each dimension of the user's grid.
+
+        Raises:
+          ValueError: there are more or fewer.
+        """
+        if len(kinds) != len(self.own_dims):
+            raise ValueError(
+                f"dimension_semantics={tuple(kinds)} has {len(kinds)} entries, but the grid has "
+                f"{len(self.own_dims)} dimensions"
+            )
 
     @property
     def block_mappings_output(self) -> tuple[BlockMapping, ...]:

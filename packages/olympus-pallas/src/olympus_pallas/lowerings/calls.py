@@ -20,10 +20,12 @@ from ..settings.interpret_params import InterpretParams
 
 if TYPE_CHECKING:
     from ..machine import calls as machine_calls
+    from ..machine import near_memory
     from .mosaic import module as mosaic_module
     from .triton import module as triton_module
 else:
     machine_calls = deferred("..machine.calls", milliseconds=110)
+    near_memory = deferred("..machine.near_memory", milliseconds=1)
     mosaic_module = deferred(".mosaic.module", milliseconds=140)
     triton_module = deferred(".triton.module", milliseconds=30)
 
@@ -78,6 +80,9 @@ def _settings(params: Any) -> Any:
 
 
 def _simulated(context: Any, operands: Any, settings: Any, params: Any) -> list[Any]:
+    # With `interpret=True` kernels are array programs, which know one memory.
+    if params["interpret"] is not True:
+        near_memory.check_near_memory(params["jaxpr"])
     orders = machine_calls.parallel_orders(
         params["grid_mapping"], params["compiler_params"], settings.random_seed
     )

@@ -179,10 +179,12 @@ def parallel_orders(
     """Returns a random order of the programs for each parallel axis of the grid.
 
     Raises:
-      ValueError: if another axis comes before a parallel axis.
+      ValueError: if another axis comes before a parallel axis, or if not every axis has a kind.
       ConcretizationTypeError: if the size of a parallel axis is unknown while tracing.
     """
     kinds = getattr(compiler_params, "dimension_semantics", None) or ()
+    if kinds:
+        grid_mapping.check_semantics(kinds)
     parallel = [str(getattr(kind, "value", kind)).lower() == "parallel" for kind in kinds]
     if sorted(parallel, reverse=True) != parallel:
         raise ValueError(

@@ -132,11 +132,9 @@ def roofline(
         if print_jaxpr:
             print(closed)
         walk = _Estimate(mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
-        olympuspr = closed.jaxpr
-        # This drops the operations of the forward pass that the backward pass does not need.
-        if vjp:
-            used = [True] * len(olympuspr.outvars)
-            olympuspr, _ = dce_olympuspr(olympuspr, used, instantiate=True)
+        # Compilers drop operations without use: derivatives do not need all of the forward pass.
+        used = [True] * len(closed.jaxpr.outvars)
+        olympuspr, _ = dce_olympuspr(closed.jaxpr, used, instantiate=True)
         if not is_spread:
             return types, walk.program(olympuspr)
         # Outside of `shard_map` arrays are whole: their size says nothing about one device. So the

@@ -37,7 +37,15 @@ def mesh_tiling(mesh: BaseMesh, spec: PartitionSpec, ndim: int) -> Tiling:
     Returns:
       The number of equal parts of each dimension, and an array of shape [devices, dimensions]. For
       every device, in device order, the array has the index of its part in each dimension.
+
+    Raises:
+      ValueError: the spec splits more dimensions than the array has.
     """
+    if any(axes_of_dimensions(spec, ndim)[ndim:]):
+        raise ValueError(
+            f"{spec} is only valid for values of rank at least {len(spec)}, but was applied to a "
+            f"value of rank {ndim}."
+        )
     coordinates = dict(
         zip(mesh.axis_names, np.indices(mesh.axis_sizes).reshape(len(mesh.axis_sizes), mesh.size))
     )

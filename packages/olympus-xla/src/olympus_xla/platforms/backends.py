@@ -404,7 +404,7 @@ def get_backend(platform: str | Client | None = None) -> Client:
       RuntimeError: the platform is unknown or could not be initialized.
     """
     state = _current or _bring_up()
-    if platform is None:
+    if platform is None or platform == "":
         return state.default
     if isinstance(platform, Client):
         return platform

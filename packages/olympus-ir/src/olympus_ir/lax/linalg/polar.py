@@ -33,7 +33,7 @@ def _weights(smallest: float, eps: float) -> list[tuple[float, float, float]]:
     numerator and a quadratic denominator can.
     """
     found = []
-    while 1 - smallest > 10 * eps and len(found) < 20:
+    while 1 - smallest > 5 * eps and len(found) < 20:
         square = smallest**2
         d = (4 * (1 - square) / square**2) ** (1 / 3)
         root = math.sqrt(1 + d)
@@ -91,14 +91,15 @@ def qdwh(
       x: a matrix with at least as many rows as columns.
       is_hermitian: whether ``x`` is Hermitian; has no effect on the factors.
       max_iterations: the maximal number of steps; 10 if not given.
-      eps: the precision; by default the precision of the dtype.
+      eps: the precision, above 0; by default the precision of the dtype.
       dynamic_shape: the numbers of rows and columns to use; further rows and columns are ignored.
 
     Returns:
       ``u``, ``h``, the number of steps, and whether the steps converged.
 
     Raises:
-      ValueError: if ``x`` is not a matrix with at least as many rows as columns.
+      ValueError: if ``x`` is not a matrix with at least as many rows as columns, or if ``eps`` or
+        ``max_iterations`` is negative or ``eps`` zero.
       TypeError: if the elements of ``x`` are neither floats nor complex numbers.
 
     Example:
@@ -117,28 +118,35 @@ def qdwh(
     if not dtypes.issubdtype(aval.dtype, np.inexact):
         raise TypeError(f"qdwh takes a matrix of floats or complex numbers, got {aval.dtype}")
     limit = 10 if max_iterations is None else int(max_iterations)
+    if limit < 0:
+        raise ValueError(f"qdwh takes a number of steps from 0 on, got max_iterations={limit}")
     eps = float(dtypes.finfo(aval.dtype).eps) if eps is None else float(eps)
+    if not eps > 0:
+        raise ValueError(f"qdwh takes a precision above 0, got eps={eps}")
     if dynamic_shape is not None:
         x = _masked(x, dynamic_shape)
     iterate, real = _bounded(x), real_dtype(aval.dtype)
-    weights = _weights(eps, eps)[:limit]
-    tolerance = np.array((4 * eps) ** (1 / 3), real)
+    weights = _weights(eps, eps)
+    tolerance = np.array((5 * eps) ** (1 / 3), real)
     converged: Any = np.array(False)
-    for weight in weights:
+    for weight in weights[:limit]:
         previous, iterate = iterate, _step(iterate, weight)
-        converged = lax.le(_norm(lax.sub(iterate, previous)), lax.mul(tolerance, _norm(iterate)))
+        converged = lax.le(_norm(lax.sub(iterate, previous)), tolerance)
+    if len(weights) > limit:
+        # A small step before the last one only says that its weights are small.
+        converged = np.array(False)
 
     def unfinished(state: tuple[Any, Any, Any]) -> Any:
         _, count, done = state
-        return lax.bitwise_and(lax.lt(count, np.int32(limit)), lax.eq(done, np.array(False)))
+        return lax.bitwise_and(lax.lt(count, limit), lax.eq(done, np.array(False)))
 
     def polish(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         before, count, _ = state
         after = _step(before, (3.0, 1.0, 3.0))
-        done = lax.le(_norm(lax.sub(after, before)), lax.mul(tolerance, _norm(after)))
-        return after, lax.add(count, np.int32(1)), done
+        done = lax.le(_norm(lax.sub(after, before)), tolerance)
+        return after, lax.add(count, 1), done
 
-    start = (iterate, np.int32(len(weights)), converged)
+    start = (iterate, min(len(weights), limit), converged)
     u, count, converged = lax.while_loop(unfinished, polish, start)
     # One Newton-Schulz step makes the columns orthogonal to full precision.
     u = _scaled(0.5, lax.sub(_scaled(3.0, u), matmul(u, matmul(adjoint(u), u))))

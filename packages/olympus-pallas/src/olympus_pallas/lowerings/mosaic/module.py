@@ -326,11 +326,8 @@ def _block_type(block: BlockMapping) -> Any:
 def _dimension_semantics(grid_mapping: GridMapping, params: Any) -> Any:
     semantics = params.dimension_semantics
     own = grid_mapping.own_dims
-    if semantics is not None and len(semantics) != len(own):
-        raise ValueError(
-            f"dimension_semantics={semantics} has {len(semantics)} entries, but the grid has "
-            f"{len(own)} dimensions"
-        )
+    if semantics is not None:
+        grid_mapping.check_semantics(semantics)
     names = []
     for dim in range(len(grid_mapping.grid)):
         name: Any = "arbitrary"
