@@ -18,6 +18,7 @@ from olympus_xla.compiling.compile_options import compile_options
 from olympus_xla.compiling.lowering.cpu.machine_code import (
     has_fast_wide_vectors,
     has_slow_compressed_stores,
+    has_slow_wide_gathers,
     tuned,
 )
 
@@ -65,13 +66,37 @@ def test_processors_with_fast_wide_vectors():
     assert not has_fast_wide_vectors("")
 
 
-def test_processors_with_slow_compressed_stores():
-    genoa = f"cpu family\t: 25\n{TURIN}"
-    assert has_slow_compressed_stores(genoa)
-    assert not has_slow_compressed_stores(genoa.replace("25", "26"))
-    assert not has_slow_compressed_stores(genoa.replace("AuthenticAMD", "GenuineIntel"))
-    assert not has_slow_compressed_stores(genoa.replace("avx512f", "avx512"))
-    assert not has_slow_compressed_stores("")
+GENOA = f"cpu family\t: 25\n{TURIN}"
+
+
+@pytest.mark.parametrize("is_slow", [has_slow_compressed_stores, has_slow_wide_gathers])
+def test_what_is_slow_on_zen_4(is_slow):
+    assert is_slow(GENOA)
+    assert not is_slow(GENOA.replace("25", "26"))
+    assert not is_slow(GENOA.replace("AuthenticAMD", "GenuineIntel"))
+    assert not is_slow(GENOA.replace("avx512f", "avx512"))
+    assert not is_slow("")
+
+
+@pytest.mark.parametrize(("identity", "width"), [(GENOA, False), (TURIN, True)])
+def test_gathers_keep_short_vectors_where_wide_ones_are_slow(identity, width, monkeypatch):
+    monkeypatch.setattr(
+        "olympus_xla.compiling.lowering.cpu.machine_code.processor_identity", lambda: identity
+    )
+    places = np.arange(4)[::-1].copy()
+
+    def is_wide(function):
+        options = tuned(compile_options([0]), "cpu", module_of(function))
+        return (WIDTH, 512) in options.env_option_overrides
+
+    numbers = lax.GatherDimensionNumbers((1,), (0,), (0,))
+
+    def taken(x):
+        return lax.gather(x, places[:, None], numbers, (1, 4))
+
+    assert is_wide(taken) == width
+    assert is_wide(lambda x: lax.exp(taken(x)))
+    assert is_wide(lambda x: lax.add(x, x))
 
 
 @pytest.fixture
