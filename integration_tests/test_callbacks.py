@@ -428,3 +428,20 @@ def test_a_callback_of_many_devices_gets_arrays_of_64_bits(mesh):
         x = olympus.device_put(jnp.arange(8.0) / 3, NamedSharding(mesh, P("x")))
         np.testing.assert_array_equal(jit(lambda x: on_one_device(host, x))(x), x * 2 + x.sum())
     assert seen == [np.float64]
+
+
+def test_programs_on_several_devices_do_not_wait_for_each_other(mesh):
+    """The program of the callback waited for the one that called it, and the process hung."""
+    place = NamedSharding(mesh, P("x"))
+    x = olympus.device_put(jnp.arange(8.0), place)
+    halved = jit(lambda x: x / 2)
+    halved(x)  # from now on C++ calls it
+
+    def host(x):
+        return np.asarray(halved(olympus.device_put(np.asarray(x), place)))
+
+    with pytest.raises(olympus.errors.JaxRuntimeError, match="function of arrays on several dev"):
+        jit(lambda x: on_one_device(host, x))(x)
+    on_one = jit(lambda x: on_one_device(lambda v: np.asarray(halved(np.asarray(v))), x))
+    np.testing.assert_array_equal(on_one(x), np.arange(8) / 2 + 28)
+    np.testing.assert_array_equal(halved(x), np.arange(8) / 2)

@@ -28,7 +28,7 @@ from .._jaxlib import ArrayImpl, JaxRuntimeError, array_result_handler, collecti
 from ..arrays.array import check_not_deleted
 from ..arrays.layouts import layouts_in_use
 from ..arrays.transfer import put_leaf
-from ..foreign.callback_errors import DeferredErrors, raise_callback_error
+from ..foreign.callback_errors import DeferredErrors, check_can_start, raise_callback_error
 from ..platforms import backends
 from . import effect_tokens
 from .cpp_functions import Fastpath
@@ -189,6 +189,8 @@ class Executable:
             )
         if self.spans_processes and backends.distributed_runtime is not None:
             backends.distributed_runtime.check_no_failure()
+        if self.several_devices:
+            check_can_start()
         if not self.num_devices:
             self.loaded.execute_sharded()  # this raises the error for compile-only devices
         arrays = [

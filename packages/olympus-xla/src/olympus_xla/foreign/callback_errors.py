@@ -22,6 +22,7 @@ from olympus_ir.diagnostics.source_info import SourceInfo, unknown_source
 from olympus_ir.diagnostics.traceback_filtering import filter_exception, filter_text
 from olympus_ir.diagnostics.traced_lines import traced_at
 from olympus_ir.loading import deferred
+from olympus_ir.settings.config_states import current_scope, scope
 
 from .._jaxlib import JaxRuntimeError
 
@@ -97,6 +98,25 @@ def _cause_and_place(error: Exception) -> tuple[BaseException | None, str]:
     return None, ""
 
 
+# The scope of a thread that runs a function for a program on several devices. It is part of the key
+# of compiled functions, so that their calls enter Python.
+_SCOPE = "callback_for_several_devices"
+
+
+def check_can_start() -> None:
+    """Raises an error if a program on several devices cannot start before its caller ends.
+
+    Raises:
+      RuntimeError: the thread runs a Python function for a program on several devices.
+    """
+    if current_scope(_SCOPE):
+        raise RuntimeError(
+            "a callback of a program on several devices called a function of arrays on several "
+            "devices. That would start when the program has ended, which waits for the callback. "
+            "Compute on one device in the callback, for example with np.asarray(x)."
+        )
+
+
 class DeferredErrors:
     """Exceptions of the functions of one program on several devices, raised when it has ended.
 
@@ -127,7 +147,8 @@ class DeferredErrors:
         def call(*views: Any) -> Any:
             if self._error is None:
                 try:
-                    return function(*views)
+                    with scope(_SCOPE, True):
+                        return function(*views)
                 except BaseException as error:
                     filter_exception(error)
                     self._store(traceback.format_exc())
