@@ -14,9 +14,10 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.expansions.elementwise import expansion, full, polynomial, where
 from olympus_ir.expansions.incomplete_gamma import (
+    ASYMPTOTIC_FROM,
+    asymptotic_slope,
     power_over_gamma,
     scaled_parts,
-    stirling_remainder,
 )
 
 from .forward.jvp import jvp
@@ -66,17 +67,11 @@ def _quantile_derivative(a: Any, x: Any) -> Any:
         return part, (asymptotic, upper)
 
     part, slope, (asymptotic, upper) = jvp(parts, (a,), (full(a, 1.0),), has_aux=True)
-    mu = where(asymptotic, (x - a) / a, 0.0)
-    large = where(asymptotic, a, _LARGE)
-    # `scaled_parts` divides by exp(-y^2) in the asymptotic expansion and by D elsewhere. The scale
-    # is the quotient exp(-y^2) / D.
-    scale = lax.sqrt(2.0 * math.pi * large) * lax.exp(stirling_remainder(large))
-    change = where(
-        asymptotic,
-        scale * (slope + lax.log1p(mu) * part),
-        slope + _log_minus_digamma(a, x) * part,
+    change = slope + _log_minus_digamma(a, x) * part
+    near = asymptotic_slope(
+        where(asymptotic, a, ASYMPTOTIC_FROM), where(asymptotic, (x - a) / a, 0.0)
     )
-    return (x / a) * where(upper, change, -change)
+    return (x / a) * where(asymptotic, near, where(upper, change, -change))
 
 
 def _inside(a: Any, x: Any) -> tuple[Any, Any, Any]:

@@ -14,7 +14,7 @@ from ..lax.conversion import convert_dtype
 from ..lax.values import dtype_of, shape_of
 from ..types.dtypes import finfo
 
-__all__ = ["any_of", "epsilon", "expansion", "full", "is_double", "polynomial", "where"]
+__all__ = ["any_of", "derived", "epsilon", "expansion", "full", "is_double", "polynomial", "where"]
 
 
 def expansion(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,9 +69,27 @@ def any_of(condition: Any) -> Any:
     return lax.reduce_or(condition, tuple(range(len(shape_of(condition)))))
 
 
+def derived(coefficients: Sequence[float]) -> list[float]:
+    """Returns the coefficients of the derivative of a polynomial."""
+    return [power * coefficient for power, coefficient in enumerate(coefficients)][1:] or [0.0]
+
+
 def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
-    """Evaluates a polynomial. The constant coefficient comes first."""
-    total = full(x, coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        total = total * x + coefficient
-    return total
+    """Evaluates a polynomial. The constant coefficient comes first.
+
+    Its derivative is the polynomial of the derived coefficients. That of the steps of Horner's
+    scheme would be three times as long for each order, and compile as slowly.
+    """
+
+    def value(x: Any) -> list[Any]:
+        total = full(x, coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            total = total * x + coefficient
+        return [total]
+
+    def value_and_tangent(x: Any, tangent: Any) -> list[Any]:
+        return [polynomial(x, coefficients), polynomial(x, derived(coefficients)) * tangent]
+
+    return lax.custom_jvp_call_p.bind(x, subfuns=(value, value_and_tangent), symbolic_zeros=False)[
+        0
+    ]

@@ -16,10 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 from .. import lax
-from .elementwise import any_of, epsilon, expansion, full, is_double, polynomial, where
-from .error_function import scaled_erfc
+from .elementwise import any_of, derived, epsilon, expansion, full, is_double, polynomial, where
 
 __all__ = [
+    "ASYMPTOTIC_FROM",
+    "asymptotic_slope",
     "deviance",
     "igamma",
     "igammac",
@@ -28,8 +29,9 @@ __all__ = [
     "stirling_remainder",
 ]
 
-_ASYMPTOTIC_FROM = 100.0
+ASYMPTOTIC_FROM = 100.0
 _TRANSITION = 0.3  # the largest |x - a| / a for which the asymptotic expansion is used
+_LARGEST_ETA = 0.34  # the largest absolute value of eta there
 _STIRLING_FROM = 10.0
 _MAX_ITERATIONS = 2000
 
@@ -43,7 +45,8 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
 
     The equation eta^2 / 2 = mu - log(1 + mu) implies mu' = eta (1 + mu) / mu, which gives the
     series of mu. Then c_0 = 1 / mu - 1 / eta and c_k = c_{k-1}' / eta + (-1)^k g_k / mu, where g_k
-    is chosen to cancel the pole.
+    is chosen to cancel the pole. Leaves out the last coefficients of each function whose terms are
+    below a hundredth of a rounding error wherever the expansion is used.
     """
     count = terms + 2 * orders + 2
     mu = [Fraction(0), Fraction(1)]
@@ -61,7 +64,24 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
             (n + 2) * current[n + 2] - pole * inverse[n + 1] for n in range(len(current) - 2)
         ]
         found.append(current)
-    return tuple(tuple(map(float, each[:terms])) for each in found)
+    smallest = 1e-18 if terms > 8 else 1e-9
+    return tuple(
+        tuple(map(float, each[: _last_needed(k, each[:terms], smallest) + 1]))
+        for k, each in enumerate(found)
+    )
+
+
+def _last_needed(k: int, coefficients: list[Fraction], smallest: float) -> int:
+    """Returns the last power of eta whose term in the expansion is not too small."""
+    sizes = (
+        abs(each) * _LARGEST_ETA**n / ASYMPTOTIC_FROM**k for n, each in enumerate(coefficients)
+    )
+    return max((n for n, size in enumerate(sizes) if size > smallest), default=0)
+
+
+def _temme_size(a: Any) -> tuple[int, int]:
+    """Returns the numbers of functions and of their coefficients that the operand's dtype needs."""
+    return (8, 16) if is_double(a) else (3, 8)
 
 
 def deviance(mu: Any) -> Any:
@@ -80,10 +100,9 @@ def _temme(a: Any, mu: Any) -> tuple[Any, Any]:
     """
     ratio = lax.sqrt(2.0 * deviance(mu))
     eta = mu * ratio
-    orders, terms = (8, 16) if is_double(a) else (3, 8)
     inverse = 1.0 / a
     total = full(a, 0.0)
-    for coefficients in reversed(_temme_coefficients(orders, terms)):
+    for coefficients in reversed(_temme_coefficients(*_temme_size(a))):
         total = total * inverse + polynomial(eta, coefficients)
     return eta * lax.sqrt(0.5 * a), total * lax.rsqrt(2.0 * math.pi * a)
 
@@ -241,14 +260,14 @@ class _Regimes:
         self.valid = (a > 0.0) & (x > 0.0) & (a < infinity) & (x < infinity)
         a, x = where(self.valid, a, 1.0), where(self.valid, x, 1.0)
         mu = (x - a) / a
-        self.asymptotic = (a >= _ASYMPTOTIC_FROM) & (lax.abs(mu) < _TRANSITION)
+        self.asymptotic = (a >= ASYMPTOTIC_FROM) & (lax.abs(mu) < _TRANSITION)
         self.upper = (x > 1.1) & (x > a) & ~self.asymptotic
         self.lower = ~self.asymptotic & ~self.upper
         self.a, self.x, self.mu = a, x, mu
 
     def temme(self) -> tuple[Any, Any]:
         return _temme(
-            where(self.asymptotic, self.a, _ASYMPTOTIC_FROM), where(self.asymptotic, self.mu, 0.0)
+            where(self.asymptotic, self.a, ASYMPTOTIC_FROM), where(self.asymptotic, self.mu, 0.0)
         )
 
     def fraction(self) -> Any:
@@ -305,18 +324,33 @@ def igammac(a: Any, x: Any) -> Any:
 
 
 def scaled_parts(a: Any, x: Any) -> tuple[Any, Any, Any]:
-    """Returns P and Q without exponentially small factors, for derivatives with respect to ``a``.
+    """Returns P or Q divided by their common factor D, for derivatives with respect to ``a``.
 
     Returns:
-      Flags of the elements that use the asymptotic expansion; flags of the elements for which Q is
-      returned instead of P; and the value of Q or P, divided by a factor. In the asymptotic
-      expansion the factor is ``exp(-y**2)``, where ``y`` is the first result of `_temme`.
-      Elsewhere the factor is D, the common factor of P and Q.
+      Flags of the elements that use the asymptotic expansion, whose quotients have no meaning;
+      flags of the elements for which Q is divided instead of P; and the quotients.
     """
     regimes = _Regimes(a, x)
-    y, remainder = regimes.temme()
-    above = regimes.mu >= 0.0
-    tail = 0.5 * scaled_erfc(lax.abs(y)) + where(above, remainder, -remainder)
     part = where(regimes.upper, regimes.a * regimes.fraction(), regimes.series())
-    part = where(regimes.asymptotic, tail, part)
-    return regimes.asymptotic, regimes.upper | (regimes.asymptotic & above), part
+    return regimes.asymptotic, regimes.upper, part
+
+
+def asymptotic_slope(a: Any, mu: Any) -> Any:
+    """Returns the derivative of Q with respect to ``a``, divided by ``D``, for x near a large a.
+
+    Q is ``erfc(y) / 2 + exp(-y^2) S / sqrt(2 pi a)`` with ``y = eta sqrt(a / 2)`` and the sum S of
+    ``c_k(eta) / a^k``; see `_temme`. For fixed x, the derivatives of ``y^2`` and ``eta`` are
+    ``-log1p(mu)`` and ``-mu / (a eta)``. All terms have the factor ``exp(-y^2)``, and
+    ``D sqrt(2 pi a) = exp(-y^2 - remainder)`` with Stirling's remainder.
+    """
+    ratio = lax.sqrt(2.0 * deviance(mu))
+    eta, inverse = mu * ratio, 1.0 / a
+    total = slope = weighted = full(a, 0.0)
+    for k, coefficients in reversed(list(enumerate(_temme_coefficients(*_temme_size(a))))):
+        value = polynomial(eta, coefficients)
+        total = total * inverse + value
+        slope = slope * inverse + polynomial(eta, derived(coefficients))
+        weighted = weighted * inverse + float(k) * value
+    change = (lax.log1p(mu) - 0.5 * inverse) * total - inverse * (slope / ratio + weighted)
+    parts = 1.0 / ratio - 0.5 * eta + change
+    return lax.exp(stirling_remainder(a)) * parts
