@@ -21,6 +21,8 @@ from olympus import lax, nn, random
         (jnp, "cat", "`concatenate`"),
         (jnp, "random", "olympus.random"),
         (random, "rand", "`uniform"),
+        (olympus, "device_put_replicated", "`olympus.device_put` with a `NamedSharding`"),
+        (olympus, "xla_computation", "`olympus.jit(f).lower"),
     ],
 )
 def test_module_attribute_errors_suggest_a_name(module, name, meant):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice for names of modules and functions that users know from PyTorch, NumPy and TensorFlow."""
+"""Advice for names that users know from PyTorch, NumPy, TensorFlow and earlier versions of JAX."""
 
 from __future__ import annotations
 
@@ -29,6 +29,12 @@ HABITS: dict[str, dict[str, str]] = {
         "while_loop": "use `olympus.lax.while_loop`",
         "fori_loop": "use `olympus.lax.fori_loop`",
         "psum": "use `olympus.lax.psum`",
+        "device_put_replicated": "use `olympus.device_put` with a `NamedSharding` of `P()`",
+        "device_put_sharded": "stack the arrays for `olympus.device_put` to a `NamedSharding`",
+        "xla_computation": "use `olympus.jit(f).lower(*args).compiler_ir('hlo')`",
+        "abstract_arrays": "use `olympus.ShapeDtypeStruct`",
+        "linear_util": "use `olympus.extend.linear_util`",
+        "clear_backends": "use `olympus.clear_caches`",
         "tree_map": "use `olympus.tree.map`",
         "tree_multimap": "use `olympus.tree.map`",
         "tree_leaves": "use `olympus.tree.leaves`",
