@@ -68,15 +68,15 @@ class OutTree:
             return None
         avals = list(map(aval_of, results))
         if tree != self.known:
-            same, what = "of the same container/pytree structure", "container/pytree structure"
+            same, kind = "of the same container/pytree structure", "container/pytree structure"
         elif any(map(_differ, avals, self.avals)):
-            same, what = "with leaves of the same shape/dtype", "shapes/dtypes of"
+            same, kind = "with leaves of the same shape/dtype", "shapes/dtypes of"
         else:
             return None
         return Difference(
             same,
-            f"output's first element had {what}:\n    {_types(tree, avals)}\nwhile the {function} "
-            f"had output {what}:\n    {_types(self.known, self.avals)}.",
+            f"output's first element had {kind}:\n    {_types(tree, avals)}\nwhile the {function} "
+            f"had output {kind}:\n    {_types(self.known, self.avals)}.",
         )
 
 

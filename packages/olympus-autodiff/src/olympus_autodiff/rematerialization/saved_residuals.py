@@ -52,13 +52,13 @@ def saved_residuals(
         origins[var] = f"from the argument {name}"
     for equation in olympuspr.eqns:
         line = summarize(equation.source_info)
-        what = f"output of {equation.primitive.name}"
+        description = f"output of {equation.primitive.name}"
         if equation.primitive is lax.jit_p:
-            what = f"output of jitted function '{equation.params['name']}'"
+            description = f"output of jitted function '{equation.params['name']}'"
         elif equation.primitive is name_p:
-            what = f"named '{equation.params['name']}'"
+            description = f"named '{equation.params['name']}'"
         for var in equation.outvars:
-            origins[var] = f"{what} from {line}"
+            origins[var] = f"{description} from {line}"
     found = []
     for atom in olympuspr.outvars:
         origin = origins[atom] if isinstance(atom, Var) else "from a literal"

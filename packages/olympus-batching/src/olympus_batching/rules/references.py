@@ -80,9 +80,9 @@ def _addupdate(axis_size: int, args: Any, batch_dims: Any, *, tree: Any) -> Any:
 
 def _check_batched(operation: str, args: Sequence[Any], dims: Sequence[BatchDim]) -> None:
     if dims[0] is None:
-        what = "value" if dims[1] is not None else "index"
+        role = "value" if dims[1] is not None else "index"
         raise ValueError(
-            f"performing {operation} operation with vmapped {what} on an unbatched array reference "
+            f"performing {operation} operation with vmapped {role} on an unbatched array reference "
             f"of type {get_aval(args[0]).str_short()}. Move the array reference to be an argument "
             "to the vmapped function."
         )

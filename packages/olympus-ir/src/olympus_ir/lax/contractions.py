@@ -101,7 +101,7 @@ def _dot_general_shape(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     _check_dimension_numbers("lhs", lhs, lhs_contracting, lhs_batch)
     _check_dimension_numbers("rhs", rhs, rhs_contracting, rhs_batch)
-    for what, lhs_dims, rhs_dims in (
+    for kind, lhs_dims, rhs_dims in (
         ("batch dimensions", lhs_batch, rhs_batch),
         ("contracting dimensions", lhs_contracting, rhs_contracting),
     ):
@@ -109,9 +109,9 @@ def _dot_general_shape(
         rhs_sizes = tuple(rhs.shape[dimension] for dimension in rhs_dims)
         if lhs_sizes != rhs_sizes:
             raise ShapeError(
-                f"dot_general requires {what} to have the same shape, got "
+                f"dot_general requires {kind} to have the same shape, got "
                 f"{lhs_sizes} and {rhs_sizes} (lhs {lhs.str_short(short_dtypes=True)}, rhs "
-                f"{rhs.str_short(short_dtypes=True)}, {what} {lhs_dims} and {rhs_dims})."
+                f"{rhs.str_short(short_dtypes=True)}, {kind} {lhs_dims} and {rhs_dims})."
             )
     shape = (
         *(lhs.shape[dimension] for dimension in lhs_batch),
@@ -152,11 +152,11 @@ def _check_dimension_numbers(
             f"number of axes of the {side} value, got {side}_batch of {batch} and "
             f"{side}_contracting of {contracting} for {side} of rank {operand.ndim}"
         )
-    for what, dimensions in (("batch", batch), ("contracting", contracting)):
+    for kind, dimensions in (("batch", batch), ("contracting", contracting)):
         if len(set(dimensions)) != len(dimensions):
             raise ShapeError(
-                f"dot_general requires {side} {what} dimensions to be distinct, got "
-                f"{side}_{what} {dimensions}."
+                f"dot_general requires {side} {kind} dimensions to be distinct, got "
+                f"{side}_{kind} {dimensions}."
             )
     if set(batch) & set(contracting):
         raise ShapeError(

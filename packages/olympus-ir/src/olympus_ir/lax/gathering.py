@@ -173,11 +173,11 @@ def check_batching(
     operand_dims = numbers.operand_batching_dims
     index_dims = getattr(numbers, names[2])
     check_sorted_dimensions(operation, "operand_batching_dims", operand_dims, operand.ndim)
-    for what in names[:2]:
-        if set(operand_dims) & set(getattr(numbers, what)):
+    for field in names[:2]:
+        if set(operand_dims) & set(getattr(numbers, field)):
             raise ShapeError(
-                f"{what} and operand_batching_dims in {operation} op must be disjoint, got "
-                f"{getattr(numbers, what)} and {operand_dims}"
+                f"{field} and operand_batching_dims in {operation} op must be disjoint, got "
+                f"{getattr(numbers, field)} and {operand_dims}"
             )
     _check_distinct(operation, names[2], index_dims, indices.ndim)
     if indices.ndim - 1 in index_dims:

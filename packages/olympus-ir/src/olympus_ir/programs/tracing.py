@@ -488,8 +488,8 @@ class Tracer(ArrayBase):
 
     def __index__(self) -> int:
         if getattr(self.aval, "shape", ()) or not np.issubdtype(self.aval.dtype, np.integer):
-            what = "Only integer scalar arrays can be converted to a scalar index"
-            raise TypeError(f"{what}; got {self.aval.str_short()}.")
+            problem = "Only integer scalar arrays can be converted to a scalar index"
+            raise TypeError(f"{problem}; got {self.aval.str_short()}.")
         return operator.index(self._concrete(TracerIntegerConversionError))
 
     def item(self, *args: Any) -> Any:

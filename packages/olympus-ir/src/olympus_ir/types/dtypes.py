@@ -229,7 +229,7 @@ def check_and_canonicalize_user_dtype(
     """
     if isinstance(dtype, ExtendedDType):
         return dtype
-    given = dtype
+    requested = dtype
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
     if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "__array__"):
@@ -243,7 +243,7 @@ def check_and_canonicalize_user_dtype(
     caller = f" in {function_name}" if function_name else ""
     if not is_valid_dtype(dtype):
         raise TypeError(
-            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {given}{caller}."
+            f"OLYMPUS only supports number, bool, and string dtypes, got dtype {requested}{caller}."
         )
     if dtype not in half_width or enable_x64.value:
         return dtype

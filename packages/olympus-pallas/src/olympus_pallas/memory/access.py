@@ -141,9 +141,9 @@ def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
         raise ValueError(
             f"`atomic_cas` expects a reference to a scalar, got a reference of shape {view.shape}"
         )
-    for what, aval in (("`cmp`", compared), ("`val`", value)):
-        _check_shape("atomic_cas", what, aval, view)
-        _check_dtype("atomic_cas", what, aval, view)
+    for operand_name, aval in (("`cmp`", compared), ("`val`", value)):
+        _check_shape("atomic_cas", operand_name, aval, view)
+        _check_dtype("atomic_cas", operand_name, aval, view)
     return view, frozenset({write_effect})
 
 

@@ -173,12 +173,12 @@ def smap(
 
     if isinstance(axis_name, list | tuple):
         raise TypeError(f"smap axis_name should be a `str` or a `Hashable`, but got {axis_name}")
-    for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
+    for option, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         if axes is INFER:
             continue
         if not all(isinstance(leaf, int) for leaf in pytrees.tree_leaves(axes)):
             raise TypeError(
-                f"smap {what} must be an int, None, or (nested) container with those types as "
+                f"smap {option} must be an int, None, or (nested) container with those types as "
                 f"leaves, but got {axes}."
             )
 

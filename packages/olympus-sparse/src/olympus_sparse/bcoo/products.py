@@ -73,26 +73,26 @@ def canonical_numbers(numbers: Any, lhs_shape: Sequence[int], rhs_shape: Sequenc
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = (
         tuple(tuple(int(dim) for dim in dims) for dims in pair) for pair in numbers
     )
-    for what, lhs_dims, rhs_dims in (
+    for kind, lhs_dims, rhs_dims in (
         ("contracting", lhs_contract, rhs_contract),
         ("batch", lhs_batch, rhs_batch),
     ):
         if len(lhs_dims) != len(rhs_dims):
             raise TypeError(
-                f"dot_general requires equal numbers of lhs and rhs {what} dimensions, got "
+                f"dot_general requires equal numbers of lhs and rhs {kind} dimensions, got "
                 f"{lhs_dims} and {rhs_dims}."
             )
         for dims, shape in ((lhs_dims, lhs_shape), (rhs_dims, rhs_shape)):
             if any(not 0 <= dim < len(shape) for dim in dims):
                 raise TypeError(
-                    f"dot_general requires {what} dimensions to be nonnegative and less than the "
+                    f"dot_general requires {kind} dimensions to be nonnegative and less than the "
                     f"number of axes of the operand, got {dims} for shape {tuple(shape)}."
                 )
         lhs_sizes = tuple(lhs_shape[dim] for dim in lhs_dims)
         rhs_sizes = tuple(rhs_shape[dim] for dim in rhs_dims)
         if lhs_sizes != rhs_sizes:
             raise TypeError(
-                f"dot_general requires {what} dimensions to have the same shape, got {lhs_sizes} "
+                f"dot_general requires {kind} dimensions to have the same shape, got {lhs_sizes} "
                 f"and {rhs_sizes}."
             )
     for dims in ((*lhs_contract, *lhs_batch), (*rhs_contract, *rhs_batch)):

@@ -89,8 +89,8 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
     for leaf, required in zip(leaves, compiled.placement.in_layouts, strict=False):
         if required is None or type(leaf) is not ArrayImpl or not leaf._committed:
             continue
-        given = layout_of(leaf)
-        if required is not Layout.AUTO and same_layout(given, required):
+        actual = layout_of(leaf)
+        if required is not Layout.AUTO and same_layout(actual, required):
             continue
         hint = (
             " The layout given to `olympus.jit` is `Layout.AUTO` but the corresponding argument "
@@ -101,7 +101,7 @@ def check_layouts(compiled: Any, leaves: Sequence[Any]) -> None:
         )
         raise ValueError(
             "Layout passed to jit does not match the layout on the respective arg. Got jit layout: "
-            f"{required},\narg layout: {given} for arg type: {leaf.aval.str_short()}.{hint}"
+            f"{required},\narg layout: {actual} for arg type: {leaf.aval.str_short()}.{hint}"
         )
 
 

@@ -47,8 +47,8 @@ def serialized_bytes(program: TracedProgram, inner: Compiled) -> bytes:
     """
     lowered, placement = inner.lowered, inner.placement
     if lowered.host_callbacks or program.kind == "references":
-        what = "calls back into Python" if lowered.host_callbacks else "takes references"
-        raise ValueError(f"{lowered.name} {what} and cannot be serialized")
+        obstacle = "calls back into Python" if lowered.host_callbacks else "takes references"
+        raise ValueError(f"{lowered.name} {obstacle} and cannot be serialized")
     if is_description(placement.devices[0]):
         code = inner.executable.loaded.serialize()
     else:

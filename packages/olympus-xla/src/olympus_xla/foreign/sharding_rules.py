@@ -191,14 +191,14 @@ class SdyShardingRule:
         Raises:
           ValueError: the rule does not fit the shapes.
         """
-        for what, mappings, shapes in (
+        for role, mappings, shapes in (
             ("operands", self.operand_mappings, operand_shapes),
             ("results", self.result_mappings, result_shapes),
         ):
             if len(mappings) != len(shapes):
                 raise ValueError(
-                    f"Sharding rule has {len(mappings)} {what}, but the operation has "
-                    f"{len(shapes)} {what}"
+                    f"Sharding rule has {len(mappings)} {role}, but the operation has "
+                    f"{len(shapes)} {role}"
                 )
         sizes: dict[str, int] = dict(self.factor_sizes)
         order: list[str] = []

@@ -140,14 +140,14 @@ def _partition(
     )
     in_flat = pytrees.tree_leaves(argument_shardings)
     out_flat = pytrees.tree_leaves(result_shardings)
-    for what, shardings, avals in (
+    for role, shardings, avals in (
         ("argument", in_flat, in_avals),
         ("result", out_flat, out_avals),
     ):
         if len(shardings) != len(avals):
             raise ValueError(
-                f"custom_partitioning: partition returned {len(shardings)} {what} shardings, and "
-                f"there are {len(avals)} {what}s"
+                f"custom_partitioning: partition returned {len(shardings)} {role} shardings, and "
+                f"there are {len(avals)} {role}s"
             )
     parts = [_part(aval, sharding) for aval, sharding in zip(in_avals, in_flat, strict=True)]
     local_results = [
