@@ -264,10 +264,10 @@ def cotangent_sharding(cotangent: Any, aval: Any) -> Any:
       cotangent: the cotangent that is pulled back.
       aval: the type of the value whose cotangent is computed.
     """
-    own = aval_of(cotangent).layout
-    if own is None and aval.layout is None:
+    cotangent_layout = aval_of(cotangent).layout
+    if cotangent_layout is None and aval.layout is None:
         return None
-    return explicit_layout(aval.to_ct_aval()) or whole(own or aval.layout, aval.ndim)
+    return explicit_layout(aval.to_ct_aval()) or whole(cotangent_layout or aval.layout, aval.ndim)
 
 
 def whole(layout: Any, ndim: int) -> Any:
@@ -277,14 +277,14 @@ def whole(layout: Any, ndim: int) -> Any:
 
 def laid_out_as(value: Any, aval: Any) -> Any:
     """Returns a tangent or cotangent, resharded to the layout of a type."""
-    own = explicit_layout(aval_of(value))
+    value_layout = explicit_layout(aval_of(value))
     layout = explicit_layout(aval)
-    if own is layout:
+    if value_layout is layout:
         return value
-    if own is None and current.trace is evaluation_trace and mesh_in_force().empty:
+    if value_layout is None and current.trace is evaluation_trace and mesh_in_force().empty:
         # The devices are unknown, but a replicated value can be combined with any other value.
         return value
-    return bind_reshard(value, whole(own, aval.ndim) if layout is None else layout)
+    return bind_reshard(value, whole(value_layout, aval.ndim) if layout is None else layout)
 
 
 def as_factor(value: Any, cotangent: Any) -> Any:

@@ -185,13 +185,13 @@ def without_redundant_spmd_name(axis: BatchAxis) -> BatchAxis:
     Raises:
       ValueError: the ``spmd_name`` names other mesh axes than the layout.
     """
-    own = axes_of_entry(axis.spmd_name)
+    mapped_axes = axes_of_entry(axis.spmd_name)
     assert axis.layout is not None
     explicit = axes_of_entry(axis.layout[1])
-    if own != explicit:
+    if mapped_axes != explicit:
         raise ValueError(
             "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. "
-            f"Got spmd_axis_name={own} and arrays sharded on explicit_mesh_axis={explicit}"
+            f"Got spmd_axis_name={mapped_axes} and arrays sharded on explicit_mesh_axis={explicit}"
         )
     return axis._replace(spmd_name=None)
 

@@ -113,9 +113,9 @@ def joined(results: Any, axes: Sequence[int | None], size: int) -> Any:
     remaining_axes = iter(axes)
     out = []
     for leaf in leaves:
-        own = [next(remaining_axes) for _ in pytrees.tree_leaves(leaf)]
-        if own and own[0] is not None and _is_container(leaf):
-            leaf = containers[type(leaf)].join(leaf, own[0], size)
+        leaf_axes = [next(remaining_axes) for _ in pytrees.tree_leaves(leaf)]
+        if leaf_axes and leaf_axes[0] is not None and _is_container(leaf):
+            leaf = containers[type(leaf)].join(leaf, leaf_axes[0], size)
         out.append(leaf)
     return pytrees.tree_unflatten(tree, out)
 

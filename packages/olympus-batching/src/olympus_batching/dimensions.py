@@ -82,9 +82,9 @@ def _layout_of_examples(shape: tuple, batch_dim: int, value: Any) -> Any:
     around = mesh_in_force()
     if not around.empty and around != mesh:
         return None  # the mesh axes are automatic in the current function
-    own = get_aval(value).layout
-    if own is not None:
-        return with_dimension(own, batch_dim, entry)
+    layout = get_aval(value).layout
+    if layout is not None:
+        return with_dimension(layout, batch_dim, entry)
     entries: list[Any] = [None] * len(shape)
     entries[batch_dim] = entry
     return layout_over(mesh, entries)

@@ -69,8 +69,8 @@ def _linear_call_jvp(
         linear = map(instantiate, tangents[num_res:])
         pushed = linear_call_p.bind(*residuals, *linear, **params)
     if any(varying):
-        own = _by_residuals(fun, primals, tangents[:num_res], varying)
-        pushed = own if pushed is None else list(map(add_tangents, pushed, own))
+        residual_part = _by_residuals(fun, primals, tangents[:num_res], varying)
+        pushed = residual_part if pushed is None else list(map(add_tangents, pushed, residual_part))
     return results, [Zero.of(result) for result in results] if pushed is None else pushed
 
 

@@ -230,8 +230,8 @@ class HiPrimitive(Primitive):
         self._configure(self.multiple_results, family="", cache_inference=False)
         self.def_effectful_abstract_eval(self.abstract_eval)
         expansion.expansion_rules[self] = self.to_lojax
-        own = type(self)
-        self.def_impl((own.to_lojax if own.impl is Primitive.impl else own.impl).__get__(self))
+        cls = type(self)
+        self.def_impl((cls.to_lojax if cls.impl is Primitive.impl else cls.impl).__get__(self))
         jvp_rules[self] = self.jvp
         transpose_rules[self] = self.transpose
 

@@ -434,11 +434,11 @@ def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedO
     Saved values of the other branches are zeros.
     """
     program = split.saving()
-    count, own = len(split.body.outvars), len(split.kept)
+    count, num_saved = len(split.body.outvars), len(split.kept)
     olympuspr = program.jaxpr
     equations = list(olympuspr.eqns)
     before = [staged_zeros(equations, aval) for aval in kept[:start]]
-    after = [staged_zeros(equations, aval) for aval in kept[start + own :]]
+    after = [staged_zeros(equations, aval) for aval in kept[start + num_saved :]]
     results = olympuspr.outvars
     outvars = [*results[:count], *before, *results[count:], *after]
     return ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), program.consts)
@@ -447,9 +447,9 @@ def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedO
 def _taking_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
     """Returns a branch that takes the saved values of all branches."""
     program = split.taking()
-    count, own = len(split.body.invars), len(split.kept)
+    count, num_saved = len(split.body.invars), len(split.kept)
     inputs = program.jaxpr.invars
     before = [Var(aval) for aval in kept[:start]]
-    after = [Var(aval) for aval in kept[start + own :]]
+    after = [Var(aval) for aval in kept[start + num_saved :]]
     invars = [*inputs[:count], *before, *inputs[count:], *after]
     return ClosedOlympuspr(program.jaxpr.replace(invars=invars), program.consts)

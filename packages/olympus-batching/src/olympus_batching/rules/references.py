@@ -248,11 +248,11 @@ def _indexed_each(
     Slices with different starts become index arrays. Each such slice adds a dimension to the index
     arrays.
     """
-    own = indexer.int_indexer_shape
+    int_shape = indexer.int_indexer_shape
     # Maps the position of each slice that becomes an index array to the dimension that it adds to
     # the index arrays.
     steps: dict[int, int] = {}
-    shape = [axis_size, *own]
+    shape = [axis_size, *int_shape]
     for position, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if isinstance(index, Slice) and differs:
             steps[position] = len(shape)
@@ -263,7 +263,7 @@ def _indexed_each(
         return lax.broadcast_in_dim(_as_array(index), common, tuple(dims))
 
     indices: list[Any] = []
-    own_dims = list(range(1, 1 + len(own)))
+    own_dims = list(range(1, 1 + len(int_shape)))
     for position, (index, differs) in enumerate(zip(indexer.indices, batched, strict=True)):
         if position in steps:
             start = spread(
@@ -274,7 +274,7 @@ def _indexed_each(
         elif isinstance(index, Slice):
             indices.append(index)
         else:
-            scalar = not own or not np.ndim(index) - differs
+            scalar = not int_shape or not np.ndim(index) - differs
             indices.append(spread(index, ([0] if differs else []) + ([] if scalar else own_dims)))
     full_shape = indexer.shape
     if dim is not None:

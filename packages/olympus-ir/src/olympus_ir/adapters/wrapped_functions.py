@@ -156,9 +156,9 @@ class WrappedFun:
         Args:
           stores: the stores of the other function.
         """
-        for own, other in zip(self.stores, stores, strict=True):
-            if own is not None and other is not None:
-                own.store(other.val)
+        for store, other in zip(self.stores, stores, strict=True):
+            if store is not None and other is not None:
+                store.store(other.val)
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the transformed function."""

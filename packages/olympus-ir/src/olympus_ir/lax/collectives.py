@@ -393,7 +393,7 @@ def _all_gather_invariant(
     """Gathers by a sum, whose result is known to be equal on all instances."""
     if groups is not None:
         raise ValueError("all_gather(to='invarying') does not take axis_index_groups.")
-    own = axis_index(names)
+    position = axis_index(names)
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
@@ -401,7 +401,7 @@ def _all_gather_invariant(
         part = leaf if tiled else expand_dims(leaf, (where,))
         shape = list(get_aval(part).shape)
         count, shape[where] = shape[where], shape[where] * size
-        start = mul(own, np.int32(count))
+        start = mul(position, np.int32(count))
         dtype = get_aval(part).dtype
         whole = full(tuple(shape), 0, dtype)
         summed = psum(dynamic_update_slice_in_dim(whole, part, start, where), names)

@@ -185,8 +185,8 @@ class _Rewriter(ast.NodeTransformer):
         """
         if self.loops:
             return names
-        own = loads_of([conditional])
-        return [name for name in names if self.loads[name] > own[name]]
+        loads = loads_of([conditional])
+        return [name for name in names if self.loads[name] > loads[name]]
 
     def _function(
         self,

@@ -137,9 +137,9 @@ def eval_shape(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> PyTr
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
-    own = getattr(fun, "eval_shape", None)
-    if callable(own):  # a jitted function is traced with its own options
-        return own(*args, **kwargs)
+    method = getattr(fun, "eval_shape", None)
+    if callable(method):  # a jitted function is traced with its own options
+        return method(*args, **kwargs)
     if known_types.mutable:
         if mutable_types.concerns(fun, args, kwargs):
             return mutable_types.types_of_call(eval_shape, fun, args, kwargs)

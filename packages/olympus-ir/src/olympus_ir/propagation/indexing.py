@@ -81,11 +81,11 @@ def _gather(
 ) -> Entries:
     operand, indices = operands
     numbers = dimension_numbers
-    own, of_indices = entries_of(operand), entries_of(indices)
+    of_operand, of_indices = entries_of(operand), entries_of(indices)
     batching = dict(
         zip(numbers.start_indices_batching_dims, numbers.operand_batching_dims, strict=True)
     )
-    for dimension, entry in enumerate(own):
+    for dimension, entry in enumerate(of_operand):
         whole = slice_sizes[dimension] == operand.shape[dimension]
         kept = dimension not in numbers.collapsed_slice_dims
         batched = dimension in numbers.operand_batching_dims
@@ -95,14 +95,14 @@ def _gather(
     entries = []
     for dimension, entry in enumerate(of_indices[:-1]):
         source = batching.get(dimension)
-        other = None if source is None else own[source]
+        other = None if source is None else of_operand[source]
         if entry is not None and (source is None or (other is not None and other != entry)):
             raise _refuse_gather(operand, indices)
         entries.append(entry or other)
     if of_indices[-1] is not None:
         raise _refuse_gather(operand, indices)
     removed = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    windows = [entry for dimension, entry in enumerate(own) if dimension not in removed]
+    windows = [entry for dimension, entry in enumerate(of_operand) if dimension not in removed]
     for position in numbers.offset_dims:
         entries.insert(position, windows.pop(0))
     return entries
@@ -113,7 +113,11 @@ def _scatter(
 ) -> Entries:
     operand, indices, updates = operands
     numbers = dimension_numbers
-    own, of_indices, given = entries_of(operand), entries_of(indices), entries_of(updates)
+    of_operand, of_indices, of_updates = (
+        entries_of(operand),
+        entries_of(indices),
+        entries_of(updates),
+    )
     removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     windows = [dimension for dimension in range(operand.ndim) if dimension not in removed]
     batching = dict(
@@ -132,20 +136,20 @@ def _scatter(
     for position, dimension in zip(numbers.update_window_dims, windows, strict=True):
         is_whole = updates.shape[position] == operand.shape[dimension]
         whole[dimension] = is_whole
-        if given[position] is not None and given[position] != own[dimension]:
+        if of_updates[position] is not None and of_updates[position] != of_operand[dimension]:
             raise refuse()
-    for dimension, entry in enumerate(own):
+    for dimension, entry in enumerate(of_operand):
         batched = dimension in numbers.operand_batching_dims
         if entry is not None and not (batched or whole.get(dimension, False)):
             raise refuse()
     free = [n for n in range(updates.ndim) if n not in numbers.update_window_dims]
     for dimension, entry in enumerate(of_indices):
         source = batching.get(dimension)
-        of_update = given[free[dimension]] if dimension < len(free) else None
+        of_update = of_updates[free[dimension]] if dimension < len(free) else None
         for each in (entry, of_update):
-            if each is not None and (source is None or own[source] != each):
+            if each is not None and (source is None or of_operand[source] != each):
                 raise refuse()
-    return own
+    return of_operand
 
 
 propagation_rules.define(

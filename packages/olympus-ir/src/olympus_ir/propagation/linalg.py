@@ -45,13 +45,13 @@ def _batched(name: str, ranks: tuple[int, ...], multiple_results: bool) -> Any:
                     f"Input {position} to {name} must be unsharded on non-batch dimensions, but "
                     f"got {aval.layout.spec}."
                 )
-            own = entries[: max(aval.ndim - rank, 0)]
-            if position and own != tuple(batch) and any(own) and any(batch):
+            leading = entries[: max(aval.ndim - rank, 0)]
+            if position and leading != tuple(batch) and any(leading) and any(batch):
                 raise ShardingTypeError(
                     f"The batch dimensions of the inputs to {name} must be sharded alike, got "
                     + ", ".join(operand.str_short() for operand in operands)
                 )
-            batch = list(own) if any(own) or not batch else batch
+            batch = list(leading) if any(leading) or not batch else batch
         split = [(*batch, *(None,) * (result.ndim - len(batch))) for result in results]
         return split if multiple_results else split[0]
 

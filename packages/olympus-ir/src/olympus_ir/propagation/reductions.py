@@ -31,15 +31,15 @@ def _sum_unreduced(
     A sum over a sharded dimension may remain a partial sum on each device.
     """
     (operand,) = operands
-    own = frozenset() if operand.layout is None else operand.layout.spec.unreduced
+    unreduced_in = frozenset() if operand.layout is None else operand.layout.spec.unreduced
     entries = entries_of(operand)
     summed = {axis for dimension in axes for axis in axes_of_entry(entries[dimension])}
-    if requested - own - summed:
+    if requested - unreduced_in - summed:
         raise ShardingTypeError(
             "out_sharding's unreduced axes should be in operand's specs that were summed over. Got "
             f"operand={operand!r}, axes={frozenset(axes)}, unreduced_spec={requested}"
         )
-    return own if out_sharding is None else requested
+    return unreduced_in if out_sharding is None else requested
 
 
 def _generic(operands: Sequence[Any], results: Sequence[Any], *, dimensions: tuple, **params: Any):

@@ -29,15 +29,17 @@ def _is_slice(index: Any) -> bool:
 
 def spread(index: Any, shape: tuple[int, ...]) -> Any:
     """Broadcasts an index array or an integer to the common shape of all index arrays."""
-    own = shape_of(index)
-    if own == shape:
+    index_shape = shape_of(index)
+    if index_shape == shape:
         return index
-    if not own and not hasattr(index, "dtype"):
+    if not index_shape and not hasattr(index, "dtype"):
         index = np.int32(index)
-    offset = len(shape) - len(own)
-    kept = [position for position, size in enumerate(own) if size == shape[offset + position]]
-    if len(kept) < len(own):
-        index = reshape(index, tuple([own[position] for position in kept]))
+    offset = len(shape) - len(index_shape)
+    kept = [
+        position for position, size in enumerate(index_shape) if size == shape[offset + position]
+    ]
+    if len(kept) < len(index_shape):
+        index = reshape(index, tuple([index_shape[position] for position in kept]))
     return broadcast_in_dim(index, shape, tuple([offset + position for position in kept]))
 
 

@@ -278,13 +278,15 @@ def only_in_one(
     """
     parts = []
     for who, some, others in ((name, keys, other_keys), (other_name, other_keys, keys)):
-        own = [
+        only_here = [
             repr(getattr(key, "key", getattr(key, "name", key)))
             for key in some
             if key not in others
         ]
-        if own:
-            parts.append(f"only {who} has the key{'s' * (len(own) > 1)} {', '.join(own)}")
+        if only_here:
+            parts.append(
+                f"only {who} has the key{'s' * (len(only_here) > 1)} {', '.join(only_here)}"
+            )
     return f"{before}{' and '.join(parts)}{after}" if parts else ""
 
 

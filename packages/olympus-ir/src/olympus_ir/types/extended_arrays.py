@@ -150,10 +150,10 @@ class ExtendedArray(ConcreteArray):
 
     def _own_shard(self, shard: Any) -> Any:
         index = shard.index[: self._aval.ndim]
-        own = shard.of_array(shard.device, index, shard.replica_id, self, None)
+        key_shard = shard.of_array(shard.device, index, shard.replica_id, self, None)
         if (part := shard.data) is not None:
-            own._data = ExtendedArray(part, logical_aval(part.aval, self._aval.dtype))
-        return own
+            key_shard._data = ExtendedArray(part, logical_aval(part.aval, self._aval.dtype))
+        return key_shard
 
     # ---- text ----
 

@@ -313,14 +313,14 @@ class _Attention:
             dq = self.over_keys(step, q_start, block_q, block_k, start)
             dq_ref[...] = (dq * np.float32(self.options.sm_scale)).astype(dq_ref.dtype)
 
-        own, numbers = self.own_rows(block_q), self.own_sums(block_q)
+        rows, numbers = self.own_rows(block_q), self.own_sums(block_q)
         keys = self.all_rows(self.num_keys, block_k)
         segments = self.segments(block_q, block_k)
         (dq,) = self.call(
             kernel,
             _Rows(self.num_queries, block_q, block_k),
-            [own, keys, keys, *segments, own, numbers, numbers],
-            [(ShapeDtypeStruct(q.shape, q.dtype), own)],
+            [rows, keys, keys, *segments, rows, numbers, numbers],
+            [(ShapeDtypeStruct(q.shape, q.dtype), rows)],
             *(q, k, v, segment_ids, do, sums, along),
         )
         return dq
@@ -354,14 +354,14 @@ class _Attention:
             dk_ref[...] = (dk * np.float32(self.options.sm_scale)).astype(dk_ref.dtype)
             dv_ref[...] = dv.astype(dv_ref.dtype)
 
-        own, numbers = self.own_rows(block_k), self.all_sums(self.num_queries, block_q)
+        rows, numbers = self.own_rows(block_k), self.all_sums(self.num_queries, block_q)
         queries = self.all_rows(self.num_queries, block_q)
         segments = self.segments(block_q, block_k)
         return self.call(
             kernel,
             _Rows(self.num_keys, block_k, block_q),
-            [queries, own, own, *segments, queries, numbers, numbers],
-            [(ShapeDtypeStruct(each.shape, each.dtype), own) for each in (k, v)],
+            [queries, rows, rows, *segments, queries, numbers, numbers],
+            [(ShapeDtypeStruct(each.shape, each.dtype), rows) for each in (k, v)],
             *(q, k, v, segment_ids, do, sums, along),
         )
 

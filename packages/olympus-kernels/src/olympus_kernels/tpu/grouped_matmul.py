@@ -208,8 +208,10 @@ def _gmm(
 
         @when((step == num_programs(2) - 1) & (visit < span_ref[1]))
         def _() -> None:
-            own = _rows_of_group(offsets_ref, groups_ref[visit], tiles_ref[visit] * tm, (tm, tn))
-            o_ref[...] = jnp.where(own, sum_ref[...].astype(o_ref.dtype), o_ref[...])
+            is_of_group = _rows_of_group(
+                offsets_ref, groups_ref[visit], tiles_ref[visit] * tm, (tm, tn)
+            )
+            o_ref[...] = jnp.where(is_of_group, sum_ref[...].astype(o_ref.dtype), o_ref[...])
 
     def matrix(j, visit, step, offsets_ref, groups_ref, tiles_ref, span_ref):
         group = jnp.clip(groups_ref[visit] - span_ref[0], 0, groups - 1)

@@ -647,17 +647,17 @@ def broadcast_to(
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     check_arraylike("broadcast_to", array)
     array = ensure_array(array)
-    own = array.shape
-    if len(own) > len(shape):
+    old_shape = array.shape
+    if len(old_shape) > len(shape):
         raise ValueError(
-            f"Cannot broadcast to shape with fewer dimensions: arr_shape={own} shape={shape}"
+            f"Cannot broadcast to shape with fewer dimensions: arr_shape={old_shape} shape={shape}"
         )
     if any(
         size not in (1, target)
-        for size, target in zip(reversed(own), reversed(shape), strict=False)
+        for size, target in zip(reversed(old_shape), reversed(shape), strict=False)
     ):
         raise ValueError(
-            f"Incompatible types for broadcasting: input type={array.dtype}{list(own)} and "
+            f"Incompatible types for broadcasting: input type={array.dtype}{list(old_shape)} and "
             f"requested type={array.dtype}{list(shape)}"
         )
     return as_array(spread(array, shape))

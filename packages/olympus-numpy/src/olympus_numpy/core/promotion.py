@@ -304,10 +304,10 @@ def _array_step(
 
 def spread(x: Any, shape: tuple) -> Array:
     """Broadcasts an array to a compatible shape by NumPy's rules."""
-    own = np.shape(x) if not hasattr(x, "shape") else x.shape
-    if own == shape:
+    old_shape = np.shape(x) if not hasattr(x, "shape") else x.shape
+    if old_shape == shape:
         return x
-    offset = len(shape) - len(own)
+    offset = len(shape) - len(old_shape)
     return lax.broadcast_in_dim(x, shape, tuple(range(offset, len(shape))))
 
 

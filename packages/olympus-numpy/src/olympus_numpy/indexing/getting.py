@@ -543,22 +543,23 @@ def spread_to(values: Any, shape: tuple, name: str) -> Any:
     Raises:
       ValueError: if the values do not broadcast to this shape.
     """
-    own = np.shape(values)
-    if own == shape:
+    old_shape = np.shape(values)
+    if old_shape == shape:
         return values
-    if len(own) > len(shape):
-        extra = own[: len(own) - len(shape)]
+    if len(old_shape) > len(shape):
+        extra = old_shape[: len(old_shape) - len(shape)]
         if any(size != 1 for size in extra):
             raise ValueError(
-                f"{name}: values of shape {own} do not fit the shape {shape} of the indexed part: "
-                "Cannot broadcast to shape with fewer dimensions"
+                f"{name}: values of shape {old_shape} do not fit the shape {shape} of the indexed "
+                "part: Cannot broadcast to shape with fewer dimensions"
             )
-        return spread_to(lax.reshape(values, own[len(extra) :]), shape, name)
-    for size, target in zip(reversed(own), reversed(shape), strict=False):
+        return spread_to(lax.reshape(values, old_shape[len(extra) :]), shape, name)
+    for size, target in zip(reversed(old_shape), reversed(shape), strict=False):
         if size not in (1, target):
             raise ValueError(
-                f"{name}: values of shape {own} do not fit the shape {shape} of the indexed part: "
-                f"Incompatible types for broadcasting: input type={values.dtype}{list(own)} and "
-                f"requested type={values.dtype}{list(shape)}"
+                f"{name}: values of shape {old_shape} do not fit the shape {shape} of the indexed "
+                "part: Incompatible types for broadcasting: input "
+                f"type={values.dtype}{list(old_shape)} and requested "
+                f"type={values.dtype}{list(shape)}"
             )
     return spread(values, shape)

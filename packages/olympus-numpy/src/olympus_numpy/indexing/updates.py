@@ -129,20 +129,20 @@ def _as_values(values: Any, dtype: Any) -> Any:
         return _as_values(asarray(values), dtype)  # a list has no dtype before conversion
     if dtypes.is_extended(dtype):
         return values
-    own = get_aval(values).dtype
+    values_dtype = get_aval(values).dtype
     if lattice_result_type(dtype, get_aval(values))[0] == dtype:
         _lossless.add(key)
         return values
     mode = config.numpy_dtype_promotion.value
     warn_user(
         "scatter inputs have incompatible types: cannot safely cast value from "
-        f"dtype={dtypes.name_of(own)} to dtype={dtypes.name_of(dtype)} with "
+        f"dtype={dtypes.name_of(values_dtype)} to dtype={dtypes.name_of(dtype)} with "
         f"{naming.module}_numpy_dtype_promotion={getattr(mode, 'value', mode)}. In future "
         f"{naming.library} releases this will result in an error. Convert the values first, with "
         "astype.",
         FutureWarning,
     )
-    if own.kind == "c":
+    if values_dtype.kind == "c":
         warn_user(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,

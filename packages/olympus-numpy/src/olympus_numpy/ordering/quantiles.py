@@ -175,13 +175,13 @@ def _at_positions(lines: Any, by_line: bool, *positions: Any) -> list[Any]:
     """
     rest = lines.shape[:-1]
     dims = tuple(range(1, 1 + len(rest)))
-    own = rest if by_line else ()
-    q_shape = positions[0].shape[: positions[0].ndim - len(own)]
+    line_shape = rest if by_line else ()
+    q_shape = positions[0].shape[: positions[0].ndim - len(line_shape)]
     count = math.prod(q_shape)
-    columns = [lax.reshape(position, (count, *own)) for position in positions]
+    columns = [lax.reshape(position, (count, *line_shape)) for position in positions]
     if by_line:
         columns = [lax.transpose(column, (*dims, 0)) for column in columns]
-    selected = lax.order_statistics(lines, lax.concatenate(columns, len(own)))
+    selected = lax.order_statistics(lines, lax.concatenate(columns, len(line_shape)))
     selected = lax.transpose(selected, (len(rest), *range(len(rest))))
     return [
         lax.reshape(lax.slice_in_dim(selected, i * count, (i + 1) * count), (*q_shape, *rest))

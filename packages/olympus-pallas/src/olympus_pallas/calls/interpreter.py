@@ -228,11 +228,17 @@ class _Kernel:
             )
             starts.append(start)
             blocks.append(_cut(array, block, start))
-        own = [places[dim] for dim in self.own_dims]
+        own_places = [places[dim] for dim in self.own_dims]
         sizes = [_index(self.sizes[dim]) for dim in self.own_dims]
         scratch = state[mapping.slice_scratch_ops]
         results = eval_olympuspr(
-            self.program.jaxpr, self.program.consts, *own, *sizes, *prefetched, *blocks, *scratch
+            self.program.jaxpr,
+            self.program.consts,
+            *own_places,
+            *sizes,
+            *prefetched,
+            *blocks,
+            *scratch,
         )
         for place in self.written:
             value = results[place]

@@ -99,15 +99,15 @@ def _pull_elementwise(equation: Equation, block: Block) -> list[Any]:
     shape = equation.outvars[0].aval.shape
     blocks: list[Any] = []
     for atom in equation.invars:
-        own = atom.aval.shape
-        if own == shape and shape:
+        atom_shape = atom.aval.shape
+        if atom_shape == shape and shape:
             blocks.append(block)
-        elif not own:
+        elif not atom_shape:
             blocks.append(None)
         else:
             # Dimensions of size 1 that the operation broadcasts have blocks of size 1.
-            kept = tuple(1 if n == 1 and size else size for n, size in zip(own, block.shape))
-            ones = [n == 1 for n in own]
+            kept = tuple(1 if n == 1 and size else size for n, size in zip(atom_shape, block.shape))
+            ones = [n == 1 for n in atom_shape]
             blocks.append(
                 Block(
                     kept,
@@ -177,12 +177,12 @@ block_rules.define(
 
 
 def _pull_broadcast(equation: Equation, block: Block) -> list[Any]:
-    own = equation.invars[0].aval.shape if equation.invars else ()
+    operand_shape = equation.invars[0].aval.shape if equation.invars else ()
     dims = equation.params["broadcast_dimensions"]
-    if not own:
+    if not operand_shape:
         return [None] * len(equation.invars)
     target = equation.outvars[0].aval.shape
-    spread = [size == 1 and target[dim] != 1 for size, dim in zip(own, dims, strict=True)]
+    spread = [size == 1 and target[dim] != 1 for size, dim in zip(operand_shape, dims, strict=True)]
     shape = tuple(
         1 if is_one and block.shape[dim] is not None else block.shape[dim]
         for is_one, dim in zip(spread, dims, strict=True)
@@ -200,16 +200,18 @@ def _push_broadcast(equation: Equation, blocks: Sequence[Any]) -> Any:
     if block is None:
         return None
     dims = list(equation.params["broadcast_dimensions"])
-    own, target = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
+    operand_shape, target = equation.invars[0].aval.shape, equation.outvars[0].aval.shape
     shape = tuple(
-        block.shape[dims.index(dim)] if dim in dims and own[dims.index(dim)] == size else size
+        block.shape[dims.index(dim)]
+        if dim in dims and operand_shape[dims.index(dim)] == size
+        else size
         for dim, size in enumerate(target)
     )
 
     def place(*at: Any) -> tuple[Any, ...]:
         whole = block.place(*at)
         return tuple(
-            whole[dims.index(dim)] if dim in dims and own[dims.index(dim)] == size else 0
+            whole[dims.index(dim)] if dim in dims and operand_shape[dims.index(dim)] == size else 0
             for dim, size in enumerate(target)
         )
 

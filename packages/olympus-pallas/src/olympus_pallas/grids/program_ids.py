@@ -124,12 +124,12 @@ def with_program_ids(program: Olympuspr, names: Sequence[Any]) -> Olympuspr:
       program: a kernel in which ``lax.axis_index(name)`` may stand for ``program_id(axis)``.
       names: the names of the axes of the kernel's grid.
     """
-    own = frozenset(map(NamedAxisEffect, names))
-    if not own & program.effects:
+    grid_effects = frozenset(map(NamedAxisEffect, names))
+    if not grid_effects & program.effects:
         return program
     return program.replace(
-        eqns=[_by_number(equation, names, own) for equation in program.eqns],
-        effects=program.effects - own,
+        eqns=[_by_number(equation, names, grid_effects) for equation in program.eqns],
+        effects=program.effects - grid_effects,
     )
 
 

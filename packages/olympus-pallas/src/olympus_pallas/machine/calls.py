@@ -202,8 +202,8 @@ def parallel_orders(
     with ensure_compile_time_eval():
         key = random.key(seed or 0)
         for size in sizes:
-            key, own = random.split(key)
-            orders.append(np.asarray(random.permutation(own, size)).tolist())
+            key, order_key = random.split(key)
+            orders.append(np.asarray(random.permutation(order_key, size)).tolist())
     return orders
 
 
@@ -271,11 +271,11 @@ class _Kernel:
 
     def run_all(self, core: Core) -> None:
         """Runs the programs of the grid, on several cores if the device has them."""
-        own = self.mapping.own_dims
-        shared, rest = own[: len(self.orders)], own[len(self.orders) :]
+        own_dims = self.mapping.own_dims
+        shared, rest = own_dims[: len(self.orders)], own_dims[len(self.orders) :]
         # The loops over axes that `vmap` has added are outermost. The parallel axes, whose order is
         # free, come next.
-        added = [dim for dim in range(len(self.grid)) if dim not in own]
+        added = [dim for dim in range(len(self.grid)) if dim not in own_dims]
         free = list(itertools.product(*self.orders))
         share = max(-(-len(free) // core.settings.num_cores_or_threads), 1)
         bodies = []
@@ -299,8 +299,8 @@ class _Kernel:
     def run_places(self, core: Core, places: Sequence[tuple[int, ...]]) -> None:
         """Runs the programs at some indices of the grid, one after another."""
         mapping = self.mapping
-        own = mapping.own_dims
-        core.grid = tuple(self.grid[dim] for dim in own)
+        own_dims = mapping.own_dims
+        core.grid = tuple(self.grid[dim] for dim in own_dims)
         blocks = [
             _Block(core, block, site, number, number >= mapping.num_inputs)
             for number, (block, site) in enumerate(
@@ -314,7 +314,7 @@ class _Kernel:
         names = mapping.grid_names or ()
         recorder = core.settings.grid_point_recorder
         for position in places:
-            core.place = tuple(position[dim] for dim in own)
+            core.place = tuple(position[dim] for dim in own_dims)
             for name, index, size in zip(names, core.place, core.grid, strict=False):
                 core.places[name], core.sizes[name] = index, size
             if recorder is not None:

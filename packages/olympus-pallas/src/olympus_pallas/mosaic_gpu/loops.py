@@ -76,17 +76,17 @@ def nd_loop(
         return tuple(o * t + i for o, t, i in zip(outer, tiling, inner, strict=True))
 
     def run(body: Callable[..., Any]) -> Any:
-        own, total = lax.axis_index(tuple(names)), 1
+        thread_index, total = lax.axis_index(tuple(names)), 1
         for name in names:
             total *= current.axes.size(name)
         if steps % total == 0:
             count: Any = steps // total
         else:
-            more = lax.convert_element_type(lax.lt(own, np.int32(steps % total)), np.int32)
+            more = lax.convert_element_type(lax.lt(thread_index, np.int32(steps % total)), np.int32)
             count = lax.add(np.int32(steps // total), more)
 
         def step(number: Any, carry: Any) -> Any:
-            place = place_of(lax.add(lax.mul(number, np.int32(total)), own))
+            place = place_of(lax.add(lax.mul(number, np.int32(total)), thread_index))
             info = NDLoopInfo(place, number, count)
             if init_carry is None:
                 body(info)

@@ -95,8 +95,8 @@ class Mesh(meshes.Mesh):
 
     def block_of(self, core: Core, places: dict[Any, int] | None = None) -> tuple:
         """Returns the index of a core's block; ``places`` selects another block of the cluster."""
-        own = {**core.places, **(places or {})}
-        return tuple(own[name] for name in (*self.grid_names, *self.cluster_names))
+        all_places = {**core.places, **(places or {})}
+        return tuple(all_places[name] for name in (*self.grid_names, *self.cluster_names))
 
     def owner(self, core: Core, aval: Any) -> Any:
         """Returns the owner of a scratch buffer. Threads of a block share the block's memory."""

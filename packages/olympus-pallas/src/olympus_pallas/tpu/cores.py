@@ -23,10 +23,10 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
       core_axis_name: the name of the axis.
     """
     count = current.axes.size(core_axis_name)
-    own = lax.axis_index(core_axis_name)
+    core_index = lax.axis_index(core_axis_name)
     for number in range(count):
 
-        @when(own != number)
+        @when(core_index != number)
         def _(number: int = number) -> None:
             semaphore_signal(sem, 1, core_index=number)
 

@@ -56,8 +56,8 @@ def _rotated(x: Any, left: Any, right: Any) -> Any:
 
 
 def _spread(x: Any, shape: tuple[int, ...]) -> Any:
-    own = get_aval(x).shape
-    return x if own == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(own))))
+    old_shape = get_aval(x).shape
+    return x if old_shape == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(old_shape))))
 
 
 @expansion_rules.define(threefry2x32_p)

@@ -230,11 +230,11 @@ def binomial(
                 f"broadcast to shape={shape}"
             )
     # Trials are counted in the dtype of the probabilities, whatever the dtype of the result.
-    own: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
+    p_dtype: Any = dtypes.to_inexact_dtype(get_aval(p).dtype)
     samples = sample_binomial(
         key,
-        broadcast_parameter(as_dtype(n, own), shape),
-        broadcast_parameter(as_dtype(p, own), shape),
+        broadcast_parameter(as_dtype(n, p_dtype), shape),
+        broadcast_parameter(as_dtype(p, p_dtype), shape),
     )
     return as_dtype(samples, dtype)
 

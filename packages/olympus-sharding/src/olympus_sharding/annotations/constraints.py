@@ -376,15 +376,15 @@ def _constrain_now(operand: Any, *, sharding: Any, layout: Any = None, **params:
     if type(sharding) is NamedSharding and type(sharding.mesh) is AbstractMesh:
         sharding = concrete_sharding(sharding, _mesh_of_operand(operand, sharding.mesh))
     if type(sharding) is NamedSharding and UNCONSTRAINED in sharding.spec:
-        own: Any = getattr(operand, "sharding", None)
+        old_sharding: Any = getattr(operand, "sharding", None)
         entries = [None if entry is UNCONSTRAINED else entry for entry in sharding.spec]
-        if type(own) is NamedSharding and own.mesh == sharding.mesh:
+        if type(old_sharding) is NamedSharding and old_sharding.mesh == sharding.mesh:
             # An unconstrained dimension stays split over its mesh axes, unless the spec uses one of
             # them for another dimension.
             used = {
                 axis for axes in axes_of_dimensions(sharding.spec, len(entries)) for axis in axes
             }
-            present = axes_of_dimensions(own.spec, len(entries))
+            present = axes_of_dimensions(old_sharding.spec, len(entries))
             for position, entry in enumerate(sharding.spec):
                 if entry is UNCONSTRAINED and not used.intersection(present[position]):
                     entries[position] = present[position] or None

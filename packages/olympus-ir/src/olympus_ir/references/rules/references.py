@@ -50,11 +50,11 @@ def _typed(value: Any, aval: Any) -> Any:
     return _laid_out(value, value_aval.layout, aval.layout)
 
 
-def _laid_out(value: Any, own: Any, layout: Any) -> Any:
-    if own is layout or own == layout:
+def _laid_out(value: Any, old_layout: Any, layout: Any) -> Any:
+    if old_layout is layout or old_layout == layout:
         return value
     if layout is None:
-        layout = NamedSharding(own.mesh, PartitionSpec())
+        layout = NamedSharding(old_layout.mesh, PartitionSpec())
     return bind_reshard(value, layout)
 
 

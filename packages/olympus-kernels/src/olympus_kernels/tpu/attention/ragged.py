@@ -270,8 +270,8 @@ class _Call:
         @when(is_used & (step == num_programs(2) - 1))
         def _() -> None:
             before = o_ref[...].reshape(self.block * self.group, self.size)
-            own = (token(before.shape) >= start) & (token(before.shape) < end)
-            out = jnp.where(own, softmax.result().astype(o_ref.dtype), before)
+            is_of_sequence = (token(before.shape) >= start) & (token(before.shape) < end)
+            out = jnp.where(is_of_sequence, softmax.result().astype(o_ref.dtype), before)
             o_ref[...] = out.reshape(o_ref.shape)
 
     def __call__(

@@ -104,13 +104,13 @@ class MosaicBuilder(KernelBuilder):
 
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
         """Reshapes a value; the shape () gives a scalar."""
-        own = self.shape_of(value)
-        if own == tuple(shape):
+        old_shape = self.shape_of(value)
+        if old_shape == tuple(shape):
             return value
-        if not own:
+        if not old_shape:
             return self.broadcast_to(value, shape)
         if not shape:
-            position = mlir.i64_array([0] * len(own))
+            position = mlir.i64_array([0] * len(old_shape))
             return self.create(
                 "vector.extract", element_of(value), (value,), {"static_position": position}
             )

@@ -241,10 +241,10 @@ def kernel_module(
     body = _function(module, name, types, [], _function_attributes(grid_mapping, params))
     arguments = list(body.arguments)
     positions, operands = arguments[: len(grid)], arguments[len(grid) :]
-    own = grid_mapping.own_dims
+    own_dims = grid_mapping.own_dims
     kernel = MosaicKernel(
-        [positions[dim] for dim in own],
-        tuple(grid[dim] for dim in own),
+        [positions[dim] for dim in own_dims],
+        tuple(grid[dim] for dim in own_dims),
         name,
         mesh_axes,
         {axis: index for index, axis in enumerate(grid_mapping.grid_names or ())},
@@ -325,14 +325,14 @@ def _block_type(block: BlockMapping) -> Any:
 
 def _dimension_semantics(grid_mapping: GridMapping, params: Any) -> Any:
     semantics = params.dimension_semantics
-    own = grid_mapping.own_dims
+    own_dims = grid_mapping.own_dims
     if semantics is not None:
         grid_mapping.check_semantics(semantics)
     names = []
     for dim in range(len(grid_mapping.grid)):
         name: Any = "arbitrary"
-        if semantics is not None and dim in own:
-            name = semantics[own.index(dim)]
+        if semantics is not None and dim in own_dims:
+            name = semantics[own_dims.index(dim)]
         name = str(getattr(name, "value", name)).lower()
         names.append(mlir.parsed(f"#tpu.dimension_semantics<{name}>"))
     return mlir.array(names)

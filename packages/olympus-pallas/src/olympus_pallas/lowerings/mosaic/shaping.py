@@ -29,12 +29,12 @@ def _broadcast_in_dim(
 ) -> Any:
     if not shape:
         return x
-    own = builder.shape_of(x)
-    if own:
+    old_shape = builder.shape_of(x)
+    if old_shape:
         expanded = [1] * len(shape)
-        for dim, size in zip(broadcast_dimensions, own, strict=True):
+        for dim, size in zip(broadcast_dimensions, old_shape, strict=True):
             expanded[dim] = size
-        leading = len(shape) - len(own)
+        leading = len(shape) - len(old_shape)
         if tuple(broadcast_dimensions) != tuple(range(leading, len(shape))):
             x = builder.reshape(x, expanded)
     return builder.broadcast_to(x, shape)

@@ -77,10 +77,10 @@ class TritonBuilder(KernelBuilder):
 
     def broadcast_to(self, value: Any, shape: Sequence[int]) -> Any:
         """Broadcasts a scalar, or an array with dimensions of size 1."""
-        own = self.shape_of(value)
-        if own == tuple(shape):
+        old_shape = self.shape_of(value)
+        if old_shape == tuple(shape):
             return value
-        if not own:
+        if not old_shape:
             return self.splat(value, shape)
         return self.create("tt.broadcast", self.shaped_type(shape, element_of(value)), (value,))
 
@@ -93,10 +93,10 @@ class TritonBuilder(KernelBuilder):
 
     def reshape(self, value: Any, shape: Sequence[int]) -> Any:
         """Reshapes a value."""
-        own = self.shape_of(value)
-        if own == tuple(shape):
+        old_shape = self.shape_of(value)
+        if old_shape == tuple(shape):
             return value
-        if not own:
+        if not old_shape:
             return self.splat(value, shape)
         if not shape:
             return self.create("tt.unsplat", element_of(value), (value,))
