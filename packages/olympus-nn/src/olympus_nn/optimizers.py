@@ -422,7 +422,9 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     def update(step: Step, grad: Any, state: Any) -> Any:
         x, direction, sums, shape = state
         ndim = len(sums)
-        others = [tuple(axis for axis in range(ndim) if axis != kept) for kept in range(ndim)]
+        others = [
+            tuple(axis for axis in range(ndim) if axis != own_axis) for own_axis in range(ndim)
+        ]
         bound = functools.reduce(onp.minimum, map(onp.expand_dims, sums, others))
         squares = onp.reshape(bound, np.shape(x)) if np.ndim(x) == 0 else bound
         squares = squares + onp.square(grad)

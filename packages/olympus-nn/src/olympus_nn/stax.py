@@ -249,8 +249,8 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
             )
         if mode != "train":
             return inputs
-        kept = random.bernoulli(key, rate, inputs.shape)
-        return onp.where(kept, onp.divide(inputs, rate), 0)
+        is_kept = random.bernoulli(key, rate, inputs.shape)
+        return onp.where(is_kept, onp.divide(inputs, rate), 0)
 
     return init, apply
 

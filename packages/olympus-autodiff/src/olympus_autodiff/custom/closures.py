@@ -161,8 +161,8 @@ def closure_convert(fun: Callable[..., Any], *example_args: PyTree) -> tuple[Cal
     """
     closure, closed_over = _trace_closure(fun, example_args, "closure_convert")
     hoisted = [value for value in closed_over if _may_be_differentiated(value)]
-    kept = [None if _may_be_differentiated(value) else value for value in closed_over]
-    return _Converted(closure, kept, len(example_args)), hoisted
+    constants = [None if _may_be_differentiated(value) else value for value in closed_over]
+    return _Converted(closure, constants, len(example_args)), hoisted
 
 
 class _Converted(NamedFunction):

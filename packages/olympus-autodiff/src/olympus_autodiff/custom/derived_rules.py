@@ -82,12 +82,12 @@ class _LinearizedCall:
         self._primals = leaves
 
     def __call__(self, residuals: Any, tangents: Sequence[Any]) -> Any:
-        kept, residual_tree = pytrees.tree_flatten(residuals)
-        around = [*kept, *(self._primals if self._jvp is not None else ())]
+        residual_leaves, residual_tree = pytrees.tree_flatten(residuals)
+        around = [*residual_leaves, *(self._primals if self._jvp is not None else ())]
 
         def split(operands: Sequence[Any]) -> tuple[Any, Sequence[Any], Sequence[Any]]:
-            values = pytrees.tree_unflatten(residual_tree, operands[: len(kept)])
-            return values, operands[len(kept) : len(around)], operands[len(around) :]
+            values = pytrees.tree_unflatten(residual_tree, operands[: len(residual_leaves)])
+            return values, operands[len(residual_leaves) : len(around)], operands[len(around) :]
 
         def push(*operands: Any) -> list[Any]:
             return self._push(*split(operands))

@@ -381,11 +381,11 @@ def _while_linearize(
     if "checkpoints" in params:
         return linearize_while(trace, primals, tangents, **params)
     results = lax.while_p.bind_with_trace(trace.parent, primals, params)
-    kept = {name: params.pop(name) for name in ("batch",) if name in params}
+    options = {name: params.pop(name) for name in ("batch",) if name in params}
     plan, operands = _jvp_loop_operands(primals, tangents, **params)
     if not any(plan.nonzero_carry):
         return results, [Zero.of(result) for result in results]
-    outs = trace.tangent_trace.record(lax.while_p, operands, {**plan.params, **kept})
+    outs = trace.tangent_trace.record(lax.while_p, operands, {**plan.params, **options})
     return results, with_zeros(outs[len(results) :], plan.nonzero_carry, results)
 
 
@@ -407,15 +407,15 @@ def _while_transpose(cotangents: Sequence[Any], *operands: Any, **params: Any) -
 @saving_rules.define(lax.cond_p)
 def _split_cond(equation: Equation, policy: Any) -> tuple[Equation, Equation] | None:
     splits = [split_body(branch, policy) for branch in equation.params["branches"]]
-    kept = [var.aval for split in splits for var in split.kept]
-    if not kept:
+    saved_avals = [var.aval for split in splits for var in split.kept]
+    if not saved_avals:
         return None
     saving, taking, start = [], [], 0
     for split in splits:
-        saving.append(_saving_branch(split, kept, start))
-        taking.append(_taking_branch(split, kept, start))
+        saving.append(_saving_branch(split, saved_avals, start))
+        taking.append(_taking_branch(split, saved_avals, start))
         start += len(split.kept)
-    saved = [Var(aval) for aval in kept]
+    saved = [Var(aval) for aval in saved_avals]
     return (
         equation.replace(
             outvars=[*equation.outvars, *saved],
@@ -428,7 +428,7 @@ def _split_cond(equation: Equation, policy: Any) -> tuple[Equation, Equation] | 
     )
 
 
-def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
+def _saving_branch(split: SplitBody, saved_avals: Sequence[Any], start: int) -> ClosedOlympuspr:
     """Returns a branch that returns the saved values of all branches.
 
     Saved values of the other branches are zeros.
@@ -437,19 +437,19 @@ def _saving_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedO
     count, num_saved = len(split.body.outvars), len(split.kept)
     olympuspr = program.jaxpr
     equations = list(olympuspr.eqns)
-    before = [staged_zeros(equations, aval) for aval in kept[:start]]
-    after = [staged_zeros(equations, aval) for aval in kept[start + num_saved :]]
+    before = [staged_zeros(equations, aval) for aval in saved_avals[:start]]
+    after = [staged_zeros(equations, aval) for aval in saved_avals[start + num_saved :]]
     results = olympuspr.outvars
     outvars = [*results[:count], *before, *results[count:], *after]
     return ClosedOlympuspr(olympuspr.replace(eqns=equations, outvars=outvars), program.consts)
 
 
-def _taking_branch(split: SplitBody, kept: Sequence[Any], start: int) -> ClosedOlympuspr:
+def _taking_branch(split: SplitBody, saved_avals: Sequence[Any], start: int) -> ClosedOlympuspr:
     """Returns a branch that takes the saved values of all branches."""
     program = split.taking()
     count, num_saved = len(split.body.invars), len(split.kept)
     inputs = program.jaxpr.invars
-    before = [Var(aval) for aval in kept[:start]]
-    after = [Var(aval) for aval in kept[start + num_saved :]]
+    before = [Var(aval) for aval in saved_avals[:start]]
+    after = [Var(aval) for aval in saved_avals[start + num_saved :]]
     invars = [*inputs[:count], *before, *inputs[count:], *after]
     return ClosedOlympuspr(program.jaxpr.replace(invars=invars), program.consts)

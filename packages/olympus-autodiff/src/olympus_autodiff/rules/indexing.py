@@ -273,11 +273,11 @@ def _scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any)
 
     def written(of_operand: Any, of_updates: Any) -> Any:
         if of_operand.__class__ is Zero:
-            kept = instantiate(of_operand)
+            unreplaced = instantiate(of_operand)
         else:
-            kept = lax.select_n(is_kept, _zeros_like(of_operand), of_operand)
+            unreplaced = lax.select_n(is_kept, _zeros_like(of_operand), of_operand)
         won = lax.select_n(wins, _zeros_like(of_updates), of_updates)
-        return lax.scatter_add(kept, indices, won, **scatter_params)
+        return lax.scatter_add(unreplaced, indices, won, **scatter_params)
 
     return written(operand, updates), written(by_operand, by_updates)
 
@@ -314,14 +314,14 @@ def _extremum_jvp(primitive: Any) -> Callable[..., Any]:
         scatter_params = _scatter_params(params)
         dtype = aval_of(operand).dtype
         window = _window_shape(updates)
-        kept = convert_dtype(lax.eq(operand, result), dtype)
+        operand_wins = convert_dtype(lax.eq(operand, result), dtype)
         written = convert_dtype(
             lax.eq(updates, _gather_like(result, indices, window, **scatter_params)), dtype
         )
-        count = lax.scatter_add(kept, indices, written, **scatter_params)
+        count = lax.scatter_add(operand_wins, indices, written, **scatter_params)
         tangent: Any = Zero.of(result)
         if by_operand.__class__ is not Zero:
-            tangent = product(by_operand, lax.div(kept, count))
+            tangent = product(by_operand, lax.div(operand_wins, count))
         if by_updates.__class__ is not Zero:
             shares = lax.div(
                 written, _gather_like(count, indices, window, fill_value=1, **scatter_params)

@@ -36,9 +36,9 @@ jvp_rules.define(lax.reduce_sum_p, linear)
 
 
 def _reduce_sum_transpose(cotangent: Any, aval: Any, *, axes: tuple, out_sharding: Any) -> Any:
-    kept = tuple(axis for axis in range(aval.ndim) if axis not in axes)
+    remaining_axes = tuple(axis for axis in range(aval.ndim) if axis not in axes)
     sharding = cotangent_sharding(cotangent, aval)
-    return lax.broadcast_in_dim(cotangent, aval.shape, kept, out_sharding=sharding)
+    return lax.broadcast_in_dim(cotangent, aval.shape, remaining_axes, out_sharding=sharding)
 
 
 transpose_rules.define(lax.reduce_sum_p, unary_transpose(_reduce_sum_transpose))
@@ -140,9 +140,9 @@ def _reduced(
     axes: Sequence[int],
 ) -> list[Any]:
     shape = aval_of(operands[0]).shape
-    kept = [size for axis, size in enumerate(shape) if axis not in axes]
+    remaining_sizes = [size for axis, size in enumerate(shape) if axis not in axes]
     if math.prod(shape[axis] for axis in axes) == 0:
-        return [lax.broadcast_in_dim(element, kept, ()) for element in neutral]
+        return [lax.broadcast_in_dim(element, remaining_sizes, ()) for element in neutral]
     values = list(operands)
     for axis in axes:
         values = _by_halves(combine, values, neutral, axis)

@@ -243,8 +243,8 @@ def _in_eigenbasis(g: Function, basis: _Basis, a: Any, directions: Sequence[Any]
 def _scaled(vectors: Any, factors: Any) -> Any:
     """Returns matrices whose columns are multiplied by factors."""
     aval = aval_of(vectors)
-    kept = (*range(aval.ndim - 2), aval.ndim - 1)
-    return lax.mul(vectors, lax.broadcast_in_dim(factors, aval.shape, kept))
+    dimensions = (*range(aval.ndim - 2), aval.ndim - 1)
+    return lax.mul(vectors, lax.broadcast_in_dim(factors, aval.shape, dimensions))
 
 
 def _nodes(values: Any, order: int) -> list[Any]:
@@ -264,7 +264,7 @@ def _contracted(factor: Any, steps: Sequence[Any]) -> Any:
     batch = len(shape) - len(steps) - 1
     product = factor
     for position, step in enumerate(steps):
-        kept = (*range(batch), batch + position, batch + position + 1)
-        product = lax.mul(product, lax.broadcast_in_dim(step, shape, kept))
+        dimensions = (*range(batch), batch + position, batch + position + 1)
+        product = lax.mul(product, lax.broadcast_in_dim(step, shape, dimensions))
     inner = tuple(range(batch + 1, len(shape) - 1))
     return lax.reduce_sum(product, inner) if inner else product

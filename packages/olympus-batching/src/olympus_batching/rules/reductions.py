@@ -62,9 +62,9 @@ def _reduce_from_each_start(
     initial values with the operands, element by element.
     """
     operands = all_at(operands, axis_size, operand_dims, 0)
-    kept = [axis for axis in range(1, operands[0].ndim) if axis - 1 not in dimensions]
-    order = (*(axis + 1 for axis in dimensions), 0, *kept)
-    shape = tuple(operands[0].shape[axis] for axis in (0, *kept))
+    remaining_axes = [axis for axis in range(1, operands[0].ndim) if axis - 1 not in dimensions]
+    order = (*(axis + 1 for axis in dimensions), 0, *remaining_axes)
+    shape = tuple(operands[0].shape[axis] for axis in (0, *remaining_axes))
     count = math.prod(shape)
     length = math.prod(operands[0].shape[axis + 1] for axis in dimensions)
     rows = [lax.reshape(lax.transpose(operand, order), (length, count)) for operand in operands]

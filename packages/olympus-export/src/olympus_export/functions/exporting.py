@@ -205,7 +205,9 @@ def _export_traced(
             lowered.module, newest=config_flags.export_ignore_forward_compatibility.value
         ),
         calling_convention_version=version,
-        module_kept_var_idx=tuple(position for position, kept in enumerate(lowered.kept) if kept),
+        module_kept_var_idx=tuple(
+            position for position, is_kept in enumerate(lowered.kept) if is_kept
+        ),
         uses_global_constants=uses_global_constants,
         _get_vjp=functools.partial(_export_vjp, traced=traced, placement=placement),
     )

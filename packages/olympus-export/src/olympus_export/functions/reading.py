@@ -138,13 +138,13 @@ def _checked(exported: Exported) -> Exported:
       ValueError: the fields are inconsistent.
     """
     num_in, num_out = len(exported.in_avals), len(exported.out_avals)
-    kept = exported.module_kept_var_idx
+    kept_indices = exported.module_kept_var_idx
     fits = (
         exported.in_tree.num_leaves == num_in
         and exported.out_tree.num_leaves == num_out
         and len(exported._in_named_shardings) == len(exported.in_shardings_hlo) == num_in
         and len(exported._out_named_shardings) == len(exported.out_shardings_hlo) == num_out
-        and list(kept) == sorted(set(kept) & set(range(num_in)))
+        and list(kept_indices) == sorted(set(kept_indices) & set(range(num_in)))
         and all(isinstance(platform, str) for platform in exported.platforms)
         and isinstance(exported.fun_name, str)
         and isinstance(exported.nr_devices, int)

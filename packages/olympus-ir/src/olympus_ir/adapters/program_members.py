@@ -61,7 +61,7 @@ def _safe_result_paths(self: DebugInfo, expected_count: int) -> tuple[str, ...]:
 def _selected(names: tuple[str, ...] | None, keep: Sequence[bool]) -> tuple[str, ...] | None:
     if names is None:
         return None
-    return tuple(name for name, kept in zip(names, keep, strict=True) if kept)
+    return tuple(name for name, is_kept in zip(names, keep, strict=True) if is_kept)
 
 
 def _filter_arg_names(self: DebugInfo, keep: Sequence[bool]) -> tuple[str, ...] | None:

@@ -78,12 +78,12 @@ _FAR = (
 def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
     """Evaluates a Chebyshev series by Clenshaw's recurrence, without negligible terms."""
     limit = 0.01 * epsilon(x)
-    kept = [value for value in coefficients if abs(value) > limit]
+    significant = [value for value in coefficients if abs(value) > limit]
     twice = 2.0 * x
     last, previous = full(x, 0.0), full(x, 0.0)
-    for coefficient in reversed(kept[1:]):
+    for coefficient in reversed(significant[1:]):
         last, previous = twice * last - previous + coefficient, last
-    return x * last - previous + kept[0]
+    return x * last - previous + significant[0]
 
 
 @expansion

@@ -154,8 +154,8 @@ def _scatter_rule(combine: Callable[..., Any] | None) -> Callable[..., np.ndarra
         numbers = dimension_numbers
         removed = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         window_sizes = [1] * x.ndim
-        kept = [axis for axis in range(x.ndim) if axis not in removed]
-        for axis, update_axis in zip(kept, numbers.update_window_dims, strict=True):
+        window_axes = [axis for axis in range(x.ndim) if axis not in removed]
+        for axis, update_axis in zip(window_axes, numbers.update_window_dims, strict=True):
             window_sizes[axis] = updates.shape[update_axis]
         function = combine or _combination(update_jaxpr, update_consts)
         result = x.copy()

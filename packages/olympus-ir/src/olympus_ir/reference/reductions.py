@@ -78,10 +78,10 @@ def _reduce(
     """Combines the elements one by one, starting from the initial values."""
     count = len(operands_and_inits) // 2
     operands, inits = operands_and_inits[:count], operands_and_inits[count:]
-    kept = [axis for axis in range(operands[0].ndim) if axis not in dimensions]
-    shape = tuple(operands[0].shape[axis] for axis in kept)
+    remaining_axes = [axis for axis in range(operands[0].ndim) if axis not in dimensions]
+    shape = tuple(operands[0].shape[axis] for axis in remaining_axes)
     # [*kept, reduced]
-    rows = [np.transpose(x, (*kept, *dimensions)).reshape(*shape, -1) for x in operands]
+    rows = [np.transpose(x, (*remaining_axes, *dimensions)).reshape(*shape, -1) for x in operands]
     results = [np.broadcast_to(init, shape).copy() for init in inits]
     for index in np.ndindex(*shape):
         state: Sequence[Any] = inits

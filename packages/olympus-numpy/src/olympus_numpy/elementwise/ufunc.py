@@ -238,7 +238,7 @@ class ufunc(Generic[P]):
         check_arraylike(f"{self.__name__}.reduce", a)
         a = ensure_array(a)
         axes = _canonical_axes(axis, a.ndim)
-        kept = tuple(1 if d in axes else size for d, size in enumerate(a.shape))
+        kept_shape = tuple(1 if d in axes else size for d, size in enumerate(a.shape))
         rest = [d for d in range(a.ndim) if d not in axes]
         shape = tuple(a.shape[d] for d in rest)
         length = math.prod(a.shape[d] for d in axes)
@@ -275,7 +275,7 @@ class ufunc(Generic[P]):
         result = convert(carry, a.dtype)
         if start < length:
             result = lax.fori_loop(start, length, step, result)
-        return lax.reshape(result, kept) if keepdims else result
+        return lax.reshape(result, kept_shape) if keepdims else result
 
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None

@@ -58,8 +58,8 @@ def delete(
     axis = canonical_axis(axis, arr.ndim)
     size = arr.shape[axis]
     if isinstance(obj, slice):
-        kept = np.delete(np.arange(size), obj)
-        return arr[(slice(None),) * axis + (kept,)]
+        remaining = np.delete(np.arange(size), obj)
+        return arr[(slice(None),) * axis + (remaining,)]
     check_arraylike("delete", arr, obj)
     is_array = isinstance(obj, np.ndarray | Array)
     obj = ensure_array(obj)
@@ -87,10 +87,10 @@ def delete(
         obj,
         "'obj' array argument of jnp.delete(). Consider passing assume_unique_indices=True.",
     )
-    kept = np.delete(
+    remaining = np.delete(
         np.arange(size), positions.astype(np.int64) if not positions.size else positions
     )
-    return arr[(slice(None),) * axis + (kept,)]
+    return arr[(slice(None),) * axis + (remaining,)]
 
 
 def _delete_traced(arr: Any, positions: Any, axis: int) -> Any:

@@ -218,15 +218,15 @@ def _gather_along(arr: Any, indices: Any, axis: int, mode: Any, fill_value: Any)
     # that has size one only in the indices becomes a window dimension.
     windows = [dim for dim in others if dim not in batching and arr.shape[dim] != 1]
     dropped = [dim for dim in others if dim not in batching and dim not in windows]
-    kept = [dim for dim in range(rank) if dim not in windows]
-    batch_shape = [indices.shape[dim] for dim in kept]
+    other_dims = [dim for dim in range(rank) if dim not in windows]
+    batch_shape = [indices.shape[dim] for dim in other_dims]
     vectors = lax.reshape(indices, (*batch_shape, 1))
     numbers = lax.GatherDimensionNumbers(
         offset_dims=tuple(windows),
         collapsed_slice_dims=tuple(sorted([axis, *dropped])),
         start_index_map=(axis,),
         operand_batching_dims=tuple(batching),
-        start_indices_batching_dims=tuple(kept.index(dim) for dim in batching),
+        start_indices_batching_dims=tuple(other_dims.index(dim) for dim in batching),
     )
     sizes = tuple(arr.shape[dim] if dim in windows else 1 for dim in range(rank))
     return lax.gather(arr, vectors, numbers, sizes, mode=mode, fill_value=fill_value)

@@ -292,12 +292,12 @@ def _partial_sums(array: Any, term: str, output: str, sharding: NamedSharding) -
             f"einsum of one operand with a diagonal ({term!r}) cannot be unreduced: take the "
             "diagonal first"
         )
-    kept = [letter for letter in term if letter in output]
+    output_letters = [letter for letter in term if letter in output]
     entries = dict(zip(output, sharding.spec.partitions, strict=False))
-    spec = sharding.spec.update(partitions=tuple(entries.get(letter) for letter in kept))
+    spec = sharding.spec.update(partitions=tuple(entries.get(letter) for letter in output_letters))
     axes = tuple(position for position, letter in enumerate(term) if letter not in output)
     total = lax.reduce_sum(array, axes, out_sharding=NamedSharding(sharding.mesh, spec))
-    return lax.transpose(total, [kept.index(letter) for letter in output])
+    return lax.transpose(total, [output_letters.index(letter) for letter in output])
 
 
 class _LaidOutProduct:

@@ -35,11 +35,11 @@ def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
     """Restores the reduced axes with size one, if ``keepdims`` is set."""
     if not keepdims:
         return result
-    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
-    if kept == result.shape:
+    kept_shape = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    if kept_shape == result.shape:
         return result
     remaining = tuple(axis for axis in range(len(shape)) if axis not in axes)
-    return lax.broadcast_in_dim(result, kept, remaining)
+    return lax.broadcast_in_dim(result, kept_shape, remaining)
 
 
 def reducible_dtype(dtype: Any) -> Any:

@@ -220,13 +220,13 @@ def _position(
     shape = a.shape
     if axis is None:
         a = lax.reshape(a, (math.prod(shape),))
-        axes, kept = tuple(range(len(shape))), 0
+        axes, reduced_axis = tuple(range(len(shape))), 0
     else:
-        kept = canonical_axis(axis, a.ndim)
-        axes = (kept,)
-    if a.shape[kept] == 0:
+        reduced_axis = canonical_axis(axis, a.ndim)
+        axes = (reduced_axis,)
+    if a.shape[reduced_axis] == 0:
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    result = operation(a, kept, dtypes.default_int_dtype())
+    result = operation(a, reduced_axis, dtypes.default_int_dtype())
     return keep_axes(result, shape, axes, keepdims)
 
 

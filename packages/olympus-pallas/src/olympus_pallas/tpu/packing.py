@@ -189,8 +189,8 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
     bits = lax.bitcast_convert_type(x, np.uint32)
     below = np.uint32(2**lost - 1)
     raised = lax.add(bits, lax.bitwise_and(random_bits, below))
-    kept = lax.bitwise_and(raised, np.uint32(~np.uint64(below) & np.uint64(0xFFFFFFFF)))
-    rounded = lax.bitcast_convert_type(kept, np.float32)
+    upper_bits = lax.bitwise_and(raised, np.uint32(~np.uint64(below) & np.uint64(0xFFFFFFFF)))
+    rounded = lax.bitcast_convert_type(upper_bits, np.float32)
     return lax.convert_element_type(
         lax.select_n(lax.is_finite(x), x, rounded), dtypes.dtype(target_dtype)
     )

@@ -76,10 +76,10 @@ class Indices:
         if self.ignored_value is None:
             index = NDIndexer.from_indices_shape((values,), ref.shape, validate=True)
             return TransformedRef(base, (*transforms, index))
-        kept = lax.ne(values, np.asarray(self.ignored_value, aval.dtype))
-        values = lax.select_n(kept, lax.full_like(values, 0), values)
+        is_kept = lax.ne(values, np.asarray(self.ignored_value, aval.dtype))
+        values = lax.select_n(is_kept, lax.full_like(values, 0), values)
         index = NDIndexer.from_indices_shape((values,), ref.shape, validate=True)
-        return TransformedRef(base, (*transforms, index, KeptRows(kept)))
+        return TransformedRef(base, (*transforms, index, KeptRows(is_kept)))
 
 
 @register_pytree_node_class

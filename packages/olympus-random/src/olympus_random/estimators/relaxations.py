@@ -111,8 +111,8 @@ def straight_through(value: PyTree, surrogate: PyTree) -> PyTree:
 
 def _softmax(x: Any, axis: int) -> Any:
     def spread(reduced: Any) -> Any:
-        kept = tuple(each for each in range(x.ndim) if each != axis)
-        return lax.broadcast_in_dim(reduced, x.shape, kept)
+        other_axes = tuple(each for each in range(x.ndim) if each != axis)
+        return lax.broadcast_in_dim(reduced, x.shape, other_axes)
 
     largest = lax.stop_gradient(lax.reduce_max(x, (axis,)))
     powers = lax.exp(lax.sub(x, spread(largest)))

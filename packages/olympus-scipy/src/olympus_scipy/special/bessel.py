@@ -172,21 +172,21 @@ def _bessel_orders(z: Any, v: int, n_iter: int) -> Any:
     largest = 1e10 if x.dtype == np.float32 else 1e100
 
     def step(count: Any, state: Any) -> Any:
-        above, current, total, kept = state
+        above, current, total, table = state
         order = n_iter - count  # the order of `current`
         below = (2.0 * order.astype(x.dtype)) / x * current - above
         total = total + onp.where(order % 2 == 1, 0.0, 2.0 * current)
         position = onp.minimum(order, v + 1)
-        kept = lax.dynamic_update_index_in_dim(kept, current, position, 0)
+        table = lax.dynamic_update_index_in_dim(table, current, position, 0)
         scale = onp.where(lax.abs(below) > largest, 1.0 / largest, 1.0)
-        return current * scale, below * scale, total * scale, kept * scale[None]
+        return current * scale, below * scale, total * scale, table * scale[None]
 
     start = onp.zeros_like(x)
-    kept = onp.zeros((v + 2, *x.shape), x.dtype)
-    state = (start, onp.full_like(x, 1e-20), start, kept)
-    _, current, total, kept = lax.fori_loop(0, n_iter, step, state)
-    kept = lax.dynamic_update_index_in_dim(kept, current, 0, 0)[: v + 1]
-    values = kept / (total + current)[None]
+    table = onp.zeros((v + 2, *x.shape), x.dtype)
+    state = (start, onp.full_like(x, 1e-20), start, table)
+    _, current, total, table = lax.fori_loop(0, n_iter, step, state)
+    table = lax.dynamic_update_index_in_dim(table, current, 0, 0)[: v + 1]
+    values = table / (total + current)[None]
     at_zero = onp.zeros_like(values).at[0].set(1.0)
     return onp.where(zero[None], at_zero, values).astype(z.dtype)
 

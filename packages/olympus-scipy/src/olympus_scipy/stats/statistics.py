@@ -76,10 +76,10 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
     ndim = a.ndim
     if axis is None:
         a, axis = onp.ravel(a), 0
-        kept = (1,) * ndim
+        kept_shape = (1,) * ndim
     else:
         axis = canonical_axis(axis, ndim)
-        kept = tuple(1 if position == axis else size for position, size in enumerate(a.shape))
+        kept_shape = tuple(1 if position == axis else size for position, size in enumerate(a.shape))
     a = onp.moveaxis(a, axis, -1)
     if a.shape[-1] == 0:
         values = onp.full(a.shape[:-1], np.nan, dtypes.to_inexact_dtype(a.dtype))
@@ -93,7 +93,7 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
         counts = onp.take_along_axis(lengths, end, axis=-1)[..., 0]
         counts = counts.astype(dtypes.default_int_dtype())
     if keepdims:
-        return onp.reshape(values, kept), onp.reshape(counts, kept)
+        return onp.reshape(values, kept_shape), onp.reshape(counts, kept_shape)
     return values, counts
 
 

@@ -337,7 +337,7 @@ def _remove_dead_code(equation: Equation, used: list[bool]) -> tuple[Equation, l
     smaller, used_inputs = dce_closed(params["jaxpr"], used)
     if smaller is params["jaxpr"] and all(used) and all(used_inputs):
         return equation, used_inputs
-    kept = equation.replace(
+    reduced = equation.replace(
         invars=_select(equation.invars, used_inputs),
         outvars=_select(equation.outvars, used),
         params={
@@ -347,4 +347,4 @@ def _remove_dead_code(equation: Equation, used: list[bool]) -> tuple[Equation, l
             "out_specs": tuple(_select(params["out_specs"], used)),
         },
     )
-    return kept, used_inputs
+    return reduced, used_inputs

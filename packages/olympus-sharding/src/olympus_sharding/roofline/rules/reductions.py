@@ -13,8 +13,8 @@ from ..results import RooflineResult, RooflineRuleContext, RooflineShape, roofli
 
 
 def _reduction(context: RooflineRuleContext, *operands: RooflineShape, **_: Any) -> Any:
-    kept = RooflineShape.from_aval(context.avals_out[0]).size
-    return unfused(context, operands[0].size - kept)
+    result_size = RooflineShape.from_aval(context.avals_out[0]).size
+    return unfused(context, operands[0].size - result_size)
 
 
 for _primitive in (*AXIS_REDUCTIONS, lax.reduce_p):
