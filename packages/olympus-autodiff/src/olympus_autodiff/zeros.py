@@ -166,12 +166,12 @@ _scalars: dict[tuple[Any, Any], np.ndarray] = {}
 def scalar(value: Any, dtype: Any) -> Any:
     """Returns a constant array of shape (), which programs print as a literal."""
     key = (value, dtype)
-    found = _scalars.get(key)
-    if found is None:
-        found = np.asarray(value).astype(dtype)
-        found.flags.writeable = False
-        _scalars[key] = found
-    return found
+    array = _scalars.get(key)
+    if array is None:
+        array = np.asarray(value).astype(dtype)
+        array.flags.writeable = False
+        _scalars[key] = array
+    return array
 
 
 def _full(aval: Any, value: int) -> Any:

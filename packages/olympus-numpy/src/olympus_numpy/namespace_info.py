@@ -110,7 +110,7 @@ class __array_namespace_info__:
           {'float32': dtype('float32')}
         """
         wide = dtypes.default_int_dtype().itemsize == 8
-        found = {name: np.dtype(name) for name in (*_NARROW, *(_WIDE if wide else ()))}
+        by_name = {name: np.dtype(name) for name in (*_NARROW, *(_WIDE if wide else ()))}
         if kind is None:
-            return found
-        return {name: dtype for name, dtype in found.items() if dtypes.isdtype(dtype, kind)}
+            return by_name
+        return {name: dtype for name, dtype in by_name.items() if dtypes.isdtype(dtype, kind)}

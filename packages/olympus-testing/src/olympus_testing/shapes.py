@@ -31,6 +31,6 @@ def check_shape_rule(case: Case) -> None:
         else:  # a direct call skips the evaluator's check
             results = rule(*(np.asarray(arg) for arg in case.args), **case.params)
     values = results if case.primitive.multiple_results else [results]
-    found = [(np.shape(value), np.asarray(value).dtype) for value in values]
+    actual = [(np.shape(value), np.asarray(value).dtype) for value in values]
     expected = [(aval.shape, aval.dtype) for aval in inferred if isinstance(aval, ShapedArray)]
-    assert found == expected, f"{case}: the shape rule says {expected}, the reference {found}"
+    assert actual == expected, f"{case}: the shape rule says {expected}, the reference {actual}"

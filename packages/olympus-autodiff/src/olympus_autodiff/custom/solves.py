@@ -135,11 +135,11 @@ def _check_shapes(
             )
         out_tree = children[0]
         results = results[: out_tree.num_leaves]
-    expected, found = [aval.shape for aval in avals], [aval.shape for aval in results]
+    expected, actual = [aval.shape for aval in avals], [aval.shape for aval in results]
     if out_tree != tree:
         raise TypeError(f"{name}() output pytree structure must match b, got {out_tree} and {tree}")
-    if expected != found:
-        raise ValueError(f"{name}() output shapes must match b, got {found} and {expected}")
+    if expected != actual:
+        raise ValueError(f"{name}() output shapes must match b, got {actual} and {expected}")
 
 
 class FactoredSolve:

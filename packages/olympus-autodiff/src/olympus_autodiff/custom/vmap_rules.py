@@ -64,10 +64,10 @@ class JvpOfVmapRule(Record):
     ) -> Any:
         """Calls the rule on primals and tangents, which are lists of leaves."""
         pairs = self._pairs(in_batched, primals, tangents)
-        found = None
+        batched = None
         if not any(pair.batched and pair.tangent_batched for pair in pairs):
-            found = self._of_examples(axis_size, pairs)
-        values, flags = self._of_batch(axis_size, pairs) if found is None else found
+            batched = self._of_examples(axis_size, pairs)
+        values, flags = self._of_batch(axis_size, pairs) if batched is None else batched
         count = len(self.moving_out)
         return (values[:count], values[count:]), (flags[:count], flags[count:])
 

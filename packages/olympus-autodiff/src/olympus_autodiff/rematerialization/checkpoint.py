@@ -311,9 +311,9 @@ class CheckpointPlan:
         Returns the results and the saved values.
         """
         results = eval_olympuspr(self.forward.jaxpr, self.forward.consts, *primals)
-        found = [*primals, *results]
+        candidates = [*primals, *results]
         saved = [
-            found[position] if position.__class__ is int else position.value
+            candidates[position] if position.__class__ is int else position.value
             for position in self._positions
         ]
         return results[: len(self.nonzero_out)], saved

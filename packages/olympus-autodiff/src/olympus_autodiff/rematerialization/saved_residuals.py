@@ -59,14 +59,14 @@ def saved_residuals(
             description = f"named '{equation.params['name']}'"
         for var in equation.outvars:
             origins[var] = f"{description} from {line}"
-    found = []
+    entries = []
     for atom in olympuspr.outvars:
         origin = origins[atom] if isinstance(atom, Var) else "from a literal"
-        found.append((atom.aval, origin))
+        entries.append((atom.aval, origin))
     order = {var: position for position, var in enumerate(origins)}
     positions = [order.get(atom, len(order)) for atom in olympuspr.outvars]
     return [
-        entry for _, entry in sorted(zip(positions, found, strict=True), key=lambda pair: pair[0])
+        entry for _, entry in sorted(zip(positions, entries, strict=True), key=lambda pair: pair[0])
     ]
 
 

@@ -468,11 +468,11 @@ class _Transposed:
                 f"{self.out_tree} but got {given_tree}"
             )
         for value, expected in zip(cotangents, self.olympuspr.out_avals, strict=True):
-            found, aval = aval_of(value), cast(ShapedArray, expected)
-            if found.shape != aval.shape or found.dtype != aval.dtype:
+            actual, aval = aval_of(value), cast(ShapedArray, expected)
+            if actual.shape != aval.shape or actual.dtype != aval.dtype:
                 raise TypeError(
                     "cotangent type does not match function output, expected "
-                    f"{aval.str_short()} but got {found.str_short()}"
+                    f"{aval.str_short()} but got {actual.str_short()}"
                 )
         linear = [True] * len(self.olympuspr.invars)
         results = transpose_program(self.olympuspr, consts, linear, (), cotangents)

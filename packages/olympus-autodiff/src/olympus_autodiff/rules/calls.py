@@ -183,11 +183,11 @@ def _call_linearize(primitive: Primitive, key: str, make_params: MakeParams) -> 
             donations(params, range(num_inputs), primals, kept=linearized.residuals),
         )
         results = primitive.bind_with_trace(trace.parent, primals, new_params)
-        found = [*primals, *results]
+        candidates = [*primals, *results]
         results = results[:count]
         if not any(linearized.nonzero_out):
             return results, [Zero.of(result) for result in results]
-        residuals = [found[position] for position in linearized.residuals]
+        residuals = [candidates[position] for position in linearized.residuals]
         sources = [position if position < num_inputs else None for position in linearized.residuals]
         linear_params = make_params(
             params,

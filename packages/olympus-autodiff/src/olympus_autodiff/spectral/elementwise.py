@@ -36,11 +36,11 @@ def _composed(
 ) -> Form | None:
     """Returns the form of a primitive applied to functions of eigenvalues, or to numbers."""
     forms = [trace.form_of(arg) for arg in args]
-    found = [form for form in forms if form is not None]
-    if not found or not all(form.is_of_values for form in found):
+    known_forms = [form for form in forms if form is not None]
+    if not known_forms or not all(form.is_of_values for form in known_forms):
         return None
-    axes = merged(found)
-    if any(form.source is not found[0].source for form in found) or axes is None:
+    axes = merged(known_forms)
+    if any(form.source is not known_forms[0].source for form in known_forms) or axes is None:
         return None
     if [label for label, _ in axes].count(VALUE) != 1:
         return None
@@ -51,7 +51,7 @@ def _composed(
             return None
         functions.append(function)
     return Form(
-        found[0].source,
+        known_forms[0].source,
         axes,
         lambda x: primitive.bind(*[function(x) for function in functions], **params),
     )

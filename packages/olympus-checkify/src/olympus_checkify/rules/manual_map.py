@@ -54,8 +54,10 @@ def _with_device_dimension(
 
     def run(*args: Any) -> list[Any]:
         results = eval_olympuspr(program.jaxpr, program.consts, *args)
-        found = [_as_varying(lax.expand_dims(result, (0,)), axes) for result in results[:count]]
-        return [*found, *results[count:]]
+        error_values = [
+            _as_varying(lax.expand_dims(result, (0,)), axes) for result in results[:count]
+        ]
+        return [*error_values, *results[count:]]
 
     return trace_to_closed(run, program.in_avals, program.debug_info)
 

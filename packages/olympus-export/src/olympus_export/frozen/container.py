@@ -144,10 +144,10 @@ def _sha256(contents: bytes) -> str:
 def _digest(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> str:
     """Returns the digest of the arrays, their names and types, and the rest of the metadata."""
     texts = {name: text for name, text in metadata.items() if name != "digest"}
-    found = hashlib.sha256(safetensors.header_bytes(arrays, dict(sorted(texts.items()))))
+    digest = hashlib.sha256(safetensors.header_bytes(arrays, dict(sorted(texts.items()))))
     for array in arrays.values():
-        found.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()
 
 
 # ---- reading ----

@@ -43,10 +43,12 @@ def check_module(exported: Exported, module: Any) -> None:
 
 def _check_types(exported: Exported, module: Any) -> None:
     """Raises ValueError if the types of the main function and of ``exported`` differ."""
-    found = [operation for operation in module.body.operations if _name_of(operation) == "main"]
-    if len(found) != 1:
+    main_functions = [
+        operation for operation in module.body.operations if _name_of(operation) == "main"
+    ]
+    if len(main_functions) != 1:
         raise _damaged(exported, "it has no main function")
-    kind = ir.FunctionType(ir.TypeAttr(found[0].attributes["function_type"]).value)
+    kind = ir.FunctionType(ir.TypeAttr(main_functions[0].attributes["function_type"]).value)
     inputs = [exported.in_avals[position] for position in exported.module_kept_var_idx]
     skipped = len(exported.ordered_effects) + (len(exported.platforms) > 1)
     for actual, expected_avals in (

@@ -157,19 +157,19 @@ def _equations_of_keys(olympuspr: Olympuspr) -> Sequence[Equation]:
     A program with such equations may compute the positions of keys by dtype conversions, so its
     conversions are returned too.
     """
-    found = _of_keys.get(olympuspr)
-    if found is None:
+    followed = _of_keys.get(olympuspr)
+    if followed is None:
         has_keys = [
             any(_is_key(atom.aval) for atom in (*equation.invars, *equation.outvars))
             for equation in olympuspr.eqns
         ]
-        found = [
+        followed = [
             equation
             for equation, keys in zip(olympuspr.eqns, has_keys, strict=True)
             if keys or (any(has_keys) and equation.primitive is lax.convert_element_type_p)
         ]
-        _of_keys[olympuspr] = found
-    return found
+        _of_keys[olympuspr] = followed
+    return followed
 
 
 def _new(aval: Any) -> np.ndarray | None:

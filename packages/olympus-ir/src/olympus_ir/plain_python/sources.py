@@ -30,14 +30,14 @@ def definition_of(fun: FunctionType) -> Definition:
             f"control_flow=True needs the source of {fun.__qualname__}, which is not available: "
             f"{error}. Define the function in a file or in a notebook's cell."
         ) from None
-    found = [node for node in _definitions("".join(lines)) if _defines(node, code)]
-    if not found:
+    definitions = [node for node in _definitions("".join(lines)) if _defines(node, code)]
+    if not definitions:
         raise SourceError(
             f"control_flow=True found no definition of {fun.__qualname__} on line "
             f"{code.co_firstlineno} of {code.co_filename}: the file was changed after it was read."
         )
     # Take the innermost of several functions on one line.
-    return copy.deepcopy(min(found, key=_extent))
+    return copy.deepcopy(min(definitions, key=_extent))
 
 
 @functools.lru_cache(maxsize=64)

@@ -72,16 +72,18 @@ def wide_constant_aval(
     if programs:
         # Loops and branches may have operands before the operands of their programs.
         index = position - len(operands)
-        found = [
+        operand_dtypes = [
             program.invars[index].aval.dtype
             for program in programs
             if -index <= len(program.invars)
         ]
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
-        found = [array.dtype for array in arrays if hasattr(array, "dtype")]  # no Python numbers
-    if value.dtype not in found:
-        if dtypes.half_width[value.dtype] in found or not wide_constants_allowed():
+        operand_dtypes = [
+            array.dtype for array in arrays if hasattr(array, "dtype")
+        ]  # no Python numbers
+    if value.dtype not in operand_dtypes:
+        if dtypes.half_width[value.dtype] in operand_dtypes or not wide_constants_allowed():
             return None
     return ShapedArray(value.shape, value.dtype)
 

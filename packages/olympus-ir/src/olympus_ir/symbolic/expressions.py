@@ -493,14 +493,14 @@ def _polynomial_division(
     while rest:
         term = max(rest, key=term_key)
         count = rest[term]
-        found = divide_terms(term, leading_term)
-        if found is None or (count % leading_count and not (term == () == leading_term)):
+        term_quotient = divide_terms(term, leading_term)
+        if term_quotient is None or (count % leading_count and not (term == () == leading_term)):
             return None
         if count % leading_count:
             break
         factor = count // leading_count
-        add_into(quotient, [(found, factor)])
-        add_into(rest, [(multiply_terms(t, found), n) for t, n in divisor_terms], -factor)
+        add_into(quotient, [(term_quotient, factor)])
+        add_into(rest, [(multiply_terms(t, term_quotient), n) for t, n in divisor_terms], -factor)
     whole, remainder = divmod(rest.get((), 0), leading_count) if rest else (0, 0)
     add_into(quotient, [((), whole)] if whole else [])
     return from_polynomial(quotient, scope), remainder

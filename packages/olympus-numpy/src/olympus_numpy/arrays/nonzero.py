@@ -130,7 +130,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     )
     positions = lax.cumsum(steps, 0)
     total = lax.index_in_dim(counts, mask.shape[0] - 1, 0, keepdims=False)
-    found = lax.lt(lax.iota(index_dtype, size), total)
+    is_found = lax.lt(lax.iota(index_dtype, size), total)
     results = []
     stride = math.prod(shape)
     for length, fill in zip(shape, fills, strict=True):
@@ -140,7 +140,7 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
             lax.size_array(length, index_dtype),
         )
         index, fill = promote_dtypes(index, _filling(fill, index_dtype))
-        results.append(lax.select(found, index, lax.broadcast_in_dim(fill, (size,), ())))
+        results.append(lax.select(is_found, index, lax.broadcast_in_dim(fill, (size,), ())))
     return results
 
 

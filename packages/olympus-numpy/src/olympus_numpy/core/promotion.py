@@ -219,10 +219,14 @@ class Promotion:
 
 def _check_extended(function: str, avals: Sequence[ShapedArray]) -> None:
     """Raises TypeError if operands mix an extended dtype with another dtype."""
-    found = {aval.dtype for aval in avals}
-    if dtypes.float0 in found and function != "promote_dtypes":
+    operand_dtypes = {aval.dtype for aval in avals}
+    if dtypes.float0 in operand_dtypes and function != "promote_dtypes":
         dtypes.refuse_float0(function)
-    if function != "promote_dtypes" and len(found) > 1 and any(map(dtypes.is_extended, found)):
+    if (
+        function != "promote_dtypes"
+        and len(operand_dtypes) > 1
+        and any(map(dtypes.is_extended, operand_dtypes))
+    ):
         shown = ", ".join(dtypes.name_of(aval.dtype) for aval in avals)
         raise TypeError(f"{function} does not accept dtypes {shown}.")
 

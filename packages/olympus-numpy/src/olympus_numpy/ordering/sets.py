@@ -196,10 +196,10 @@ def _unique(
             return _unfolded(firsts, rest, axis)
     count = lines.shape[0]
     # One more start than requested is found: the end of the last requested group.
-    starts, found = _starts_of_groups(is_first, None if size is None else size + 1, count)
+    starts, is_found = _starts_of_groups(is_first, None if size is None else size + 1, count)
     all_starts = starts
     if size is not None:
-        starts, found = starts[:size], found[:size]
+        starts, is_found = starts[:size], is_found[:size]
     if size is None:
         fill_value = None
     elif size and not count and fill_value is None:
@@ -208,12 +208,12 @@ def _unique(
         )
     # If the array is concrete, all positions are valid.
     are_all_found = size is None and not counts_size_of(ar)
-    values = _values(ordered, starts, None if are_all_found else found, fill_value)
+    values = _values(ordered, starts, None if are_all_found else is_found, fill_value)
     result = [_unfolded(values, rest, axis)]
     index_dtype = dtypes.default_int_dtype()
     if return_index:
         first_of_group = order[starts] if count else starts
-        result.append(convert(_filled(first_of_group, found, None), index_dtype))
+        result.append(convert(_filled(first_of_group, is_found, None), index_dtype))
     if return_inverse:
         groups = lax.sub(lax.cumsum(convert(is_first, _int32), 0), np.int32(1))
         inverse = lax.full((count,), np.int32(0)).at[order].set(groups)
@@ -222,7 +222,7 @@ def _unique(
     if return_counts:
         end = lax.full((1,), lax.size_array(count, _int32))
         following = concatenate([all_starts[1:], end])[: starts.shape[0]]
-        result.append(convert(where(found, lax.sub(following, starts), 0), index_dtype))
+        result.append(convert(where(is_found, lax.sub(following, starts), 0), index_dtype))
     return result[0] if len(result) == 1 else tuple(result)
 
 
@@ -302,7 +302,7 @@ def _starts_of_groups(is_first: Any, size: int | None, count: int) -> tuple[Any,
     return starts, lax.lt(starts, lax.size_array(count, _int32))
 
 
-def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
+def _values(ordered: Any, starts: Any, is_found: Any, fill_value: Any) -> Any:
     """Returns the values of groups; `found` is None if all positions are valid."""
     if fill_value is not None:
         fill_value = convert(ensure_array(fill_value), ordered.dtype)
@@ -312,19 +312,19 @@ def _values(ordered: Any, starts: Any, found: Any, fill_value: Any) -> Any:
     if ordered.shape[0] == 0:
         fill = np.zeros((), ordered.dtype) if fill_value is None else fill_value
         return spread(fill, (starts.shape[0], ordered.shape[1]))
-    if found is None:
+    if is_found is None:
         return ordered.at[starts].get(
             mode="promise_in_bounds", indices_are_sorted=True, unique_indices=True
         )
     values = ordered.at[starts].get(mode="clip")
     fill = ordered[:1] if fill_value is None else fill_value
-    return where(lax.expand_dims(found, (1,)), values, fill)
+    return where(lax.expand_dims(is_found, (1,)), values, fill)
 
 
-def _filled(values: Any, found: Any, fill_value: Any) -> Any:
+def _filled(values: Any, is_found: Any, fill_value: Any) -> Any:
     if not values.size:
         return values
-    return where(found, values, values[:1] if fill_value is None else fill_value)
+    return where(is_found, values, values[:1] if fill_value is None else fill_value)
 
 
 def unique_all(
@@ -473,13 +473,13 @@ def _is_member(element: Any, test_elements: Any, invert: bool, method: str) -> A
         method = "compare_all" if few else "binary_search"
     if method == "compare_all":
         pairs = lax.eq(lax.expand_dims(element, (1,)), lax.expand_dims(others, (0,)))
-        found = lax.reduce_or(pairs, (1,))
+        is_found = lax.reduce_or(pairs, (1,))
     else:
         others = lax.sort(others)
         positions = searchsorted(others, element, method="sort" if method == "sort" else "scan")
-        found = lax.eq(others.at[positions].get(mode="clip"), element)
-    found = lax.reshape(convert(found, np.dtype(bool)), shape)
-    return lax.bitwise_not(found) if invert else found
+        is_found = lax.eq(others.at[positions].get(mode="clip"), element)
+    is_found = lax.reshape(convert(is_found, np.dtype(bool)), shape)
+    return lax.bitwise_not(is_found) if invert else is_found
 
 
 _isin = compiled(_is_member, ("invert", "method"), name="isin")
@@ -520,12 +520,12 @@ def _selected(values: Any, keep: Any, size: int | None, fill_value: Any) -> Any:
     if size is None:
         return values[keep]
     (positions,) = nonzero(keep, size=size, fill_value=values.shape[0])
-    found = lax.lt(positions, lax.size_array(values.shape[0], positions.dtype))
+    is_found = lax.lt(positions, lax.size_array(values.shape[0], positions.dtype))
     fill = ensure_array(0 if fill_value is None else fill_value)
     fill = convert(fill, values.dtype, values.weak_type)
     if not values.shape[0]:
         return spread(fill, (size,))
-    return where(found, values.at[positions].get(mode="clip"), fill)
+    return where(is_found, values.at[positions].get(mode="clip"), fill)
 
 
 def setdiff1d(
@@ -610,17 +610,17 @@ def intersect1d(
     ordered = ordered[:, 0]
     keep = lax.bitwise_and(is_first, isin(ordered, second))
     positions = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
-    values = _at_positions(ordered, positions, found, size, fill_value)
+    is_found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
+    values = _at_positions(ordered, positions, is_found, size, fill_value)
     if not return_indices:
         return values
     first_positions = _filled(
-        _clip_take(order, positions), found, None if size is None else len(first)
+        _clip_take(order, positions), is_found, None if size is None else len(first)
     )
     by_value, _, second_ordered = _sort_rows(lax.expand_dims(second, (1,)), True, True)
     in_second = searchsorted(second_ordered[:, 0], values)
     second_positions = _filled(
-        _clip_take(by_value, in_second), found, None if size is None else len(second)
+        _clip_take(by_value, in_second), is_found, None if size is None else len(second)
     )
     index_dtype = dtypes.default_int_dtype()
     return values, convert(first_positions, index_dtype), convert(second_positions, index_dtype)
@@ -631,7 +631,7 @@ def _clip_take(x: Any, positions: Any) -> Any:
 
 
 def _at_positions(
-    values: Any, positions: Any, found: Any, size: int | None, fill_value: Any
+    values: Any, positions: Any, is_found: Any, size: int | None, fill_value: Any
 ) -> Any:
     if size is None:
         return values[positions]
@@ -642,8 +642,8 @@ def _at_positions(
         return spread(ensure_array(fill), positions.shape)
     elements = values.at[positions].get(mode="clip")
     if fill_value is None:  # The default is the smallest element, or zero if the array is empty.
-        fill_value = where(found[:1], elements[:1], zero) if size else zero
-    return where(found, elements, fill_value)
+        fill_value = where(is_found[:1], elements[:1], zero) if size else zero
+    return where(is_found, elements, fill_value)
 
 
 def setxor1d(
@@ -688,5 +688,5 @@ def setxor1d(
     ordered, keep = (concatenate(parts) for parts in zip(*kept, strict=True))
     ordered, keep = lax.sort((ordered, keep), num_keys=1)
     positions = nonzero(keep, size=size, fill_value=ordered.shape[0])[0]
-    found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
-    return _at_positions(ordered, positions, found, size, fill_value)
+    is_found = lax.lt(positions, lax.size_array(ordered.shape[0], positions.dtype))
+    return _at_positions(ordered, positions, is_found, size, fill_value)

@@ -47,10 +47,10 @@ _DEGREES = {
 
 def _coefficients(degree: int) -> list[float]:
     """Returns the numerator of the diagonal Padé approximant, constant coefficient first."""
-    found = [1.0]
+    coefficients = [1.0]
     for k in range(degree):
-        found.append(found[-1] * (degree - k) / ((2 * degree - k) * (k + 1)))
-    return found
+        coefficients.append(coefficients[-1] * (degree - k) / ((2 * degree - k) * (k + 1)))
+    return coefficients
 
 
 def _approximation(degree: int, a: Any) -> tuple[Any, Any]:

@@ -111,7 +111,7 @@ def _derivatives(size: int, z: Any) -> Any:
     orders = np.arange(size + 2)[:, None]
     previous = onp.zeros((size + 2, z.shape[0]), z.dtype)
     current = onp.where(orders == 0, onp.ones_like(z), 0.0)
-    found, diagonal = [current], 1.0
+    by_degree, diagonal = [current], 1.0
     for degree in range(1, size + 1):
         diagonal *= 2 * degree - 1
         gap = np.where(orders < degree, degree - orders, 1)
@@ -120,5 +120,5 @@ def _derivatives(size: int, z: Any) -> Any:
         following = first * z * current - second * previous
         beyond = onp.where(orders == degree, np.asarray(diagonal, z.dtype), 0.0)
         previous, current = current, onp.where(orders < degree, following, beyond)
-        found.append(current)
-    return onp.stack(found, axis=1)
+        by_degree.append(current)
+    return onp.stack(by_degree, axis=1)

@@ -337,11 +337,11 @@ def _constraint_sharding(sharding: Any) -> Any:
 def _check_not_manual(sharding: NamedSharding) -> None:
     manual = get_abstract_mesh().manual_axes
     axes = axes_of_dimensions(sharding.spec, len(sharding.spec)) if manual else ()
-    found = tuple(axis for entry in axes for axis in entry if axis in manual)
-    if found:
+    manual_axes = tuple(axis for entry in axes for axis in entry if axis in manual)
+    if manual_axes:
         raise ValueError(
-            f"pspec {sharding.spec} contains a manual axes {found} of mesh which is not allowed. "
-            "If you are using a with_sharding_constraint under a shard_map, only use the mesh axis "
+            f"pspec {sharding.spec} contains a manual axes {manual_axes} of mesh which is not "
+            "allowed. If you are using a with_sharding_constraint under a shard_map, only use the mesh axis "
             "in PartitionSpec which are not manual."
         )
 

@@ -114,13 +114,13 @@ def check_devices_known(leaves: Sequence[Any], mesh: AbstractMesh) -> None:
       ValueError: no argument has a `NamedSharding` over a mesh of the same shape.
     """
     shardings = [getattr(leaf, "sharding", None) for leaf in leaves]
-    found = [sharding for sharding in shardings if type(sharding) is NamedSharding]
-    if not found:
+    named = [sharding for sharding in shardings if type(sharding) is NamedSharding]
+    if not named:
         raise ValueError(
             "Please pass `olympus.Array`s with a `NamedSharding` as input to `shard_map` when "
             "passing `AbstractMesh` to the mesh argument, and no mesh is in force."
         )
-    for sharding in found:
+    for sharding in named:
         shape = sharding.mesh.shape_tuple  # type: ignore[attr-defined]
         if shape != mesh.shape_tuple:
             raise ValueError(

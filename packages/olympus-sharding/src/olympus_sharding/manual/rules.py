@@ -195,7 +195,7 @@ def _linearize(
         primals,
         {**params, "jaxpr": primal, "out_specs": (*out_specs, *extra_specs)},
     )
-    found, specs = [*primals, *results], [*in_specs, *out_specs, *extra_specs]
+    candidates, specs = [*primals, *results], [*in_specs, *out_specs, *extra_specs]
     results = results[:count]
     if not any(linearized.nonzero_out):
         return results, [Zero.of(result) for result in results]
@@ -204,7 +204,7 @@ def _linearize(
     linear = _gather_scalars(linearized.linear, [local_avals[p] for p in positions], params)
     tangents_out = trace.tangent_trace.record(
         shard_map_p,
-        [*(found[position] for position in positions), *_select(tangents, nonzero_in)],
+        [*(candidates[position] for position in positions), *_select(tangents, nonzero_in)],
         {
             **params,
             "jaxpr": linear,

@@ -200,29 +200,31 @@ def smap(
 
 def _mesh_in_force(mesh: BaseMesh | None) -> BaseMesh:
     """Returns the mesh of a call: the given mesh or the current mesh, with devices if known."""
-    found = mesh
-    if found is None or isinstance(found, AbstractMesh):
+    resolved = mesh
+    if resolved is None or isinstance(resolved, AbstractMesh):
         concrete = concrete_mesh_in_force()
-        if concrete is not None and (found is None or concrete.abstract_mesh == found):
-            found = concrete
-    if found is None:
-        found = _abstract_mesh.value
-    if found is None or found.empty:
+        if concrete is not None and (resolved is None or concrete.abstract_mesh == resolved):
+            resolved = concrete
+    if resolved is None:
+        resolved = _abstract_mesh.value
+    if resolved is None or resolved.empty:
         raise ValueError(
             "The context mesh cannot be empty: shard_map needs a mesh. Pass `mesh=`, or use "
             "`olympus.set_mesh(mesh)` to enter into a mesh context."
         )
-    if not isinstance(found, BaseMesh):
-        raise TypeError(f"shard_map requires a Mesh or an AbstractMesh, got {type(found).__name__}")
+    if not isinstance(resolved, BaseMesh):
+        raise TypeError(
+            f"shard_map requires a Mesh or an AbstractMesh, got {type(resolved).__name__}"
+        )
     around = _abstract_mesh.value
     if around is not None and around.manual_axes:  # the call is inside of another shard_map
-        if around.shape_tuple != found.shape_tuple:
+        if around.shape_tuple != resolved.shape_tuple:
             raise ValueError(
-                f"The context mesh {around} should match the mesh passed to shard_map {found}. "
+                f"The context mesh {around} should match the mesh passed to shard_map {resolved}. "
                 "Leave out `mesh=` in a shard_map inside of another: it inherits the mesh."
             )
-        found = found.update(axis_types=around.axis_types)  # type: ignore[attr-defined]
-    return found
+        resolved = resolved.update(axis_types=around.axis_types)  # type: ignore[attr-defined]
+    return resolved
 
 
 class _Operands(NamedTuple):

@@ -56,8 +56,8 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
     if best is not None and best.max(initial=0) + 1 == least:
         return best
     orders = [np.arange(count), np.argsort(-degrees, kind="stable")]
-    found = [_greedy_columns(by_column, order) for order in orders]
-    best = min([each for each in (best, *found) if each is not None], key=lambda c: c.max())
+    greedy = [_greedy_columns(by_column, order) for order in orders]
+    best = min([each for each in (best, *greedy) if each is not None], key=lambda c: c.max())
     if len(shapes) == 1 and len(shapes[0]) > 1:
         num_colors_tried = range(least, min(int(best.max()) + 1, least + _PERIODS))
         lattice = _lattice_coloring(pattern, shapes[0], num_colors_tried)
@@ -132,8 +132,8 @@ def color_symmetric(pattern: Pattern) -> np.ndarray:
     if pattern.nnz in (0, count * count):
         return np.arange(count, dtype=np.int32) if pattern.nnz else np.full(count, -1, np.int32)
     by_degree = np.argsort(-np.diff(pattern.indptr), kind="stable")
-    found = [_greedy_star(pattern, order) for order in (by_degree, np.arange(count))]
-    best = min(found, key=lambda colors: colors.max(initial=0))
+    colorings = [_greedy_star(pattern, order) for order in (by_degree, np.arange(count))]
+    best = min(colorings, key=lambda colors: colors.max(initial=0))
     periods = range(2, min(int(best.max(initial=0)) + 1, _PERIODS))
     periodic = _first_period(
         count, periods, lambda colors, _: bool(recovery_of_symmetric(pattern, colors)[2].all())

@@ -43,12 +43,12 @@ def view_at(source: Any, indices: np.ndarray) -> Any | None:
     shape = [dimension.size for dimension in dimensions]
     moving = [axis for axis, dimension in enumerate(dimensions) if dimension.stride]
     order = sorted(moving, key=lambda axis: -dimensions[axis].stride)
-    found = _strided(source, int(indices.flat[0]), [dimensions[axis] for axis in order])
-    if found is None:
+    view = _strided(source, int(indices.flat[0]), [dimensions[axis] for axis in order])
+    if view is None:
         return None
-    found = found.transpose([order.index(axis) for axis in moving])
+    view = view.transpose([order.index(axis) for axis in moving])
     outer = [dimension.size if dimension.stride else 1 for dimension in dimensions]
-    return jnp.broadcast_to(found.reshape(outer), shape).reshape(indices.shape)
+    return jnp.broadcast_to(view.reshape(outer), shape).reshape(indices.shape)
 
 
 def _dimensions_of(indices: np.ndarray) -> list[_Dimension] | None:

@@ -32,17 +32,17 @@ def _weights(smallest: float, eps: float) -> list[tuple[float, float, float]]:
     With these weights, each step raises the bound as far as a rational function with a cubic
     numerator and a quadratic denominator can.
     """
-    found = []
-    while 1 - smallest > 5 * eps and len(found) < 20:
+    weights = []
+    while 1 - smallest > 5 * eps and len(weights) < 20:
         square = smallest**2
         d = (4 * (1 - square) / square**2) ** (1 / 3)
         root = math.sqrt(1 + d)
         a = root + math.sqrt(8 - 4 * d + 8 * (2 - square) / (square * root)) / 2
         b = (a - 1) ** 2 / 4
         c = a + b - 1
-        found.append((a, b, c))
+        weights.append((a, b, c))
         smallest = min(1.0, smallest * (a + b * square) / (1 + c * square))
-    return found
+    return weights
 
 
 def _scaled(factor: float, x: Any) -> Any:

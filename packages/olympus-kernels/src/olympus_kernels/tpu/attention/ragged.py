@@ -78,9 +78,12 @@ def static_validate_inputs(
             )
     integer_arrays = {"kv_lens": kv_lens, "page_indices": page_indices, "cu_q_lens": cu_q_lens}
     if any(array.dtype != np.int32 for array in integer_arrays.values()):
-        found = ", ".join(f"{name}.dtype={array.dtype}" for name, array in integer_arrays.items())
+        shown_dtypes = ", ".join(
+            f"{name}.dtype={array.dtype}" for name, array in integer_arrays.items()
+        )
         raise ValueError(
-            "The dtype of `kv_lens`, `page_indices`, and `cu_q_lens` must be int32. Got " + found
+            "The dtype of `kv_lens`, `page_indices`, and `cu_q_lens` must be int32. Got "
+            + shown_dtypes
         )
     if combined % 2 or heads % (combined // 2):
         raise ValueError(f"num_q_heads={heads} must be divisible by num_kv_heads={combined // 2}")
