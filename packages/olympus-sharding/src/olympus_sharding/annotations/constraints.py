@@ -341,8 +341,8 @@ def _check_not_manual(sharding: NamedSharding) -> None:
     if manual_axes:
         raise ValueError(
             f"pspec {sharding.spec} contains a manual axes {manual_axes} of mesh which is not "
-            "allowed. If you are using a with_sharding_constraint under a shard_map, only use the mesh axis "
-            "in PartitionSpec which are not manual."
+            "allowed. If you are using a with_sharding_constraint under a shard_map, only use the "
+            "mesh axis in PartitionSpec which are not manual."
         )
 
 
