@@ -9,12 +9,12 @@ from typing import Any
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.programs.calls.user_rules import call_rule
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.staging import separate_constants, trace_to_olympuspr
-from olympus_ir.programs.user_rules import call_rule
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.decorated_functions import DecoratedFunction
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree, function_name

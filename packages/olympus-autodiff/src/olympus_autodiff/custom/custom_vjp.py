@@ -11,8 +11,8 @@ from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.calls import custom_vjp_call_p
 from olympus_ir.loading import deferred
+from olympus_ir.programs.calls.user_rules import call_rule
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
-from olympus_ir.programs.user_rules import call_rule
 from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees

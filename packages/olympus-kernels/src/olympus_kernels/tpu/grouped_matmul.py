@@ -208,9 +208,8 @@ def _gmm(
 
         @when((step == num_programs(2) - 1) & (visit < span_ref[1]))
         def _() -> None:
-            is_of_group = _rows_of_group(
-                offsets_ref, groups_ref[visit], tiles_ref[visit] * tm, (tm, tn)
-            )
+            first = tiles_ref[visit] * tm
+            is_of_group = _rows_of_group(offsets_ref, groups_ref[visit], first, (tm, tn))
             o_ref[...] = jnp.where(is_of_group, sum_ref[...].astype(o_ref.dtype), o_ref[...])
 
     def matrix(j, visit, step, offsets_ref, groups_ref, tiles_ref, span_ref):

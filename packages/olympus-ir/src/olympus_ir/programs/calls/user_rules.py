@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..diagnostics.source_info import is_user_file
-from .tracing import current
+from ...diagnostics.source_info import is_user_file
+from ..tracing import current
 
 __all__ = ["call_rule"]
 
