@@ -147,7 +147,7 @@ def test_the_flag_turns_it_off():
 
 def test_machine_code(tmp_path):
     """Tiles would be on the stack."""
-    environment = dict(os.environ, XLA_FLAGS=f"--xla_dump_to={tmp_path}")
+    environment = dict(os.environ, XLA_FLAGS=f"--xla_dump_to={tmp_path} --xla_dump_emitter_re=.*")
     subprocess.run([sys.executable, "-c", COMPILED], check=True, env=environment)
     (path,) = tmp_path.glob("*abs*ir-with-opt.ll")
     code = path.read_text()

@@ -14,6 +14,7 @@ from olympus_sharding import NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import _jaxlib, device_put, jit
 from olympus_xla.arrays.array import ArrayImpl
+from olympus_xla.arrays.layouts import layouts_in_use
 from olympus_xla.calls.cpp_functions import make_cpp_function
 from olympus_xla.calls.executables import Executable
 from olympus_xla.compiling.compiler import compile_module
@@ -176,3 +177,10 @@ def test_tokens_are_operands_results_and_constants():
     assert isinstance(jit(lambda x: (x, token))(1.0)[1], lax.tokens.Token)
     assert isinstance(jit(lax.create_token)(1.0), lax.tokens.Token)
     assert eval_shape(lambda given: given, token) is abstract_token
+
+
+def test_tokens_are_operands_where_layouts_are_compared(monkeypatch):
+    monkeypatch.setattr(layouts_in_use, "in_use", True)
+    after = jit(lambda x, given: (lax.neg(x), lax.after_all(given)))
+    result, token = after(np.float32(2), lax.create_token())
+    assert result == -2 and isinstance(token, lax.tokens.Token)

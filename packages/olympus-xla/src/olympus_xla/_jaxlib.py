@@ -110,6 +110,7 @@ __all__ = [
     "described_devices",
     "deserialize_executable",
     "devices_of_description",
+    "digamma_at_zero",
     "distributed_runtime_client",
     "distributed_runtime_service",
     "encode_inspect_sharding_callback",
@@ -329,6 +330,9 @@ def prime(client: Any) -> None:
 # Before 0.12, if dozens of multi-device CPU programs are in flight, a collective may wait for a
 # participant that never starts, and the process ends. Callers must bound the number in flight.
 collectives_need_bound = not _IS_0_12
+
+# The derivative of the logarithm of the gamma function at zero, in XLA.
+digamma_at_zero = -np.inf if _IS_0_11_2 else np.nan
 
 if _IS_0_11_2:
 

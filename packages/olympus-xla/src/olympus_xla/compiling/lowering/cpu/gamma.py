@@ -27,6 +27,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.settings import config_states
 
+from ...._jaxlib import digamma_at_zero
 from .powers import log2
 from .trigonometry import double, polynomial, quotient, times
 
@@ -85,7 +86,7 @@ def log_gamma(x: Any) -> Any:
 
 @_in_double
 def digamma(x: Any) -> Any:
-    """Returns the derivative of `log_gamma`; NaN at its poles."""
+    """Returns the derivative of `log_gamma`; NaN at its poles, and at zero the value of XLA."""
     is_reflected, y, is_small, shifted = _shifted(x)
     one, zero = lax.full_like(x, 1), lax.full_like(x, 0)
     inverse = quotient(one, shifted)
@@ -103,7 +104,8 @@ def digamma(x: Any) -> Any:
     value = lax.sub(stirling, lax.div(above, below))
     is_pole = lax.bitwise_and(is_reflected, lax.eq(turns, zero))
     is_undefined = lax.bitwise_or(is_pole, lax.ne(x, x))
-    return lax.select(is_undefined, lax.full_like(x, np.nan), value)
+    value = lax.select(is_undefined, lax.full_like(x, np.nan), value)
+    return lax.select(lax.eq(x, zero), lax.full_like(x, digamma_at_zero), value)
 
 
 def _shifted(x: Any) -> tuple[Any, Any, Any, Any]:
