@@ -23,7 +23,6 @@ from olympus_ir.types.layouts import (
     with_dimension,
     without_dimension,
 )
-from olympus_ir.types.memory_spaces import MemorySpace
 from olympus_ir.types.placement import NamedSharding, PartitionSpec
 
 BatchDim: TypeAlias = int | None
@@ -108,10 +107,8 @@ def unbatched_aval(
         return aval.update(inner_aval=unbatched_aval(aval.inner_aval, batch_dim))  # type: ignore[attr-defined]
     assert isinstance(aval, ShapedArray), aval
     shape = aval.shape
-    placement = _placement(aval, without_dimension(aval.layout, batch_dim))
-    return ShapedArray(
-        shape[:batch_dim] + shape[batch_dim + 1 :], aval.dtype, aval.weak_type, **placement
-    )
+    layout = without_dimension(aval.layout, batch_dim)
+    return _replaced(aval, shape[:batch_dim] + shape[batch_dim + 1 :], layout)
 
 
 def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> AbstractValue:
@@ -132,20 +129,19 @@ def batched_aval(aval: AbstractValue, batch_dim: BatchDim, axis: BatchAxis) -> A
         spec = PartitionSpec() if aval.layout is None else aval.layout.spec
         split = (*entries[:batch_dim], entry, *entries[batch_dim:])
         layout = layout_over(mesh, split, spec.unreduced, spec.reduced)
-    placement = _placement(aval, layout)
-    return ShapedArray(
-        (*shape[:batch_dim], axis.size, *shape[batch_dim:]),
+    return _replaced(aval, (*shape[:batch_dim], axis.size, *shape[batch_dim:]), layout)
+
+
+def _replaced(aval: ShapedArray, shape: tuple, layout: Any) -> ShapedArray:
+    """Returns a type of another shape and layout."""
+    return ShapedArray.varying(
+        shape,
         aval.dtype,
         aval.weak_type,
-        **placement,
+        vma=aval.vma,
+        sharding=layout,
+        memory_space=aval.memory_space,
     )
-
-
-def _placement(aval: ShapedArray, layout: Any) -> dict[str, Any]:
-    """Returns the placement of a type with one dimension more or less, as keyword arguments."""
-    if layout is None and not aval.vma and aval.memory_space is MemorySpace.Device:
-        return {}
-    return {"sharding": layout, "vma": aval.vma, "memory_space": aval.memory_space}
 
 
 def ndim_of(value: Any) -> int:

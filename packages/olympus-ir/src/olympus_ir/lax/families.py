@@ -17,6 +17,7 @@ from ..diagnostics.errors import ShapeError
 from ..programs.primitives import Primitive, instruction
 from ..types import dtypes
 from ..types.avals import ShapedArray
+from ..types.layouts import ManualAxisType
 from ..types.memory_spaces import MemorySpace
 
 # Kinds of dtypes that operations accept, as abstract classes of NumPy's hierarchy.
@@ -188,7 +189,7 @@ def _joined_placement(avals: Sequence[ShapedArray]) -> dict[str, Any]:
     full = [aval for aval in avals if aval.shape == shape]
     varying = frozenset().union(*(aval.vma for aval in avals))
     if varying:
-        placement["vma"] = varying
+        placement["manual_axis_type"] = ManualAxisType(varying=varying)
     spaces = {aval.memory_space for aval in full} - {MemorySpace.Device}
     if len(spaces) == 1:
         placement["memory_space"] = spaces.pop()

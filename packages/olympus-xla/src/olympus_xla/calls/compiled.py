@@ -301,6 +301,8 @@ def _as_given_for_operand(sharding: Any, lowered: Lowered, placement: Placement,
         if (
             type(operand_sharding) is NamedSharding
             and operand.ndim == aval.ndim
+            # The spec of key arrays has an entry for the words of keys, too.
+            and len(operand_sharding.spec) <= aval.ndim
             and operand_sharding.is_equivalent_to(sharding, aval.ndim)
         ):
             return operand_sharding

@@ -233,10 +233,6 @@ def _check_single_device(
         "behavior.",
         DeprecationWarning,
     )
-    if device is not None and not hasattr(device, "platform"):
-        raise TypeError(
-            f"The argument device of jit must be a device, got {device!r}; {place} is one."
-        )
     if device is not None and backend is not None:
         raise ValueError(
             f"can't specify both a device and a backend for jit, got device={device!r} and "
@@ -248,6 +244,10 @@ def _check_single_device(
                 f"If backend or device is specified on jit, then {name} should not be specified. "
                 "Leave `device` and `backend` out."
             )
+    if device is not None and not hasattr(device, "platform"):
+        raise TypeError(
+            f"The argument device of jit must be a device, got {device!r}; {place} is one."
+        )
 
 
 def make_jitted(fun: Callable[..., Any], options: JitOptions, *, eager: bool = False) -> Any:

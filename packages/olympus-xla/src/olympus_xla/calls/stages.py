@@ -19,6 +19,7 @@ from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
+from olympus_ir.trees.operands import flatten_operands
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..arrays.layouts import Layout
@@ -100,10 +101,6 @@ def args_info_of(in_tree: Any, in_avals: Sequence[Any], donated: Sequence[bool])
     return pytrees.tree_unflatten(in_tree, list(map(ArgInfo, in_avals, donated)))
 
 
-def _aval_of_info(info: ArgInfo) -> Any:
-    return info._aval
-
-
 class Stage:
     """Base class of the stages, with the types and structures of arguments and results.
 
@@ -132,17 +129,18 @@ class Stage:
     @property
     def in_tree(self) -> Any:
         """The structure of ``(args, kwargs)``, without static arguments."""
-        return pytrees.tree_structure(self.args_info)
+        return flatten_operands(self.args_info)[1]
 
     @property
     def in_avals(self) -> Any:
         """The types of the arguments, in the structure of the arguments."""
-        return pytrees.tree_map(_aval_of_info, self.args_info)
+        infos, tree = flatten_operands(self.args_info)
+        return pytrees.tree_unflatten(tree, [info._aval for info in infos])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """The positions of the donated flat arguments."""
-        infos = pytrees.tree_leaves(self.args_info)
+        infos, _ = flatten_operands(self.args_info)
         return tuple(position for position, info in enumerate(infos) if info.donated)
 
 
@@ -386,7 +384,7 @@ class Lowered(Stage):
           >>> lowered.with_in_tree(tree).compile()({"x": 1.0, "y": 2.0})
           Array(-1., dtype=float32, weak_type=True)
         """
-        args_info = pytrees.tree_unflatten(in_tree, pytrees.tree_leaves(self.args_info))
+        args_info = pytrees.tree_unflatten(in_tree, flatten_operands(self.args_info)[0])
         return Lowered(self._lowering, args_info, self.out_tree, self._no_kwargs)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -569,7 +567,7 @@ class Compiled(Stage):
     # ---- placement of operands and results ----
 
     def _infos(self) -> list[ArgInfo]:
-        return pytrees.tree_leaves(self.args_info)
+        return flatten_operands(self.args_info)[0]
 
     def _in_arguments(self, of_operands: Sequence[Any]) -> Any:
         """Returns the values of operands in the structure of the arguments."""

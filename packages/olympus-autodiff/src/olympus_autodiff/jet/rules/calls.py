@@ -33,6 +33,7 @@ def _call_jet(primitive: Primitive, key: str, make_params: MakeParams) -> Callab
             derived,
             [*range(len(primals)), *_repeated(positions(moving_in), order)],
             [*(~i for i in range(count)), *(~i for i in _repeated(positions(moving_out), order))],
+            (False,) * (len(primals) + len(terms)),
         )
         results = primitive.bind(*primals, *terms, **new_params)
         return results[:count], grouped(results[count:], moving_out, order)
