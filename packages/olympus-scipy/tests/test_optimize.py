@@ -133,3 +133,11 @@ def test_complex_vectors(method):
         result = minimize(distance, jnp.zeros(3, complex), method=method)
         assert result.status in (0, 4)  # converged, or no further decrease
         np.testing.assert_allclose(result.x, np.linalg.solve(matrix, target), atol=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_counts_do_not_determine_dtypes(method):
+    result = minimize(matyas, jnp.ones(2), method=method)
+    for count in (result.status, result.nfev, result.njev, result.nit):
+        assert count.weak_type and count.dtype == jnp.arange(1).dtype
+    assert (result.nit + jnp.int8(1)).dtype == "int8" and result.success.dtype == bool

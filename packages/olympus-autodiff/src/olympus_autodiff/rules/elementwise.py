@@ -84,6 +84,10 @@ def one_plus(x: Any) -> Any:
     return add(x, constant(1, x))
 
 
+def _one_more_than(x: Any) -> Any:
+    return add(constant(1, x), x)  # in the order of JAX's programs
+
+
 def scaled(factor: float, x: Any) -> Any:
     return product(constant(factor, x), x)
 
@@ -100,10 +104,10 @@ _from_output = {
     lax.log_p: lambda t, y, x: quotient(t, x),
     lax.log1p_p: lambda t, y, x: quotient(t, one_plus(x)),
     lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
-    lax.tan_p: lambda t, y, x: product(t, one_plus(square(y))),
+    lax.tan_p: lambda t, y, x: product(t, _one_more_than(square(y))),
     lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
     lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),
-    lax.atan_p: lambda t, y, x: quotient(t, one_plus(square(x))),
+    lax.atan_p: lambda t, y, x: quotient(t, _one_more_than(square(x))),
     lax.sinh_p: lambda t, y, x: product(t, lax.cosh_p.bind(x)),
     lax.cosh_p: lambda t, y, x: product(t, lax.sinh_p.bind(x)),
     lax.asinh_p: lambda t, y, x: product(t, rsqrt(one_plus(square(x)))),

@@ -10,6 +10,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_autodiff import value_and_grad
+from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -123,4 +124,10 @@ def minimize(
         return value, onp.conj(gradient)
 
     result = OptimizeResults(**search(evaluate, x0, **options))
-    return result._replace(jac=onp.conj(result.jac))
+    counts = {name: _weak(getattr(result, name)) for name in ("status", "nfev", "njev", "nit")}
+    return result._replace(jac=onp.conj(result.jac), **counts)
+
+
+def _weak(count: Array) -> Array:
+    """Returns a number that does not determine the dtype of what is computed from it."""
+    return lax.convert_dtype(count, count.dtype, True)
