@@ -116,3 +116,13 @@ def test_recomputed_operations_are_named_rematted() -> None:
     names = operation_names(lambda x: olympus.grad(fun)(x), 1.0)
     assert "jit(<lambda>)/transpose(jvp())/checkpoint/rematted_computation/cos" in names
     assert "jit(<lambda>)/transpose(jvp())/checkpoint/mul" in names
+
+
+def test_einsum_names_its_equations_by_the_subscripts() -> None:
+    matrix = jnp.ones((3, 3))
+    program = olympus.make_olympuspr(lambda x: jnp.einsum("ij, jk, kl -> il", x, x, x))(matrix)
+    assert {str(e.source_info.name_stack) for e in program.eqns} == {"ij, jk, kl -> il"}
+    by_lists = olympus.make_olympuspr(lambda x: jnp.einsum(x, [0, 1], x, [1, 2]))(matrix)
+    assert {str(e.source_info.name_stack) for e in by_lists.eqns} == {""}
+    names = operation_names(lambda x: jnp.einsum("ij,jk->ik", x, x), matrix)
+    assert "jit(<lambda>)/ij,jk->ik/dot_general" in names

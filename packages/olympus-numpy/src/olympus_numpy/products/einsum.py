@@ -14,7 +14,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import behind_boundary
 from olympus_ir.lax.values import as_array
 from olympus_ir.loading import deferred
-from olympus_ir.programs.tracing import is_constant_dim
+from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim, transforming
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -75,8 +75,25 @@ def einsum(
     """
     if out is not None:
         refuse_out("einsum")
+    options = (optimize, precision, preferred_element_type, out_sharding, _dot_general)
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
+    elif current.trace is not evaluation_trace:
+        with transforming(subscripts):  # equations show the subscripts in their scopes
+            return _of_letters(subscripts, operands, *options)
+    return _of_letters(subscripts, operands, *options)
+
+
+def _of_letters(
+    subscripts: str,
+    operands: tuple[Any, ...],
+    optimize: Any,
+    precision: Any,
+    preferred_element_type: Any,
+    out_sharding: Any,
+    _dot_general: Any,
+) -> Array:
+    """Returns the sum of products that terms of letters describe."""
     path: Any = optimize
     if isinstance(optimize, list):
         path = tuple(tuple(step) if isinstance(step, list) else step for step in optimize)
@@ -86,7 +103,7 @@ def einsum(
         keywords = {"optimize": path, "precision": precision, "_dot_general": _dot_general}
         keywords["preferred_element_type"] = preferred_element_type
         return with_out_sharding(
-            lambda *arrays: einsum(subscripts, *arrays, **keywords),
+            lambda *arrays: _of_letters(subscripts, arrays, out_sharding=None, **keywords),
             operands,
             out_sharding,
             "einsum",
