@@ -302,7 +302,7 @@ def test_shardings_are_parameters_of_calls(mesh):
     assert call["in_shardings"] == (rows, UNSPECIFIED)
     assert call["out_shardings"] == (UNSPECIFIED, whole)
     assert (call["in_layouts"], call["out_layouts"]) == ((None, None), (None, order))
-    assert call["ctx_mesh"].empty
+    assert call["ctx_mesh"].empty and isinstance(call["ctx_mesh"], Mesh)
     assert [equation.primitive.name for equation in call["jaxpr"].eqns] == ["sin", "mul"]
     (pushed,) = params(lambda x: jvp(fun, (x, X), (x, X))[1], X)
     assert pushed["in_shardings"] == (rows, UNSPECIFIED) * 2

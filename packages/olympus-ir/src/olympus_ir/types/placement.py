@@ -52,6 +52,8 @@ __all__ = [
     "check_axis_types",
     "check_named_shardings_with",
     "empty_abstract_mesh",
+    "install_empty_mesh",
+    "no_mesh",
 ]
 
 MeshAxisName: TypeAlias = Hashable
@@ -568,3 +570,17 @@ def check_axis_types(
 
 
 empty_abstract_mesh = AbstractMesh((), ())
+
+
+class _NoMesh:
+    """Slot for the mesh that stands for no mesh in the parameters of calls."""
+
+    mesh: BaseMesh = empty_abstract_mesh
+
+
+no_mesh = _NoMesh()
+
+
+def install_empty_mesh(mesh: BaseMesh) -> None:
+    """Sets the mesh of devices that stands for no mesh in the parameters of calls."""
+    no_mesh.mesh = mesh

@@ -24,6 +24,7 @@ from olympus_ir.types.placement import (
     MeshAxisName,
     check_axis_types,
     empty_abstract_mesh,
+    install_empty_mesh,
 )
 
 __all__ = ["Mesh", "empty_mesh", "make_mesh", "set_default_devices"]
@@ -211,6 +212,7 @@ def _make_mesh(devices: tuple, shape: tuple, axis_names: tuple, axis_types: tupl
 
 # A mesh without devices has no axes, even if names were given.
 empty_mesh = _make_mesh((), (), (), ())
+install_empty_mesh(empty_mesh)
 
 
 def _is_local(device: Any) -> bool:

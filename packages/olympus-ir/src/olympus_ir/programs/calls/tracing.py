@@ -18,7 +18,7 @@ from ...trees.flattening import FlatFunction, debug_info_of_tree, function_name
 from ...trees.function_caches import FunctionCache, keep
 from ...trees.operands import flatten_operands
 from ...types.avals import AbstractValue, argument_aval, aval_getters, get_aval
-from ...types.placement import UNSPECIFIED, empty_abstract_mesh
+from ...types.placement import UNSPECIFIED, no_mesh
 from ..olympuspr import ClosedOlympuspr
 from ..staging import separate_constants, trace_to_olympuspr
 from ..tracing import current, evaluation_trace, find_tracers
@@ -323,7 +323,7 @@ def jit_params(
         "in_layouts": (None,) * num_inputs,
         "out_layouts": (None,) * num_outputs,
         "donated_invars": donated_invars or (False,) * num_inputs,
-        "ctx_mesh": empty_abstract_mesh,
+        "ctx_mesh": no_mesh.mesh,
         "name": name,
         "keep_unused": keep_unused,
         "inline": inline,
