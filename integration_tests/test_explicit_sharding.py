@@ -45,6 +45,14 @@ PROGRAMS = {
         "f32[16@y,8]",
     ),
     "sum": (lambda x, w: jnp.sum(x, 0), "f32[8]"),
+    "update at a mask": (
+        lambda x, w: x.at[x > 1].add(1.0, out_sharding=P(None, "y")),
+        "f32[8,8@y]",
+    ),
+    "function at a mask": (
+        lambda x, w: x.at[x > 1].apply(jnp.sin, out_sharding=P("y", None)),
+        "f32[8@y,8]",
+    ),
     "moments": (
         lambda x, w: (x - x.mean(1, keepdims=True)) / (x.std(1) + 1)[:, None],
         "f32[8@x,8]",

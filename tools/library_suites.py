@@ -71,7 +71,9 @@ def unpacked(suite: Suite, folder: Path) -> Path:
     target = folder / suite.distribution
     target.mkdir(parents=True, exist_ok=True)
     if not any(entry.is_dir() for entry in target.iterdir()):
-        command = ["pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "-d", str(target)]
+        # The library alone comes as source. Its build tools need not be built, too.
+        name = suite.distribution.partition("==")[0]
+        command = ["pip", "download", "-q", "--no-deps", "--no-binary", name, "-d", str(target)]
         subprocess.run([sys.executable, "-m", *command, suite.distribution], check=True)
         (archive,) = target.glob("*.tar.gz")
         with tarfile.open(archive) as file:

@@ -441,6 +441,11 @@ def test_numpy_integers_with_python_floats_are_weakly_typed():
     assert not jnp.add(2.5, np.float32(3)).weak_type
 
 
+def test_a_scalar_is_a_constant_polynomial():
+    np.testing.assert_array_equal(jnp.polyval(np.float32(3), np.arange(4)), np.full(4, 3))
+    assert jnp.polyval(2, 5) == 2
+
+
 def test_polynomials_of_truth_values():
     p, x = np.array([True, False, True]), np.array([True, False])
     result = jnp.polyval(p, x)

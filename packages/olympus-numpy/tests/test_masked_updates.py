@@ -9,6 +9,7 @@ from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
 from olympus_ir.programs.jit import jit
+from olympus_ir.types.placement import PartitionSpec as P
 
 X = np.arange(-6, 6).reshape(3, 4)
 IN_PLACE = {
@@ -104,3 +105,15 @@ def test_masks_of_mismatched_shape_raise():
 def test_values_of_mismatched_shape_raise():
     with pytest.raises(ValueError, match="Incompatible shapes"):
         jit(lambda x, mask, v: x.at[mask].set(v))(np_.ones((3, 4)), np_.ones(3, bool), np_.ones(3))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda x, mask: x.at[mask].add(1, out_sharding=P()),
+        lambda x, mask: x.at[mask].apply(np_.sin, out_sharding=P()),
+    ],
+)
+def test_a_sharding_without_mesh_raises(update):
+    with pytest.raises(ValueError, match="not under a mesh"):
+        jit(update)(np_.arange(3.0), np.array([True, False, True]))

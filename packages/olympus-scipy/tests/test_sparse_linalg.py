@@ -103,6 +103,8 @@ def test_invalid_input_raises(solver):
 def test_unknown_methods():
     with pytest.raises(ValueError, match="invalid solve_method"):
         linalg.gmres(np.eye(2), np.ones(2), solve_method="other")
+    with pytest.raises(ValueError, match="at least one dimension, got restart=-1"):
+        linalg.gmres(np.eye(2), np.ones(2), restart=-1)
 
 
 class OnlyProduct:

@@ -321,6 +321,8 @@ def test_statistics_equal_those_of_scipy(axis):
 def test_invalid_input_raises():
     with pytest.raises(ValueError, match="unknown method"):
         stats.rankdata(DATA, "median")
+    with pytest.raises(TypeError, match="interpreted as an integer"):
+        stats.rankdata(DATA, axis=(0,))
     with pytest.raises(NotImplementedError, match="nan_policy"):
         stats.mode(DATA, nan_policy="omit")
     with pytest.raises(ValueError, match="Illegal nan_policy"):

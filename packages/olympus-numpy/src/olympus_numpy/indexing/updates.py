@@ -232,7 +232,12 @@ class IndexedUpdate:
         else:
             part = masked_updates.masked_part(array.shape, self.index)
             if part is not None:
-                return part.updated(array, values, operation)
+                return with_out_sharding(
+                    lambda x, update, mask: part._replace(mask=mask).updated(x, update, operation),
+                    (array, values, part.mask),
+                    out_sharding,
+                    "scatter",
+                )
             layout, operands = parse(array.shape, self.index, is_staging(), wrap_negative_indices)
             scatter = _scatter_at
         options = (unique_indices, indices_are_sorted, mode, wrap_negative_indices)
@@ -651,7 +656,14 @@ class IndexedUpdate:
         x = ensure_array(self.array)
         part = masked_updates.masked_part(x.shape, self.index)
         if part is not None:
-            return part.choose(convert(ensure_array(func(x)), x.dtype), x)
+            return with_out_sharding(
+                lambda x, mask: part._replace(mask=mask).choose(
+                    convert(ensure_array(func(x)), x.dtype), x
+                ),
+                (x, part.mask),
+                out_sharding,
+                "scatter",
+            )
         layout, operands = parse(x.shape, self.index, is_staging(), wrap_negative_indices)
         plan = gather_plan(x.shape, layout, operands, wrap_negative_indices)
         if 0 in plan.shape or 0 in x.shape:

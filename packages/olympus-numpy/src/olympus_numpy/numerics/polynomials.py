@@ -33,7 +33,8 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 
 def _horner(p: Any, x: Any, unroll: int) -> Any:
     p, x = promote_dtypes(ensure_array(p), ensure_array(x))
-    dtype = dtypes.canonicalize_dtype(ensure_array(p).dtype)
+    p = atleast_1d(p)
+    dtype = dtypes.canonicalize_dtype(p.dtype)
     p, x = convert(p, dtype), convert(x, dtype)
     is_bool = p.dtype == np.bool_
     multiply, add = (lax.bitwise_and, lax.bitwise_or) if is_bool else (lax.mul, lax.add)
@@ -55,7 +56,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """Returns the values of a polynomial.
 
     Args:
-      p: the coefficients, highest power first.
+      p: the coefficients, highest power first; a scalar is a constant polynomial.
       x: the points at which to evaluate the polynomial.
       unroll: the number of loop steps that are written out together.
 

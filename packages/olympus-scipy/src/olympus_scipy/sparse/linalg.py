@@ -368,8 +368,8 @@ def gmres(
 
     Raises:
       TypeError: ``A`` is neither a function nor an array.
-      ValueError: a matrix is not square, ``x0`` does not match ``b``, or ``solve_method`` is
-        unknown.
+      ValueError: a matrix is not square, ``x0`` does not match ``b``, ``restart`` is less than 1,
+        or ``solve_method`` is unknown.
 
     Example:
       >>> gmres(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([3.0, 4.0]))[0].round(3)
@@ -379,6 +379,9 @@ def gmres(
         raise ValueError(
             f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
         )
-    x = _solve(_minimal_residuals(operator.index(restart)), A, b, x0, tol, atol, maxiter, M)
+    restart = operator.index(restart)
+    if restart < 1:
+        raise ValueError(f"gmres needs a Krylov space of at least one dimension, got {restart=}")
+    x = _solve(_minimal_residuals(restart), A, b, x0, tol, atol, maxiter, M)
     broken = jnp.isnan(_norm(ravel_pytree(x)[0]))
     return x, jnp.where(broken, -1, 0)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,7 @@ def rankdata(
 
     Raises:
       ValueError: the method or the policy is unknown.
+      TypeError: the axis is no integer.
       NotImplementedError: the policy is ``"omit"``.
 
     Example:
@@ -138,7 +140,7 @@ def rankdata(
     _check_policy(nan_policy, ("propagate",))
     if not is_among(method, _METHODS):
         raise ValueError(f"unknown method '{method}'; the methods are {', '.join(_METHODS)}.")
-    return _rankdata(onp.asarray(a), method, axis)
+    return _rankdata(onp.asarray(a), method, None if axis is None else operator.index(axis))
 
 
 @outlined("method", "axis")
