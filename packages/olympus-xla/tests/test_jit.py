@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import TracerBoolConversionError, UnexpectedTracerError
 from olympus_ir.settings import config
 from olympus_ir.types.dtypes import float0
+from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla.arrays.transfer import device_put
 from olympus_xla.calls.jit import clear_caches, jit
 
@@ -193,6 +194,18 @@ def test_errors_of_donated_arrays_name_the_call():
     ) as error:
         lax.neg(x)
     assert "step(x, 1.0)  # the call that takes x" in str(error.value)
+
+
+def test_donated_arrays_on_several_devices_are_refused(mesh):
+    def step(x):
+        return lax.mul(x, np.float32(2)), lax.reduce_sum(x, (0,))
+
+    donating = jit(step, donate_argnums=0)
+    x = device_put(np.ones(8, np.float32), NamedSharding(mesh, PartitionSpec("x")))
+    assert donating(x)[1] == 8
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="donated to `step`"):
+            donating(x)
 
 
 def test_unusable_donation_warns():

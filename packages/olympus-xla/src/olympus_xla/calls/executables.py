@@ -87,6 +87,13 @@ def _put_operand(operand: Any, sharding: Any) -> Any:
     return put_leaf(operand, sharding)
 
 
+def _check_alive(operands: Sequence[Any]) -> None:
+    """Raises RuntimeError for deleted operands, which would crash a call on several devices."""
+    for operand in operands:
+        if operand.__class__ is ArrayImpl and operand.is_deleted():
+            check_not_deleted(operand)
+
+
 def _delete_donated(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
     """Deletes donated operands that were copied to the program's devices and consumed there."""
     for operand, array in zip(operands, arrays, strict=True):
@@ -191,6 +198,7 @@ class Executable:
             backends.distributed_runtime.check_no_failure()
         if self.several_devices:
             check_can_start()
+            _check_alive(operands)
         if not self.num_devices:
             self.loaded.execute_sharded()  # this raises the error for compile-only devices
         arrays = [
