@@ -303,6 +303,48 @@ def test_io_callback_without_results_under_vmap():
     assert sorted(log) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_io_callback_runs_for_the_examples_that_take_its_path(transform):
+    log = []
+
+    def host(v):
+        log.append(float(v))
+        return np.float32(10 * v)
+
+    def halve(v):
+        return io_callback(host, SCALAR, v) * 0 + v / 2
+
+    def chosen(x, y):
+        return lax.cond(x > 0, lambda v: io_callback(host, SCALAR, v) + y, lambda v: -v, x)
+
+    def repeated(x):
+        return lax.while_loop(lambda v: v > 1, halve, x)
+
+    x, y = jnp.array([1.0, -2.0, 3.0]), jnp.array([0.5, 0.5, 0.25])
+    found = transform(vmap(chosen))(x, y)
+    np.testing.assert_array_equal(found, [10.5, 2.0, 30.25])
+    assert log == [1.0, 3.0]
+    log.clear()
+    found = transform(vmap(vmap(chosen), (1, None), 1))(jnp.stack([x, -x], 1), y)
+    np.testing.assert_array_equal(found, np.stack([[10.5, 2, 30.25], [1, 20.5, 3]], 1))
+    assert sorted(log) == [1.0, 2.0, 3.0]
+    log.clear()
+    found = transform(vmap(repeated))(jnp.array([4.0, 0.5, 2.0]))
+    np.testing.assert_array_equal(found, [1.0, 0.5, 1.0])
+    assert log == [4.0, 2.0, 2.0]
+
+
+def test_io_callback_and_collective_on_paths_that_differ():
+    def chosen(x):
+        def talk(v):
+            return io_callback(np.float32, SCALAR, v) + lax.psum(v, "i")
+
+        return lax.cond(x > 0, talk, lambda v: v, x)
+
+    with pytest.raises(NotImplementedError, match="collective over the batched axis 'i'"):
+        vmap(chosen, axis_name="i")(jnp.arange(3.0))
+
+
 # ---- errors ----
 
 

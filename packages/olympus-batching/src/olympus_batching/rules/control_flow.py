@@ -27,9 +27,10 @@ from olympus_ir.lax.control_flow.operands import (
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types import dtypes
-from olympus_ir.types.effects import OrderedIOEffect
+from olympus_ir.types.effects import OrderedIOEffect, io_effect
 
 from ..batched_programs import batch_olympuspr, uses_axis
+from ..callback_calls import in_a_loop
 from ..compacted_loops import BatchedLoop, compaction_sizes, run_compacted
 from ..split_choices import run_split
 from ..tables import BatchAxis, batching_rules, define_axis_rule, materialize, shape_of, to_front
@@ -77,6 +78,9 @@ def _cond(
         if _has_refs(operands):
             all_params = {"branches": branches, **params}
             return apply_to_arrays(axis, lax.cond_p, args, batch_dims, all_params)
+        if _must_run_in_turn("cond", axis, branches):
+            all_params = {"branches": branches, **params}
+            return in_a_loop(lax.cond_p, args, batch_dims, all_params, axis.size)
         if params.get("batch") == "split" and _can_split(axis, branches):
             runs = [functools.partial(_run, branch) for branch in branches]
             out_avals = branches[0].out_avals
@@ -187,6 +191,23 @@ def _check_unordered(name: str, programs: Sequence[ClosedOlympuspr]) -> None:
             )
 
 
+def _must_run_in_turn(name: str, axis: BatchAxis, programs: Sequence[ClosedOlympuspr]) -> bool:
+    """Returns whether the examples must run one after the other, each on its own path.
+
+    Otherwise, all paths run on all examples, which would call the functions of `io_callback` for
+    examples that do not take the path.
+    """
+    if not any(io_effect in program.effects for program in programs):
+        return False
+    if any(uses_axis(program, axis) for program in programs):
+        raise NotImplementedError(
+            f"IO effect not supported in vmap-of-{name} with a collective over the batched axis "
+            f"{axis.name!r}: the examples take different paths one after the other, and cannot "
+            "wait for each other. Move the collective or the callback out of the function."
+        )
+    return True
+
+
 batching_rules.exempt(lax.platform_index_p, reason="it has no operands")
 
 
@@ -225,6 +246,8 @@ def _while(
         _check_unordered("while", (cond_jaxpr, body_jaxpr))
         if _has_refs(operands.flat):
             return apply_to_arrays(axis, lax.while_p, args, batch_dims, params)
+        if _must_run_in_turn("while", axis, (cond_jaxpr, body_jaxpr)):
+            return in_a_loop(lax.while_p, args, batch_dims, params, axis.size)
         # Examples finish after different numbers of iterations. The condition returns a boolean for
         # each example, and the primitive keeps the values of finished examples.
         batched = batched._replace(carry=[True] * len(batched.carry))
