@@ -10,11 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import olympus_xla  # noqa: F401 - becomes the evaluator
+from olympus_autodiff import grad, jvp
 from olympus_ir import lax
 from olympus_ir.lax import windows
 from olympus_ir.lax.convolution import conv_general_dilated_p
 from olympus_ir.programs.jit import jit
 from olympus_ir.reference import reference_rules
+from olympus_sharding import NamedSharding
+from olympus_sharding import PartitionSpec as P
+from olympus_xla import device_put
 
 # Each example is compiled, so there are few.
 FEW = settings(max_examples=25)
@@ -162,3 +166,25 @@ def test_complex_convolutions_are_four_real_ones_on_gpus():
     for platform, count in (("cpu", 1), ("tpu", 1), ("cuda", 4), ("rocm", 4)):
         text = traced.lower(lowering_platforms=(platform,)).as_text()
         assert text.count("stablehlo.convolution") == count
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1)])
+@pytest.mark.parametrize("padding", ["SAME", ((0, 2), (2, 0))])
+def test_derivatives_of_pooling_over_sharded_windows(mesh, strides, padding):
+    """XLA's partitioner loses what windows of one device add to elements of another."""
+    x = np.random.default_rng(0).standard_normal((2, 8, 8)).astype(np.float32)
+    if not isinstance(padding, str):
+        padding = ((0, 0), *padding)
+
+    def pooled(x):
+        return lax.reduce_window(x, -np.inf, lax.max, (1, 3, 3), (1, *strides), padding)
+
+    def derivatives(x):
+        gradient = grad(lambda x: lax.reduce_sum(lax.sin(pooled(x)), (0, 1, 2)))
+        return pooled(x), *jvp(pooled, (x,), (x * x,)), *jvp(gradient, (x,), (x,))
+
+    expected = jit(derivatives)(x)
+    for spec in (P("x", "y"), P(None, None, ("x", "y"))):
+        results = jit(derivatives)(device_put(x, NamedSharding(mesh, spec)))
+        for result, each in zip(results, expected, strict=True):
+            np.testing.assert_allclose(result, each, rtol=1e-5, atol=1e-6)

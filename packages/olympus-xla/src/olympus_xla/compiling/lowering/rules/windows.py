@@ -10,10 +10,12 @@ import numpy as np
 
 from olympus_ir.lax import windows
 from olympus_ir.lax.window_folds import neutral_element
+from olympus_ir.types.placement import PartitionSpec
 
 from .. import mlir
 from ..context import LoweringContext
 from ..cpu.pooling import is_scattered_by_views, scatter_to_extremes
+from ..shardings import spec_attribute
 from ..tables import lowering_rules
 from .reductions import identity_value, reducer
 
@@ -136,12 +138,38 @@ def _scatter_operation(
     operation = context.operation(
         "stablehlo.select_and_scatter",
         [mlir.aval_type(aval)],
-        [operand, source, initial],
+        [_with_whole_windows(context, operand, **window), source, initial],
         _window_attributes(**window),
         regions=2,
     )
     scalars = [mlir.tensor_type((), aval.dtype)] * 2
     return operation, context.region(operation, 0, scalars), context.region(operation, 1, scalars)
+
+
+def _with_whole_windows(
+    context: LoweringContext,
+    array: Any,
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    **window: Any,
+) -> Any:
+    """Keeps an array whole along dimensions in which windows overlap.
+
+    XLA's partitioner loses what the windows of one device add to elements of another.
+    """
+    module = context.module
+    overlaps = [
+        size > stride for size, stride in zip(window_dimensions, window_strides, strict=True)
+    ]
+    if not any(overlaps) or module.mesh is None or module.axis_context is not None:
+        return array
+    spec = PartitionSpec(*(None if each else PartitionSpec.UNCONSTRAINED for each in overlaps))
+    attribute = spec_attribute(spec, len(spec), mesh=module.mesh_symbol(module.mesh))
+    aval = context.aval_out
+    return context.create(
+        "sdy.sharding_constraint", mlir.aval_type(aval), (array,), {"sharding": attribute}
+    )
 
 
 @lowering_rules.define(windows.select_and_scatter_add_p)
@@ -160,7 +188,7 @@ def _select_and_scatter_add(
     select.end_region([select.compare(_direction(select_prim), left, right, (), dtype)])
     left, right = scatter.block.arguments
     scatter.end_region([reducer(scatter, "add", left, right, dtype)])
-    return operation.results[0]
+    return _with_whole_windows(context, operation.results[0], **window)
 
 
 @lowering_rules.define(windows.select_and_scatter_p)
@@ -181,4 +209,4 @@ def _select_and_scatter(
     operation, select, scatter = _scatter_operation(context, operand, source, initial, **window)
     select.end_region(select.lower(select_jaxpr, list(select.block.arguments)))
     scatter.end_region(scatter.lower(scatter_jaxpr, list(scatter.block.arguments)))
-    return operation.results[0]
+    return _with_whole_windows(context, operation.results[0], **window)
