@@ -556,8 +556,11 @@ def test_inconsistent_files_raise():
     assert np.allclose(deserialize(with_header(blob, lambda fields: None)).call(X), np.sin(X))
     names = ("in_avals", "out_avals", "in_tree", "platforms", "module", "module_kept_var_idx")
     for name in names:
-        with pytest.raises(ValueError, match="deserialize: the exported function is damaged"):
+        with pytest.raises(ValueError, match=f"function is damaged: it lacks '{name}'"):
             deserialize(with_header(blob, lambda fields, name=name: fields.pop(name)))
+    for name in ("in_avals", "platforms"):
+        with pytest.raises(ValueError, match="is damaged: a field has a value of another kind"):
+            deserialize(with_header(blob, lambda fields, name=name: fields.update({name: None})))
     with pytest.raises(ValueError, match="its fields do not fit"):
         deserialize(with_header(blob, lambda fields: fields.update(module_kept_var_idx=[0, 1])))
 

@@ -35,7 +35,7 @@ import numpy as np
 from olympus_ir.types import dtypes
 
 from ..functions.exported import Exported
-from ..functions.format import DAMAGE
+from ..functions.format import DAMAGE, describe_damage
 from ..functions.reading import from_parts
 from ..functions.writing import to_parts
 from . import safetensors
@@ -182,9 +182,7 @@ def opened(contents: bytes, read_beside: Callable[[str], bytes]) -> Parts:
     try:
         return _parts(arrays, metadata, read_beside)
     except DAMAGE as error:
-        raise ValueError(
-            f"the frozen function is damaged: {type(error).__name__}: {error}"
-        ) from None
+        raise ValueError(f"the frozen function is damaged: {describe_damage(error)}") from None
 
 
 def _parts(

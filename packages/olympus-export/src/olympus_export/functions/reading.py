@@ -22,7 +22,7 @@ from olympus_xla._jaxlib import HloSharding, OpSharding
 
 from ..trees import tree_from_json
 from .exported import Exported
-from .format import DAMAGE, EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS
+from .format import DAMAGE, EFFECTS, LENGTHS, MAGIC, READABLE_VERSIONS, describe_damage
 from .safety_checks import DisabledSafetyCheck
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def deserialize(blob: bytes | bytearray, *, untrusted: bool = False) -> Exported
         exported = _from_body(body, header_length)
     except DAMAGE as error:
         raise ValueError(
-            f"deserialize: the exported function is damaged: {type(error).__name__}: {error}"
+            f"deserialize: the exported function is damaged: {describe_damage(error)}"
         ) from None
     if untrusted:
         vet_programs(exported)
