@@ -100,7 +100,7 @@ class TestShapedArray:
             ShapedArray(shape, np.float32)
 
 
-def test_canonicalize_shape():
+def test_shapes_are_canonicalized_to_tuples():
     assert canonicalize_shape((1, 2)) == (1, 2)
     assert canonicalize_shape(np.array([1, 2])) == (1, 2)
     assert canonicalize_shape(3) == (3,)
@@ -145,14 +145,14 @@ class TestGetAval:
             get_aval(value)
         assert not is_valid_value(value)
 
-    def test_registered_types(self):
+    def test_registered_types_have_abstract_values(self):
         class Grid:
             pass
 
         register_value_type(Grid, lambda grid: ShapedArray((5,), np.int8))
         assert get_aval(Grid()) is ShapedArray((5,), np.int8)
 
-    def test_array_protocol(self):
+    def test_the_array_protocol_determines_the_type(self):
         class Wrapped:
             def __olympus_array__(self):
                 return np.ones(3, np.float32)

@@ -55,7 +55,7 @@ class TestPrograms:
         assert "test_checker.py" in message
         assert "{ lambda ; a:f32[]. let" in message
 
-    def test_unbound_operands(self):
+    def test_unbound_operands_are_refused(self):
         program = sample()
         refused(
             replace_equation(program, 1, invars=[Var(F32), Literal(2.0, F32)]),
@@ -67,7 +67,7 @@ class TestPrograms:
         program.eqns.reverse()
         refused(program, "operand 0 of `mul` is a variable without value")
 
-    def test_unbound_results(self):
+    def test_unbound_results_are_refused(self):
         program = sample()
         program.outvars[0] = Var(F32)
         refused(program, "result 0 is a variable without value")

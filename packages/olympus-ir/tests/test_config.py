@@ -196,7 +196,7 @@ def test_context_managers_decorate():
     assert not config.olympus_enable_x64
 
 
-def test_disable_jit():
+def test_disable_jit_sets_the_flag_for_a_block():
     with disable_jit():
         assert config.olympus_disable_jit
         with disable_jit(False):
@@ -362,7 +362,7 @@ def test_every_flag_is_described():
     assert set(config) <= set(dir(config))
 
 
-def test_logging_level(restored, capsys):
+def test_logging_level_applies_to_loggers(restored, capsys):
     logger = logging.getLogger("olympus.test")
     config.update("olympus_logging_level", "INFO")
     logger.info("shown")
@@ -396,7 +396,7 @@ def run(code, **environment):
     )
 
 
-def test_environment_variables():
+def test_environment_variables_set_flags():
     result = run(
         "from olympus_ir.settings.config import config as c; print(c.olympus_enable_x64, "
         "c.olympus_num_cpu_devices, c.olympus_numpy_dtype_promotion, "
@@ -426,7 +426,7 @@ def test_environment_variables_are_checked(variable, text, message):
     assert message in result.stderr
 
 
-def test_value_parsers():
+def test_parsers_accept_values_and_texts():
     assert one_of(("a", "b"), optional=True).parse(None) is None
     assert member_of(config_flags.ExplicitX64Mode).parse("allow").name == "ALLOW"
     with pytest.raises(ValueError, match="must be"):

@@ -152,7 +152,7 @@ def test_token_is_returned_when_the_debugger_is_closed():
     assert float(result["value"]) == 4.0 and bool(result["flag"])
 
 
-def test_other_debuggers():
+def test_registered_debuggers_open():
     opened = []
     register_debugger("test", lambda frames, **options: opened.append((frames, options)), -5)
     try:

@@ -219,7 +219,7 @@ def test_subtypes_of_types_and_names():
         dtypes.issubdtype(3.0, np.integer)
 
 
-def test_tangent_dtypes():
+def test_integers_have_float0_tangents():
     assert dtypes.tangent_dtype(np.dtype("float32")) == np.float32
     assert dtypes.tangent_dtype(np.dtype(ml_dtypes.bfloat16)) == ml_dtypes.bfloat16
     assert dtypes.tangent_dtype(np.dtype("complex64")) == np.complex64
@@ -248,7 +248,7 @@ def test_only_some_small_floats_have_infinities():
     assert not dtypes.supports_inf("float8_e4m3fn")
 
 
-def test_python_scalars():
+def test_python_scalars_have_default_dtypes():
     assert dtypes.is_python_scalar(1.0)
     assert not dtypes.is_python_scalar(np.float64(1))
     assert dtypes.python_scalar_dtype(int) == np.int32

@@ -50,7 +50,7 @@ def test_errors_subclass_builtin_errors(name):
     assert issubclass(getattr(errors, name), BUILTIN[name])
 
 
-def test_portable_names():
+def test_errors_have_names_of_jax():
     assert errors.JAXTypeError is errors.OlympusTypeError
     assert errors.JAXIndexError is errors.OlympusIndexError
     assert errors.JaxRuntimeError is JaxRuntimeError

@@ -93,14 +93,14 @@ def test_values_are_dropped_after_their_last_use():
     assert alive == [0, 1, 1, 1]
 
 
-def test_last_uses():
+def test_last_uses_name_the_variables_to_free():
     olympuspr, _ = trace_to_olympuspr(lambda x, y: [lax.mul(lax.sin(x), y), y], [F32, F32])
     sin, _mul = olympuspr.eqns
     x, _y = olympuspr.invars
     assert last_uses(olympuspr) == {0: [x], 1: [sin.outvars[0]]}
 
 
-def test_bind_equation():
+def test_equations_are_bound_with_their_parameters():
     olympuspr, _ = trace_to_olympuspr(lambda x: lax.split(x, [1, 2]), [ShapedArray((3,), np.int32)])
     assert len(bind_equation(olympuspr.eqns[0], [np.arange(3, dtype=np.int32)])) == 2
     olympuspr, _ = trace_to_olympuspr(lambda x: [lax.neg(x)], [F32])

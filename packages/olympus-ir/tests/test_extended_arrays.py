@@ -75,7 +75,7 @@ def test_iteration_yields_rows(pairs):
         len(scalar)
 
 
-def test_structural_operations(pairs):
+def test_structural_operations_move_whole_elements(pairs):
     np.testing.assert_array_equal(
         lax.from_edtype(lax.transpose(pairs, (1, 0))), WORDS.swapaxes(0, 1)
     )

@@ -59,7 +59,7 @@ class TestArgumentNames:
             "second",
         ]
 
-    def test_more_arguments(self):
+    def test_further_arguments_are_named_by_position(self):
         assert names(example, 1, 2, 3, [4]) == ["first", "second", "rest[0]", "rest[1][0]"]
 
     def test_keyword_arguments_are_named_by_their_keys(self):
@@ -74,11 +74,11 @@ class TestArgumentNames:
         assert names(Layer().apply, 1, 2) == ["params", "inputs"]
         assert names(Layer(), 1, scale=2) == ["inputs", "scale"]
 
-    def test_partial_applications(self):
+    def test_partial_applications_skip_bound_arguments(self):
         assert names(functools.partial(example, 1), 2, 3) == ["second", "rest[0]"]
         assert names(functools.partial(Layer().apply, 1), 2) == ["inputs"]
 
-    def test_wrapped_functions(self):
+    def test_wrapped_functions_give_the_names(self):
         @functools.wraps(example)
         def wrapper(*args, **kwargs):
             return example(*args, **kwargs)
@@ -118,7 +118,7 @@ class TestFunctionNames:
         assert function_source(Layer()).startswith(f"Layer at {__file__}:")
         assert function_source(np.sin) == "sin"
 
-    def test_debug_info(self):
+    def test_debug_info_holds_names_and_source(self):
         info = DebugInfo("test", example, ["x"], lambda: ["result"])
         assert info.func_name == "example"
         assert info.func_src_info == function_source(example)

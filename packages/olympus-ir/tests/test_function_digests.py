@@ -27,7 +27,7 @@ def same(one, other):
     return digest(one, none) == digest(other, none)
 
 
-def test_equal_functions():
+def test_equal_functions_have_equal_digests():
     source = "def f(x): return lax.sin(x) * K"
     assert same(function_of(source, lax=lax, K=2.0), function_of("\n\n" + source, lax=lax, K=2.0))
     assert not same(function_of(source, lax=lax, K=2.0), function_of(source, lax=lax, K=3.0))

@@ -110,7 +110,7 @@ class TestTracingCache:
 
 
 class TestStaticArguments:
-    def test_by_position(self):
+    def test_static_arguments_are_chosen_by_position(self):
         @functools.partial(jit, static_argnums=1)
         def power(x, n):
             for _ in range(n - 1):

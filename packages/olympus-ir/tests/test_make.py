@@ -24,7 +24,7 @@ class TestMakeOlympuspr:
         assert closed.in_avals == [ShapedArray((2, 3), np.float32)]
         assert closed.out_avals == [ShapedArray((3,), np.float32)]
 
-    def test_static_arguments(self):
+    def test_static_arguments_are_not_inputs(self):
         closed = make_olympuspr(lambda x, n: lax.integer_pow(x, n), static_argnums=1)(2.0, 3)
         assert str(closed) == "{ lambda ; a:f32[]. let b:f32[] = integer_pow[y=3] a in (b,) }"
 
@@ -37,17 +37,17 @@ class TestMakeOlympuspr:
         info = program(1.0).eqns[-1].params["branches"][0].jaxpr.debug_info
         assert info.result_paths == ("result[0]", "result[1]")
 
-    def test_keyword_arguments(self):
+    def test_keyword_arguments_are_inputs(self):
         closed = make_olympuspr(lambda x, **kwargs: lax.mul(x, kwargs["y"]))(2.0, y=3.0)
         assert len(closed.in_avals) == 2
         assert closed.debug_info.arg_names == ("x", "kwargs['y']")
 
-    def test_return_shape(self):
+    def test_return_shape_gives_the_types_of_results(self):
         closed, shape = make_olympuspr(lambda x: {"a": x, "b": (1,)}, return_shape=True)(STRUCT)
         assert shape == {"a": STRUCT, "b": (ShapeDtypeStruct((), np.int32, weak_type=True),)}
         assert closed.debug_info.result_paths == ("result['a']", "result['b'][0]")
 
-    def test_named_axes(self):
+    def test_named_axes_are_bound_by_axis_env(self):
         closed = make_olympuspr(lambda x: lax.psum(x, "i"), axis_env=[("i", 3)])(1.0)
         assert [str(effect) for effect in closed.effects] == ["NamedAxis(i)"]
 

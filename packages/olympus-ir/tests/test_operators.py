@@ -28,7 +28,7 @@ I = lax.iota(np.int32, 4)
     "operation",
     [operator.add, operator.sub, operator.mul, operator.lt, operator.ge, operator.eq, operator.ne],
 )
-def test_binary_operators(operation):
+def test_binary_operators_equal_those_of_numpy(operation):
     expected = operation(np.asarray(X), np.asarray(X)[::-1])
     assert np.asarray(operation(X, X[::-1])).tolist() == expected.tolist()
     assert np.asarray(operation(X, 2)).tolist() == operation(np.asarray(X), 2).tolist()

@@ -303,7 +303,7 @@ def positive(x):
     return gram + lax.convert_element_type(lax.eq(rows, columns), FLOAT)
 
 
-def test_linear_algebra():
+def test_linear_algebra_ignores_padding():
     check(lambda x: linalg.cholesky(positive(x)), [NM], {"n": 5, "m": 6}, rtol=1e-3)
     check(lambda x: linalg.lu(positive(x))[0], [NM], {"n": 5, "m": 6}, rtol=1e-3)
     check(
@@ -336,7 +336,7 @@ def test_callbacks_of_padded_arrays_are_refused():
         )
 
 
-def test_unbounded_dimensions():
+def test_unbounded_dimensions_raise():
     (n,) = symbolic_shape("n")
     closed = trace_to_closed(lambda x: [lax.cumsum(x, 0)], [ShapedArray((n,), np.dtype(FLOAT))])
     with pytest.raises(NotImplementedError, match="the size n has no known upper bound"):
@@ -346,7 +346,7 @@ def test_unbounded_dimensions():
 # ---- counted sizes ----
 
 
-def test_counted_sizes():
+def test_counted_sizes_bound_results():
     scope = SymbolicScope()
 
     def fun(x):

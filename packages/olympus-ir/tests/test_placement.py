@@ -77,7 +77,7 @@ def test_spec_is_a_sequence():
     assert P(*spec) is spec
 
 
-def test_spec_concatenation():
+def test_specs_are_concatenated():
     assert P("x") + P("y") is P("x", "y")
     assert P("x") + ("y",) is P("x", "y")
     assert ("y",) + P("x") is P("y", "x")
@@ -116,7 +116,7 @@ def test_spec_update_and_cotangent():
         (lambda: delattr(P("x"), "reduced"), AttributeError, "cannot delete"),
     ],
 )
-def test_spec_errors(make, error, message):
+def test_unsuitable_specs_raise(make, error, message):
     with pytest.raises(error, match=message):
         make()
 
@@ -201,7 +201,7 @@ def test_abstract_mesh_errors(make, error, message):
         make()
 
 
-def test_axis_types():
+def test_axis_types_print_their_names():
     assert list(AxisType) == [Auto, Explicit, Manual]
     assert repr(AxisType.Auto) == "Auto"
     assert str(AxisType.Auto) == "AxisType.Auto"

@@ -66,7 +66,7 @@ def test_missing_shape_rule_raises():
         Primitive("bare").infer((F32,), {})
 
 
-def test_several_results():
+def test_primitives_may_have_several_results():
     primitive, _ = counted(multiple_results=True)
     olympuspr, _ = trace_to_olympuspr(lambda x: primitive.bind(x, n=2), [F32])
     assert str(olympuspr) == (

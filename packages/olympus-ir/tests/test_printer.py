@@ -62,7 +62,7 @@ def test_text_equals_jax(name):
         check_olympuspr(closed)
 
 
-def test_one_equation():
+def test_single_equations_are_printed():
     olympuspr, _ = trace_to_olympuspr(lambda x: [lax.add(lax.sin(x), 1.0)], [F32])
     assert [str(equation) for equation in olympuspr.eqns] == [
         "a:f32[] = sin b",

@@ -81,7 +81,7 @@ def test_more_than_two_operands(mode):
     assert not wrong
 
 
-def test_promote_types(mode):
+def test_pairs_of_strong_dtypes_promote_as_in_jax(mode):
     wrong = []
     strong = [name for name in OPERANDS if not name.endswith("*")]
     rows = [(a, b) for i, a in enumerate(strong) for b in strong[: i + 1]]
@@ -117,7 +117,7 @@ def test_python_scalars_are_weak():
         assert lattice_result_type(1, 2.0) == (np.float64, True)
 
 
-def test_result_type():
+def test_result_type_canonicalizes_wide_dtypes():
     assert result_type(np.float64(1)) == np.float32
     assert result_type(None) == np.float32
     assert result_type(None, np.float16) == np.float32

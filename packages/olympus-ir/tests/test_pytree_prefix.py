@@ -85,7 +85,7 @@ def test_all_differences_are_listed_by_name():
     assert prefix_errors([None], [(1, 2)], is_leaf=is_none) == []
 
 
-def test_equality_errors():
+def test_differences_of_structures_are_listed():
     # What jax 0.10.2 gives for the same trees, and the keys.
     assert list(equality_errors({"a": 1}, {"b": 1})) == [
         (

@@ -179,7 +179,7 @@ def test_containers_are_restored():
     assert type(tree_map(lambda x: x, Linear(1, 2))) is Linear
 
 
-def test_is_leaf():
+def test_is_leaf_stops_flattening():
     assert tree_leaves([(1, 2), 3], is_leaf=lambda x: isinstance(x, tuple)) == [(1, 2), 3]
     assert tree_map(lambda x: x, [None, 1], is_leaf=lambda x: x is None) == [None, 1]
     assert tree_structure([(1, 2)], lambda x: isinstance(x, tuple)) == tree_structure([0])
@@ -237,14 +237,14 @@ def test_tree_transpose_exchanges_inner_and_outer_structure():
         tree_transpose(tree_structure([]), None, [])
 
 
-def test_all_leaves():
+def test_all_leaves_is_false_for_containers():
     assert all_leaves([1, 2])
     assert not all_leaves([1, [2]])
     assert not all_leaves([1, None])
     assert all_leaves([1, "a"], is_leaf=lambda x: x == "a")
 
 
-def test_one_level():
+def test_flatten_one_level_returns_children():
     assert flatten_one_level({"b": 1, "a": [2]}) == (([2], 1), ("a", "b"))
     assert flatten_one_level(None) == ((), None)
     with pytest.raises(ValueError, match="int"):
@@ -291,7 +291,7 @@ def test_subclasses_are_leaves():
     assert tree_leaves([pair]) == [pair]
 
 
-def test_class_decorators():
+def test_class_decorators_register_nodes():
     @register_pytree_node_class
     class Box:
         def __init__(self, content):

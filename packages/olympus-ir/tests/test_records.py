@@ -38,7 +38,7 @@ def test_fields_cannot_be_written():
     assert point == Point(1, 0)
 
 
-def test_changed_copies():
+def test_replace_returns_a_changed_copy():
     assert Point(1, 2).replace(y=3) == Point(1, 3)
     with pytest.raises(TypeError):
         Point(1).replace(z=1)

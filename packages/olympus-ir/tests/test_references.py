@@ -186,7 +186,7 @@ class TestIndices:
         with pytest.raises(error, match=message):
             new_ref(np.zeros(4))[index]
 
-    def test_traced_masks(self):
+    def test_traced_masks_raise(self):
         with pytest.raises(NonConcreteBooleanIndexError):
             jit(lambda ref, mask: ref[mask])(new_ref(np.zeros(2)), np.array([True, False]))
 
@@ -330,7 +330,7 @@ class TestPrograms:
             "i:f32[2] <- a{reshape([2, 2])}{transpose([1, 0])}[0,:]",
         ]
 
-    def test_making_references(self):
+    def test_references_are_made_by_equations(self):
         program = make_olympuspr(lambda x: freeze(new_ref(x, kind="k")))(1.0)
         assert "b:Ref{f32[]} = new_ref[kind=k memory_space=None] a" in str(program)
         assert "c:f32[] = freeze b" in str(program)
@@ -345,7 +345,7 @@ class TestPrograms:
         inside = make_olympuspr(lambda x: freeze(new_ref(x)))(1.0)
         assert {str(effect) for effect in inside.effects} == {"Allocate"}
 
-    def test_dead_code(self):
+    def test_writes_keep_operations_alive(self):
         def fun(outside, x):
             outside[0]
             outside[1] = x
@@ -430,7 +430,7 @@ class TestDischarge:
         )
 
     @pytest.mark.parametrize("x", [2.0, -2.0])
-    def test_control_flow(self, x):
+    def test_references_in_control_flow_equal_plain_python(self, x):
         start = np.arange(1.0, 5.0, dtype=np.float32)
         ref = new_ref(start)
         expected = loops(ref, np.float32(x))
@@ -451,7 +451,7 @@ class TestDischarge:
         (call,) = discharged.closed.eqns
         assert len(call.outvars) == 1 and discharged.written == (1,)
 
-    def test_partial_discharge(self):
+    def test_chosen_references_are_discharged(self):
         program = program_of(lambda r, q: q.set(r[0], 0), VECTOR, VECTOR)
         partly, _ = discharge(program, should_discharge=[True, False])
         assert [var.aval for var in partly.invars] == [VECTOR.inner_aval, VECTOR]
@@ -512,7 +512,7 @@ CONTROL = (
 )
 
 
-def test_run_state():
+def test_run_state_returns_the_final_values():
     def fun(refs):
         refs["y"][0] = refs["x"][1]
 

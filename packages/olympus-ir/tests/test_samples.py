@@ -15,7 +15,7 @@ from olympus_testing import assert_close, cases, check_shape_rule
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_shape_rule(case):
+def test_samples_have_the_types_of_shape_rules(case):
     check_shape_rule(case)
 
 

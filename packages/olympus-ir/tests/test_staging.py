@@ -56,7 +56,7 @@ class TestRecording:
         assert olympuspr.eqns == []
         assert olympuspr.outvars == [*reversed(olympuspr.invars), olympuspr.invars[1]]
 
-    def test_array_protocol(self):
+    def test_the_array_protocol_is_recorded(self):
         class Wrapped:
             def __init__(self, value):
                 self.value = value
@@ -88,7 +88,7 @@ class TestRecording:
         assert current.trace is evaluation_trace
         assert current.source is None
 
-    def test_source_lines(self):
+    def test_source_lines_are_recorded(self):
         olympuspr, _ = trace(lambda x: [lax.sin(x)], F32)
         assert "test_staging.py" in olympuspr.pretty_print(source_info=True)
 
@@ -107,7 +107,7 @@ class TestClosures:
         assert constants == [x]
         assert len(inner.constvars) == 1
 
-    def test_separate_constants(self):
+    def test_constants_are_separated_from_inner_programs(self):
         array = np.ones(3, np.float32)
         seen = []
 
@@ -175,7 +175,7 @@ class TestLeaks:
         with pytest.raises(UnexpectedTracerError, match="traced for scan"):
             make_olympuspr(fun)(1.0)
 
-    def test_checking_leaks(self):
+    def test_leaked_tracers_raise_under_checking_leaks(self):
         kept = []
         with checking_leaks():
             make_olympuspr(lambda x: jit(lambda y: lax.mul(lax.sin(y), x))(x))(1.0)

@@ -129,7 +129,7 @@ def _forget_exclusion(path):
     source_info._library_folders.remove(os.path.abspath(path))
 
 
-def test_excluded_folders(tmp_path):
+def test_excluded_folders_are_hidden(tmp_path):
     library = tmp_path / "library.py"
     library.write_text("def call(f, x):\n    return f(x)\n")
     namespace = {}

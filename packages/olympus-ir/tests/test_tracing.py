@@ -70,7 +70,7 @@ class TestTracers:
         with pytest.raises(TypeError, match=r"immutable.*\.at\[idx\]\.set"):
             in_trace(assign)
 
-    def test_unknown_length(self):
+    def test_scalars_and_traced_sizes_have_no_length(self):
         scalar = ShapedArray((), np.float32)
         with pytest.raises(TypeError, match="unsized"):
             in_trace(len, scalar)
@@ -181,7 +181,7 @@ class TestCurrentState:
             thread.join()
         assert seen == [(evaluation_trace, {})]
 
-    def test_name_stack(self):
+    def test_name_stacks_grow_in_blocks(self):
         with extend_name_stack("a"), extend_name_stack("b"):
             assert current.name_stack == ("a", "b")
         assert current.name_stack == ()
@@ -213,7 +213,7 @@ class TestAxisEnvironment:
         assert hash(AxisEnvironment({"i": 2})) == hash(AxisEnvironment({"i": 2}))
         assert AxisEnvironment({"i": 2}) != AxisEnvironment({"i": 3})
 
-    def test_unbound_names(self):
+    def test_unbound_names_raise(self):
         with pytest.raises(NameError, match=r"unbound axis name: k \(bound axis names: 'i'\)"):
             AxisEnvironment({"i": 2}).size("k")
         with pytest.raises(NameError, match="unbound axis name"):

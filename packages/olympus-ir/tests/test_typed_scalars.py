@@ -30,7 +30,7 @@ def test_typed_numbers_are_python_numbers(number, kind, dtype):
         assert type(other) is kind and other == number and other.dtype == dtype
 
 
-def test_wider_types():
+def test_wide_types_follow_the_flag():
     with config.enable_x64(True):
         assert typed(1.5).dtype == "float64" and typed(2**40).dtype == "int64"
     with pytest.raises(OverflowError, match="too large"):

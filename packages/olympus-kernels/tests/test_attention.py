@@ -134,7 +134,7 @@ CASES = {
 
 @pytest.mark.thorough("causal", "one head of keys", "no heads of keys")
 @pytest.mark.parametrize("name", CASES)
-def test_splash_attention(name):
+def test_splash_attention_agrees_with_array_operations(name):
     case = {"heads": 2, "kv_heads": 2, "sinks": False, "soft_cap": None, **CASES[name]}
     mask, cap = case["mask"], case["soft_cap"]
     q, k, v = operands(case["heads"], case["kv_heads"], *SHAPE)
@@ -242,7 +242,7 @@ def test_invalid_kernels_raise():
 
 @pytest.mark.parametrize("has_segments", [False, True])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_flash_attention(has_bias, has_segments):
+def test_flash_attention_agrees_with_array_operations(has_bias, has_segments):
     rng = np.random.default_rng(1)
     q, k, v = (rng.normal(size=(2, 2, 32, 8)).astype(np.float32) for _ in range(3))
     bias = rng.normal(size=(2, 2, 32, 32)).astype(np.float32) if has_bias else None

@@ -153,7 +153,7 @@ class TestPages:
 
 @pytest.mark.parametrize("options", [{}, {"sliding_window": 6}, {"soft_cap": 2.0, "sm_scale": 0.3}])
 @pytest.mark.parametrize("number", [4, 2])
-def test_ragged_queries(options, number):
+def test_ragged_queries_agree_with_array_operations(options, number):
     q, pages = normal(24, HEADS, SIZE), normal(9, PAGE, 2 * KV_HEADS, SIZE)
     starts = np.int32([0, 5, 20, 21, 22])
     expected = np.zeros_like(q)

@@ -140,7 +140,7 @@ def test_layers_are_those_of_jax(name):
     assert init(key(42), (-1, *shape[1:]))[0][0] == -1
 
 
-def test_residual_network():
+def test_residual_networks_train_as_in_jax():
     """Compares the steps of training with JAX."""
     network, optimizer = samples.residual_network(stax), optimizers.momentum(0.05, 0.9)
     losses, _ = samples.trained_losses(network, optimizer, grad, key(42))

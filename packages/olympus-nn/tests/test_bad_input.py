@@ -89,7 +89,7 @@ def test_softmax_with_the_derivative_from_its_value():
         ("fan_in", "normal", (3,), "Must be at least 2D"),
     ],
 )
-def test_variance_scaling(mode, distribution, shape, message):
+def test_unsuitable_variance_scaling_raises(mode, distribution, shape, message):
     with pytest.raises(ValueError, match=message):
         initializers.variance_scaling(1.0, mode, distribution)(key(0), shape)
 

@@ -65,7 +65,7 @@ def test_product_equals_that_of_rounded_operands(mode, scale):
     assert found.dtype == np.float32
 
 
-def test_global_scale():
+def test_global_scales_divide_the_operands():
     x, y = normal(3, 32, scale=1e4), normal(5, 32, seed=1)
     scale = np.array([16.0], np.float32)
     configs = [get_scaled_dot_general_config("nvfp4", scale)] * 3
@@ -134,7 +134,7 @@ def test_dtype_of_result(dtype):
     assert grad(lambda x: fun(x)[0, 0])(x).dtype == dtype
 
 
-def test_scaled_matmul():
+def test_scaled_products_equal_the_formula():
     a, b = normal(2, 3, 12), normal(2, 5, 12, seed=1)
     a_scales, b_scales = normal(2, 3, 4, seed=2), normal(2, 5, 4, seed=3)
     expected = np.einsum(

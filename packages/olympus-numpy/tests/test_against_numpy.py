@@ -60,7 +60,7 @@ def test_unary_functions_of_positive_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh", "arccosh"])
-def test_inverse_functions(name):
+def test_inverse_functions_equal_those_of_numpy(name):
     x = np.linspace(-0.9, 0.9, 7, dtype=np.float32)
     x = x + 2 if name == "arccosh" else x
     check(getattr(jnp, name)(x), getattr(np, name)(x))
@@ -395,7 +395,7 @@ def test_einsum_of_lists():
         ("ij->ii", [(2, 3)], "'i' appeared more than once"),
     ],
 )
-def test_einsum_errors(subscripts, shapes, match):
+def test_unsuitable_subscripts_raise(subscripts, shapes, match):
     with pytest.raises(ValueError, match=match):
         jnp.einsum(subscripts, *(np.zeros(shape, np.float32) for shape in shapes))
 
@@ -451,7 +451,7 @@ def test_sorting_is_stable_and_puts_nan_last():
 
 
 @pytest.mark.parametrize("method", ["scan", "scan_unrolled", "sort", "compare_all"])
-def test_searchsorted_methods(method):
+def test_searchsorted_methods_agree(method):
     a = np.sort(numbers((20,), np.int32))
     v = numbers((3, 5), np.int32, 7)
     for side in ("left", "right"):
@@ -536,7 +536,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_further_cases(name):
+def test_further_cases_equal_those_of_numpy(name):
     for arguments in CASES[name]:
         with np.errstate(all="ignore"):
             check(getattr(jnp, name)(*arguments), getattr(np, name)(*arguments))

@@ -171,7 +171,7 @@ def test_64_bits_enabled():
         assert jnp.argmax(jnp.arange(3)).dtype == np.int64
 
 
-def test_filled_arrays():
+def test_filled_arrays_have_shape_and_value():
     assert jnp.zeros((2, 0)).shape == (2, 0)
     assert jnp.ones(3, bool).tolist() == [True] * 3
     assert jnp.full((2, 3), jnp.arange(3)).tolist() == [[0, 1, 2]] * 2
@@ -201,7 +201,7 @@ def test_ranges_equal_those_of_numpy():
         jnp.linspace(0, 1, -1)
 
 
-def test_scalar_types():
+def test_scalar_types_make_strong_scalars():
     assert jnp.float32(3).dtype == np.float32
     assert not jnp.float32(3).weak_type
     assert jnp.int32([1.5, 2]).tolist() == [1, 2]

@@ -171,7 +171,7 @@ class TestOutOfRange:
         result = x.at[jnp.array([-1])].set(0.0, wrap_negative_indices=False)
         np.testing.assert_array_equal(np.asarray(result), self.x)
 
-    def test_unknown_mode(self):
+    def test_unknown_modes_raise(self):
         with pytest.raises(ValueError, match="Unknown gather mode"):
             jnp.asarray(self.x).at[0].set(1.0, mode="nearest")
 
@@ -188,7 +188,7 @@ def test_masks_select_as_in_numpy():
     np.testing.assert_array_equal(np.asarray(y.at[y > 5].set(0.0)), wanted)
 
 
-def test_traced_indices():
+def test_traced_indices_have_the_types_of_results():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     scalar, vector = ShapedArray((), np.int32), ShapedArray((2,), np.int32)
     for function, avals, shape in [

@@ -74,7 +74,7 @@ UNIQUE = {
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 4, 4)])
 @pytest.mark.parametrize("name", UNIQUE)
-def test_against_numpy(name, shape, kind, wide):
+def test_functions_equal_those_of_numpy(name, shape, kind, wide):
     x = draw(*shape, kind=kind)
     actual, expected = UNIQUE[name](jnp, jnp.asarray(x)), UNIQUE[name](np, x)
     if name == "slogdet":
@@ -109,7 +109,7 @@ def test_factors_multiply_to_the_matrix(kind, wide):
     close(linalg.cholesky(np.eye(2) * 4, upper=True), np.eye(2) * 2)
 
 
-def test_least_squares(wide):
+def test_least_squares_equal_those_of_numpy(wide):
     a, b = draw(5, 3), draw(5, 2, seed=1)
     for rcond in (None, -1, 0.5):
         actual = linalg.lstsq(a, b, rcond)
@@ -134,7 +134,7 @@ def test_inverses_of_tensors_equal_those_of_numpy(wide):
     close(linalg.tensorsolve(a, b, axes=(1,)), np.linalg.tensorsolve(a, b, axes=(1,)))
 
 
-def test_broadcast_systems(wide):
+def test_systems_are_broadcast(wide):
     a, b = draw(2, 1, 3, 3), draw(4, 3, 2, seed=1)
     close(linalg.solve(a, b), np.linalg.solve(a, b))
     close(vmap(linalg.solve, (0, None))(a[:, 0], b[0]), np.linalg.solve(a[:, 0], b[0]))
@@ -177,7 +177,7 @@ def test_derivatives_of_determinants_with_one_zero_singular_value(size, place, w
     np.testing.assert_allclose(summed, expected, atol=1e-12)
 
 
-def test_singular_matrices():
+def test_singular_matrices_have_defined_results():
     singular = np.ones((2, 2))
     assert linalg.det(singular) == 0
     assert [float(each) for each in linalg.slogdet(singular)] == [0, -np.inf]
@@ -279,7 +279,7 @@ def test_roots_equal_those_of_numpy(wide):
         jnp.roots(np.ones((2, 2)))
 
 
-def test_fitted_polynomials(wide):
+def test_fitted_polynomials_equal_those_of_numpy(wide):
     x, y = np.linspace(0, 1, 7), draw(7, 2)
     w = np.linspace(1, 2, 7)
     for options in ({}, {"w": w}):

@@ -84,7 +84,7 @@ OF_RANKS_THAT_FIT = [
 
 
 @pytest.mark.parametrize("function", OF_UNEQUAL_RANKS)
-def test_rank_promotion(function):
+def test_rank_promotion_warns_or_raises_by_flag(function):
     x, y = jnp.asarray(FLOATS), jnp.ones((2, 3))
     allowed = function(x, y)
     assert allowed.shape == (2, 3)

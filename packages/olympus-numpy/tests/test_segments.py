@@ -57,11 +57,11 @@ def test_empty_segments_have_extreme_integers():
     assert segment_max(integers > 5, np.array([0, 0]), 2).tolist() == [True, False]
 
 
-def test_no_rows():
+def test_no_rows_give_zeros():
     assert segment_sum(np.ones((0, 2)), np.zeros(0, np.int32), 2).tolist() == [[0, 0], [0, 0]]
 
 
-def test_under_transformations():
+def test_segments_can_be_transformed():
     count = functools.partial(segment_sum, segment_ids=IDS, num_segments=5)
     check_grads(lambda x: count(x), (ROWS,), order=1, jvp=jvp, vjp=vjp)
     np.testing.assert_allclose(jit(lambda x: count(x))(ROWS), count(ROWS), rtol=1e-6)

@@ -37,7 +37,7 @@ def test_reduce_equals_that_of_numpy(name, axis):
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_reduce_all(name):
+def test_reduce_over_all_axes_equals_that_of_numpy(name):
     ours, theirs = getattr(jnp, name), getattr(np, name)
     close(ours.reduce(FLOATS, axis=None), theirs.reduce(FLOATS, axis=None))
     close(ours.reduce(FLOATS, axis=(0, 1)), theirs.reduce(FLOATS, axis=(0, 1)))
@@ -194,7 +194,7 @@ def test_logical_reductions_start_from_initial(name):
 
 @pytest.mark.parametrize("name", BITWISE)
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
-def test_bitwise_reductions(name, dtype):
+def test_bitwise_reductions_equal_those_of_numpy(name, dtype):
     x, where = INTEGERS.astype(dtype), np.array([True, False, True])
     ours, theirs = getattr(jnp, name), getattr(np, name)
     np.testing.assert_array_equal(ours.reduce(x, axis=None), theirs.reduce(x, axis=None))

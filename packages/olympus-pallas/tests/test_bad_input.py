@@ -170,7 +170,7 @@ def test_program_id_outside_of_kernels_and_grids_raises():
         call(lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...] * program_id(1)), grid=(2,))
 
 
-def test_scratch_buffers():
+def test_unsuitable_scratch_buffers_raise():
     with pytest.raises(TypeError, match="scratch_shapes must hold buffers like tpu.VMEM"):
         call(lambda *refs: None, scratch_shapes=[(8, 128)])
     assert VMEM((8, 128), F32).shape == (8, 128)
@@ -182,7 +182,7 @@ def test_missing_prefetched_scalars_raise():
         pallas_call(copy, OUT, grid_spec=spec, interpret=True)(X)
 
 
-def test_masked_access():
+def test_unsuitable_masked_accesses_raise():
     with pytest.raises(ValueError, match="Can only call `load` on a `Ref`"):
         load(X)
     with pytest.raises(ValueError, match=r"part of shape \(8, 128\), but the mask has the shape"):
@@ -193,7 +193,7 @@ def test_masked_access():
         call(lambda x_ref, o_ref: o_ref.__setitem__(0, load(x_ref.at[ds(6, 4), 0])))
 
 
-def test_atomic_updates():
+def test_unsuitable_atomic_updates_raise():
     with pytest.raises(ValueError, match="`atomic_and` works on integers"):
         call(lambda x_ref, o_ref: o_ref.__setitem__((0, 0), atomic_and(o_ref, (0, 0), 1.0)))
     with pytest.raises(ValueError, match="`atomic_cas` expects a reference to a scalar"):
@@ -211,7 +211,7 @@ def test_functions_for_kernels():
         next_power_of_2(-1)
 
 
-def test_reverse_derivatives():
+def test_reverse_derivatives_raise():
     with pytest.raises(ValueError, match="has no reverse derivative"):
         grad(lambda x: call(args=(x,)).sum())(X)
 

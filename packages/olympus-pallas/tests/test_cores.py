@@ -120,7 +120,7 @@ def test_core_map_in_a_compiled_function():
     np.testing.assert_array_equal(halves_swapped(X), np.concatenate([X[8:], X[:8]]))
 
 
-def test_core_barrier():
+def test_cores_wait_at_a_barrier():
     def kernel(x_ref, o_ref, meeting):
         tpu.core_barrier(meeting, core_axis_name="core")
 
@@ -136,7 +136,7 @@ def test_core_barrier():
     np.testing.assert_array_equal(call(X), X)
 
 
-def test_global_semaphores():
+def test_semaphores_may_be_global():
     def kernel(x_ref, o_ref):
         tpu.core_barrier(pl.get_global(tpu.SemaphoreType.REGULAR), core_axis_name="core")
         core = lax.axis_index("core")
@@ -246,7 +246,7 @@ def test_invalid_dimension_semantics_raise():
         jit(lambda n: call((n,), "parallel"))(2)
 
 
-def test_reads_outside():
+def test_reads_outside_raise_or_return_padding():
     def kernel(n_ref, x_ref, o_ref):
         o_ref[...] = x_ref[pl.ds(n_ref[0], 8), :]
 
@@ -263,7 +263,7 @@ def test_reads_outside():
     assert np.isnan(beyond[4:]).all()
 
 
-def test_uninitialized_memory():
+def test_uninitialized_memory_has_the_chosen_contents():
     def kernel(o_ref, scratch):
         o_ref[...] = scratch[...]
 

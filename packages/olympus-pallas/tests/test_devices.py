@@ -107,7 +107,7 @@ def add(o_ref, part, more):
 RING = [tpu.VMEM((4, 8, 128), F32), DMA((3,)), DMA((3,)), tpu.SemaphoreType.REGULAR]
 
 
-def test_ring_reduction(four):
+def test_rings_of_devices_add_their_parts(four):
     call = on_mesh(
         ring_sum,
         four,

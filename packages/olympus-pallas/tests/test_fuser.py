@@ -138,7 +138,7 @@ def test_fused_output_operations(arrays):
     check(function, np.where(x @ y + bias > 0, 1.0, 0.5) * 3, x, y, bias)
 
 
-def test_several_results(arrays):
+def test_several_results_are_fused(arrays):
     x, y, _ = arrays
 
     def function(x, y):
@@ -262,7 +262,7 @@ def test_specifications_of_results():
     assert pushed(lambda x: x[None], SQUARE) == ((1, 128, 128), (0, 3, 4))
 
 
-def test_customized_functions():
+def test_customized_functions_need_rules():
     @fuser.custom_fusion
     def add_twice(x, y):
         return x + 2 * y

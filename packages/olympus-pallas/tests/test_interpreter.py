@@ -179,7 +179,7 @@ def test_outputs_that_take_the_memory_of_inputs():
     np.testing.assert_array_equal(got, x + 10 * (np.arange(8) < 4))
 
 
-def test_atomic_updates():
+def test_atomic_updates_return_old_values():
     start = np.array([1, 2, 4, 8], np.int32)
 
     def kernel(x_ref, start_ref, o_ref, old_ref):

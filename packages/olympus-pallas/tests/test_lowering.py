@@ -81,7 +81,7 @@ def test_samples_for_tpus_alone(name):
 
 
 @pytest.mark.parametrize("name", ["add in blocks", "softmax"])
-def test_batched_samples(name):
+def test_batched_samples_add_a_grid_dimension(name):
     call, arguments = KERNELS[name]
     batch = [np.stack([argument] * 3) for argument in arguments]
     assert "grid_x = 3 : i32, grid_y = 2 : i32" in lowered("cuda", vmap(call), *batch)

@@ -304,7 +304,7 @@ def test_products_with_sparse_factors(dtype):
 # ---- functions of the machine ----
 
 
-def test_inlined_functions():
+def test_inlined_functions_read_and_write_arrays():
     layout = plgpu.Layout.WG_STRIDED((8,), 1)
     returned = plgpu.ShapeDtypeStruct((8,), F32, layout)
 
@@ -370,7 +370,7 @@ def test_inlined_functions_with_other_types():
         run(lambda thread, x: None, lambda ref: ref)
 
 
-def test_print_layout(capsys):
+def test_print_layout_prints_while_tracing(capsys):
     def kernel(x_ref, o_ref, total):
         plgpu.print_layout("x: {}", x_ref[...])
         plgpu.print_layout("total has the layout {}", total)
@@ -474,7 +474,7 @@ def test_warps_run_the_function_with_their_index():
     np.testing.assert_array_equal(call(), [2, 4, 6, 8])
 
 
-def test_barrier_tests():
+def test_barrier_tests_do_not_wait():
     def kernel(o_ref, barrier):
         o_ref[0] = plgpu.barrier_test(barrier).astype(np.int32)
         plgpu.barrier_arrive(barrier)
@@ -487,7 +487,7 @@ def test_barrier_tests():
     np.testing.assert_array_equal(call(), [0, 1, 0])
 
 
-def test_atomic_updates():
+def test_atomic_updates_combine_threads():
     def kernel(x_ref, sum_ref, max_ref, or_ref):
         @pl.when(lax.axis_index("i") == 0)
         def _():
@@ -547,7 +547,7 @@ def test_stores_to_blocks_of_a_cluster():
 # ---- several devices ----
 
 
-def test_remote_references(devices):
+def test_remote_references_reach_other_devices(devices):
     if len(devices) < 4:
         pytest.skip("needs four devices")
     mesh = Mesh(np.array(devices[:4]), ("x",))

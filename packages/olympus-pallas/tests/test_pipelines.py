@@ -63,7 +63,7 @@ def test_blocks_in_and_out(rng, no_pipelining):
     np.testing.assert_allclose(got, x * 2 + np.arange(32)[:, None] // 8, rtol=1e-6)
 
 
-def test_accumulated_outputs(rng):
+def test_accumulated_outputs_stay_in_their_block(rng):
     def body(x_ref, y_ref, o_ref):
         @pl.when(pl.program_id(1) == 0)
         def _():

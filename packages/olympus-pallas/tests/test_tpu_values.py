@@ -29,7 +29,7 @@ def run(kernel, out, *args, interpret=True, **options):
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_pack_bfloat16(interpret):
+def test_packed_bfloat16_holds_both_operands(interpret):
     def kernel(x_ref, y_ref, o_ref):
         o_ref[...] = tpu.pack_elementwise([x_ref[...], y_ref[...]], packed_dtype=BF16)
 
@@ -49,7 +49,7 @@ def test_pack_bfloat16(interpret):
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_pack_int8(interpret):
+def test_packed_int8_keeps_low_bits(interpret):
     parts = np.random.default_rng(0).integers(-200, 200, (4, 8, 128), dtype=np.int32)
 
     def kernel(x_ref, o_ref):
@@ -82,7 +82,7 @@ def test_invalid_packing_raises():
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_stochastic_rounding(interpret):
+def test_stochastic_rounding_depends_on_the_bits(interpret):
     def kernel(x_ref, bits_ref, o_ref):
         o_ref[...] = tpu.stochastic_round(x_ref[...], bits_ref[...], target_dtype=BF16)
 
@@ -136,7 +136,7 @@ def test_invalid_einshapes_raise():
 
 
 @pytest.mark.parametrize("interpret", MODES)
-def test_matrix_units(interpret):
+def test_matrix_units_accumulate_products(interpret):
     def kernel(x_ref, y_ref, o_ref):
         tpu.matmul_push_rhs(y_ref[...], 0, 0)
         tpu.matmul_acc_lhs(0, x_ref[...], 0, load_staged_rhs=0)
@@ -318,7 +318,7 @@ def test_estimates_count_operations_and_bytes():
 
 @pytest.mark.parametrize("interpret", MODES)
 @pytest.mark.parametrize("which", [0, 1, 9])
-def test_select_ref(interpret, which):
+def test_select_ref_copies_the_chosen_reference(interpret, which):
     def kernel(which_ref, x_ref, y_ref, o_ref, arrived):
         chosen = pl.select_ref(which_ref[0], x_ref.at[pl.ds(0, 8)], y_ref.at[pl.ds(8, 8)])
         assert chosen.shape == (8, 128)
@@ -340,7 +340,7 @@ def test_select_ref(interpret, which):
     np.testing.assert_array_equal(got, np.concatenate([chosen[4:], chosen[:4]]))
 
 
-def test_poisoned_buffers(capsys):
+def test_poisoned_buffers_hold_nan(capsys):
     def kernel(x_ref, o_ref):
         def body(buffer):
             o_ref[...] = x_ref[...] + buffer[...]

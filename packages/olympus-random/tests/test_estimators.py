@@ -134,7 +134,7 @@ def test_invalid_expectations_raise():
 # ---- pathwise ----
 
 
-def test_pathwise_derivatives():
+def test_pathwise_derivatives_are_unbiased():
     normal = pathwise(lambda key, m, s: lax.add(m, lax.mul(s, random.normal(key))), samples=500)
 
     def mean(m, s, key):  # the mean of the square is m**2 + s**2
@@ -189,7 +189,7 @@ def test_hard_samples_have_the_derivatives_of_soft_samples():
     np.testing.assert_allclose(by_temperature, -expected @ scores / 0.5, rtol=1e-4, atol=1e-6)
 
 
-def test_straight_through():
+def test_straight_through_gradients_are_those_of_the_surrogate():
     p = np.array([0.2, 0.7], np.float32)
 
     def cost(p):
@@ -210,7 +210,7 @@ def test_invalid_relaxations_raise():
 # ---- smoothing ----
 
 
-def test_smoothed_steps():
+def test_smoothed_steps_have_gaussian_derivatives():
     def mean(x, key):  # the mean is P(x + u > 0) for u ~ N(0, 1/4)
         step = smoothed(lambda x: lax.gt(x, np.float32(0)), key, scale=0.5, samples=500)
         return step(x)

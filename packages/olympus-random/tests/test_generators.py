@@ -35,7 +35,7 @@ PI = (*PI, 0xEC4E6C89)
         ("threefry4x32", PI[:4], PI[4:], (0x59CD1DBB, 0xB8879579, 0x86B5D00C, 0xAC8B6D84)),
     ],
 )
-def test_published_vectors(cipher, counter, key, expected):
+def test_ciphers_give_the_published_vectors(cipher, counter, key, expected):
     words = getattr(random123, cipher)(
         [np.uint32(word) for word in key], [np.uint32(word) for word in counter]
     )

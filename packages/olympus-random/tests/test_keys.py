@@ -27,7 +27,7 @@ def data(keys):
 # ---- types of keys ----
 
 
-def test_typed_keys():
+def test_typed_keys_print_generator_and_data():
     key = random.key(43)
     assert repr(key) == str(key) == "Array((), dtype=key<fry>) overlaying:\n[ 0 43]"
     assert isinstance(key, Array)
@@ -40,7 +40,7 @@ def test_typed_keys():
     assert key.aval is get_aval(key) is ShapedArray((), random.key_dtype())
 
 
-def test_raw_keys():
+def test_raw_keys_are_arrays_of_words():
     key = random.PRNGKey(43)
     assert key.dtype == np.uint32
     np.testing.assert_array_equal(key, [0, 43])
@@ -214,7 +214,7 @@ def test_seeds_of_every_type_fill_the_key():
         np.testing.assert_array_equal(data(random.key(-1)), [2**32 - 1] * 2)
 
 
-def test_seed_offset():
+def test_the_seed_offset_is_added():
     flag = config_flags.random_seed_offset
     before = flag.value
     config.config.update("olympus_random_seed_offset", 5)
@@ -248,7 +248,7 @@ def test_invalid_seeds_raise(seed, error, text):
         random.key(seed)
 
 
-def test_unknown_generators():
+def test_unknown_generators_raise():
     with pytest.raises(
         ValueError,
         match=r'unrecognized PRNG implementation "foo". Did you mean one of: "threefry2x32"',

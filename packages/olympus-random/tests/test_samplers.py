@@ -125,7 +125,7 @@ def test_samples_have_the_requested_dtype(dtype):
         assert np.all(np.isfinite(np.asarray(samples).astype(np.float32)))
 
 
-def test_default_dtypes():
+def test_python_dtypes_become_default_dtypes():
     assert random.normal(KEY, dtype=float).dtype == np.float32
     assert random.randint(KEY, (), 0, 3).dtype == np.int32
     assert random.bits(KEY).dtype == np.uint32

@@ -77,7 +77,7 @@ def test_spawned_generators_are_those_of_jax():
         stateful_rng(0).spawn(-1)
 
 
-def test_differentiated_functions():
+def test_derivatives_treat_numbers_as_constants():
     """Checks that derivatives treat the random numbers as constants."""
     expected = float(stateful_rng(7).random())
     generator = stateful_rng(7)

@@ -18,7 +18,7 @@ from olympus_ir.types import dtypes
 ULPS = {"normal": 32, "truncated_normal": 32, "lognormal": 32, "maxwell": 32}
 
 
-def test_recorded_draws(record, draw):
+def test_draws_are_the_recorded_ones(record, draw):
     found, expected = draw(record)
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape

@@ -53,7 +53,7 @@ def test_nearest_takes_samples(new):
     np.testing.assert_array_equal(result, np.floor((np.arange(new) + 0.5) * 5 / new))
 
 
-def test_integer_translations():
+def test_integer_translations_move_pixels():
     one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
     for method in SMOOTH:
         moved = scale_and_translate(X, X.shape, (1,), one, 2 * one, method)

@@ -85,7 +85,7 @@ UNIQUE = {
 
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("name", UNIQUE)
-def test_against_scipy(name, kind, wide):
+def test_functions_equal_those_of_scipy(name, kind, wide):
     x = draw(4, 4, kind=kind)
     close(UNIQUE[name](linalg, x), UNIQUE[name](scipy.linalg, x), rtol=1e-8)
 
@@ -132,7 +132,7 @@ def test_products_with_orthogonal_factors(kind, pivoting, wide):
         close(linalg.qr_multiply(a, c.T, "left")[0], full @ c.T)
 
 
-def test_tridiagonal_eigenvalues(wide):
+def test_tridiagonal_eigenvalues_equal_those_of_scipy(wide):
     d, e = draw(5), draw(4, seed=1)
     expected = scipy.linalg.eigvalsh_tridiagonal(d, e)
     close(linalg.eigh_tridiagonal(d, e, eigvals_only=True), expected)
@@ -179,7 +179,7 @@ def test_functions_of_matrices(wide):
     close(root @ root, x.astype(complex))
 
 
-def test_sylvester_equations(wide):
+def test_solutions_satisfy_sylvester_equations(wide):
     a, b, c = draw(4, 4), draw(3, 3, seed=1), draw(4, 3, seed=2)
     for method in ("schur", "eigen"):
         x = np.asarray(linalg.solve_sylvester(a, b, c, method=method))
@@ -249,7 +249,7 @@ SPECIAL = {
 
 
 @pytest.mark.parametrize("name", SPECIAL)
-def test_special_matrices(name, wide):
+def test_special_matrices_equal_those_of_scipy(name, wide):
     close(SPECIAL[name](linalg), SPECIAL[name](scipy.linalg))
 
 

@@ -89,7 +89,7 @@ def test_derivatives_of_a_nonlinear_system():
     )
 
 
-def test_mapped_problems():
+def test_batches_of_problems_equal_single_ones():
     starts = np.array([1.0, 2.0])
     states = vmap(lambda y0: odeint(decay, y0, TIMES, 0.5)[-1])(starts)
     np.testing.assert_allclose(states, starts * np.exp(-1), rtol=1e-6)
@@ -174,7 +174,7 @@ def test_raveled_first_argument():
 
 # The adjoint state is one complex vector. The components for the times take real parts.
 @pytest.mark.filterwarnings("ignore:Casting complex values to real")
-def test_complex_states():
+def test_states_may_be_complex():
     start, rate = 1.0 + 2.0j, -0.5 + 3.0j
     times = np.linspace(0.0, 1.0, 4)
 

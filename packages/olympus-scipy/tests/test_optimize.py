@@ -122,7 +122,7 @@ def test_invalid_input_raises():
 
 
 @pytest.mark.parametrize("method", ["BFGS", "l-bfgs-experimental-do-not-rely-on-this"])
-def test_complex_vectors(method):
+def test_complex_vectors_are_minimized(method):
     matrix = np.random.default_rng(0).normal(size=(3, 3)) + 4 * np.eye(3)
     target = np.array([1 + 2j, -1j, 3.0])
 

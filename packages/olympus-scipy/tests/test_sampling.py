@@ -25,7 +25,7 @@ NORMS = (None, "backward", "ortho", "forward")
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 @pytest.mark.parametrize("shape", [(5,), (6,), (2,), (3, 4)])
-def test_cosine_transforms(shape, type, norm):
+def test_cosine_transforms_equal_those_of_scipy(shape, type, norm):
     x = GENERATOR.normal(size=shape)
     with config.enable_x64(True):
         for name in ("dct", "idct"):
@@ -74,7 +74,7 @@ PLACES = [GENERATOR.uniform(-12, 17, 40), GENERATOR.uniform(-12, 17, 40)]
 
 @pytest.mark.parametrize("order", [0, 1])
 @pytest.mark.parametrize("mode", ["nearest", "mirror", "reflect", "wrap"])
-def test_map_coordinates(mode, order):
+def test_map_coordinates_equals_that_of_scipy(mode, order):
     theirs = "grid-wrap" if mode == "wrap" else mode
     expected = scipy.ndimage.map_coordinates(IMAGE, PLACES, order=order, mode=theirs)
     with config.enable_x64(True):
@@ -120,7 +120,7 @@ GRID = (np.sort(GENERATOR.uniform(size=5)), np.sort(GENERATOR.uniform(size=6)))
 @pytest.mark.parametrize("fill_value", [np.nan, None, 2.0])
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 @pytest.mark.parametrize("extra", [(), (2,)])
-def test_regular_grid(extra, method, fill_value):
+def test_grid_interpolation_equals_that_of_scipy(extra, method, fill_value):
     values = GENERATOR.normal(size=(5, 6, *extra))
     points = GENERATOR.uniform(-0.2, 1.2, (7, 3, 2))
     arguments = (GRID, values, method, False, fill_value)
@@ -147,7 +147,7 @@ def test_invalid_grids_raise():
         make(GRID, values)(np.ones((2, 3)))
 
 
-def test_vector_quantization():
+def test_vector_quantization_equals_that_of_scipy():
     observations, codes = GENERATOR.normal(size=(8, 2)), GENERATOR.normal(size=(3, 2))
     expected = scipy.cluster.vq.vq(observations, codes)
     with config.enable_x64(True):

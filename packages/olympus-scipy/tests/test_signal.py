@@ -273,12 +273,12 @@ def test_frequencies_and_times_are_arrays():
         (lambda: signal.csd(WAVE, WAVE, average="mode"), 'must be "median" or "mean", got mode'),
     ],
 )
-def test_error_messages(call, message):
+def test_unsuitable_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
 
-def test_traced_windows():
+def test_windows_may_be_traced():
     x = np.sin(np.arange(32.0)).astype(np.float32)
     window = (np.hanning(8) + 0.1).astype(np.float32)
 

@@ -100,7 +100,7 @@ def test_invalid_input_raises(solver):
         solver(lambda x: x[:1], b)
 
 
-def test_unknown_methods():
+def test_unknown_methods_raise():
     with pytest.raises(ValueError, match="invalid solve_method"):
         linalg.gmres(np.eye(2), np.ones(2), solve_method="other")
     with pytest.raises(ValueError, match="at least one dimension, got restart=-1"):

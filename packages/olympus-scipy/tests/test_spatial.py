@@ -62,7 +62,7 @@ def test_conversions_equal_those_of_scipy(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("sequence", SEQUENCES + [each.upper() for each in SEQUENCES])
-def test_euler_angles(sequence, shape):
+def test_euler_angles_equal_those_of_scipy(sequence, shape):
     count = len(sequence)
     angles = GENERATOR.uniform(-1.4, 1.4, size=(*shape[:-1], count))
     if shape == (4,) and count == 1:
@@ -81,7 +81,7 @@ def test_euler_angles(sequence, shape):
 
 
 @pytest.mark.parametrize("sequence", [each for each in SEQUENCES if len(each) == 3])
-def test_gimbal_lock(sequence):
+def test_gimbal_lock_is_resolved_as_in_scipy(sequence):
     middle = 0.0 if sequence[0] == sequence[2] else np.pi / 2
     for each in (sequence, sequence.upper()):
         locked = expected_transform.Rotation.from_euler(each, [0.3, middle, 0.4])
@@ -185,7 +185,7 @@ def test_invalid_input_raises():
         Slerp.init(np.arange(5.0), several)(np.ones((2, 2)))
 
 
-def test_traced_flags():
+def test_flags_may_be_traced():
     quat = np.array([0.1, 0.4, 0.2, 0.9], np.float32)
     expected = expected_transform.Rotation.from_quat(quat)
 

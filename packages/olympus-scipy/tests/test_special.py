@@ -123,7 +123,7 @@ def test_pairs_of_functions_equal_those_of_scipy(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["wofz", "loggamma", "erfcx"])
-def test_complex_functions(name):
+def test_complex_functions_equal_those_of_scipy(name):
     generator = np.random.default_rng(0)
     z = generator.uniform(-6, 6, COUNT) + 1j * generator.uniform(-4, 4, COUNT)
     expected = getattr(expected_special, name)(z)
@@ -152,7 +152,7 @@ def test_functions_of_an_order():
             np.testing.assert_allclose(found[order], expected_special.jv(order, y), atol=1e-13)
 
 
-def test_spherical_harmonics():
+def test_spherical_harmonics_equal_those_of_scipy():
     generator = np.random.default_rng(0)
     n = generator.integers(0, 9, COUNT)
     m = generator.integers(-100, 100, COUNT) % (2 * n + 1) - n
@@ -262,7 +262,7 @@ def test_edges_of_domains_equal_those_of_scipy(name):
 
 
 @pytest.mark.parametrize("name", ["erfcx", "exp1", "dawsn", "gamma", "i0", "logit", "entr"])
-def test_half_precision(name):
+def test_half_precision_is_kept(name):
     x = np.array([0.25, 0.75], np.float16)
     found = getattr(special, name)(x)
     assert found.dtype == np.float16

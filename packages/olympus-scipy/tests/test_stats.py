@@ -196,7 +196,7 @@ def test_tails_keep_their_digits():
         np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
-def test_poisson_entropy():
+def test_poisson_entropies_equal_those_of_scipy():
     mu = np.array([0.0, 0.1, 1.0, 5.0, 30.0, 49.0, 51.0, 500.0])
     with config.enable_x64(True):
         found = stats.poisson.entropy(mu)
@@ -223,7 +223,7 @@ def test_multinomial_probabilities_equal_those_of_scipy():
         )
 
 
-def test_multivariate_normal():
+def test_multivariate_normal_densities_equal_those_of_scipy():
     mean = GENERATOR.normal(size=3)
     root = GENERATOR.normal(size=(3, 3))
     cov, x = root @ root.T + np.eye(3), GENERATOR.normal(size=(2, 4, 3))
@@ -247,7 +247,7 @@ def test_multivariate_normal():
 
 
 @pytest.mark.parametrize("bw_method", [None, "silverman", 0.7])
-def test_gaussian_kde(bw_method):
+def test_kernel_density_estimates_equal_those_of_scipy(bw_method):
     data, weights = GENERATOR.normal(size=(2, 30)), GENERATOR.uniform(size=30)
     points = GENERATOR.normal(size=(2, 5))
     theirs = expected_stats.gaussian_kde(data, bw_method, weights)

@@ -84,7 +84,7 @@ def test_specs_use_the_context_mesh(mesh):
     assert equation.params["context_mesh"] is mesh
 
 
-def test_unconstrained_dimensions(mesh):
+def test_unconstrained_dimensions_are_recorded(mesh):
     sharding = NamedSharding(mesh, P("x", P.UNCONSTRAINED))
     equation = constraint_of(lambda x: with_sharding_constraint(x, sharding), MATRIX)
     assert equation.params["unconstrained_dims"] == {1}

@@ -74,7 +74,7 @@ def test_scalar_and_empty_meshes(devices):
     assert empty.abstract_mesh.empty
 
 
-def test_make_mesh(devices, monkeypatch):
+def test_make_mesh_takes_devices_in_order(devices, monkeypatch):
     mesh = make_mesh((2, 3), ("x", "y"), devices=devices)
     assert mesh.device_ids.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert mesh.axis_types == (Explicit, Explicit)
@@ -102,7 +102,7 @@ def test_make_mesh(devices, monkeypatch):
         (lambda d: type("M", (Mesh,), {}), TypeError, "cannot be subclassed"),
     ],
 )
-def test_mesh_errors(devices, make, error, message):
+def test_unsuitable_meshes_raise(devices, make, error, message):
     with pytest.raises(error, match=message):
         make(devices)
 

@@ -102,7 +102,7 @@ def test_splitting_of_physical_axes():
     assert ids(arranged) == [0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15]
 
 
-def test_contiguous_submeshes():
+def test_contiguous_submeshes_keep_processes_together():
     block = chips((4, 4, 4), "TPU v4")
     arranged = create_device_mesh((4, 4, 4), block, contiguous_submeshes=True)
     for process in {chip.process_index for chip in block}:
@@ -112,12 +112,12 @@ def test_contiguous_submeshes():
         create_device_mesh((64,), block, contiguous_submeshes=True)
 
 
-def test_incomplete_blocks():
+def test_incomplete_blocks_raise():
     with pytest.raises(ValueError, match="do not form a complete block"):
         create_device_mesh((3,), chips((2, 2, 1), "TPU v4")[:3])
 
 
-def test_hybrid_meshes():
+def test_hybrid_meshes_split_slices_first():
     first, second = (chips((2, 2, 1), "TPU v4", slice_index=number) for number in (0, 1))
     arranged = create_hybrid_device_mesh((2, 2), (2, 1), [*second, *first])
     assert arranged.shape == (4, 2)

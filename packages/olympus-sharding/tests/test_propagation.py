@@ -270,7 +270,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_sharding_errors(name):
+def test_ambiguous_shardings_raise(name):
     fun, args, message = REFUSED[name]
     with pytest.raises(ShardingTypeError, match=message):
         types(fun, *args)

@@ -44,7 +44,7 @@ def estimate(fun, *args, **options):
         (lambda x: lax.is_finite(x), 8192, 40960, 32768),
     ],
 )
-def test_elementwise_operations(fun, operations, moved, peak):
+def test_elementwise_operations_count_elements_and_bytes(fun, operations, moved, peak):
     found = estimate(fun, X)
     expected = RooflineResult(
         unfused_flops=operations, unfused_hbm_bytes=moved, peak_hbm_bytes=peak
@@ -148,7 +148,7 @@ def test_estimates_are_per_device():
     assert found == RooflineResult(unfused_flops=1024, unfused_hbm_bytes=8192, peak_hbm_bytes=4096)
 
 
-def test_backward_pass():
+def test_backward_passes_are_estimated_separately():
     specs = (PartitionSpec("x"), PartitionSpec())
     types, forward, backward = roofline_and_grad(lax.dot, MESH, specs, PartitionSpec("x"))(X, Y)
     assert types.shape == (128, 32)
@@ -182,6 +182,6 @@ def test_shapes_and_sums():
     assert RooflineResult.zeros() == RooflineResult()
 
 
-def test_printed_program(capsys):
+def test_programs_are_printed_on_request(capsys):
     estimate(lax.sin, X, print_jaxpr=True)
     assert "b:f32[128,64] = sin a" in capsys.readouterr().out

@@ -173,7 +173,7 @@ def test_shardings_print_as_jax_prints_them(mesh, devices):
         (lambda m: Sharding().device_set, NotImplementedError, "_device_assignment"),
     ],
 )
-def test_sharding_errors(mesh, make, error, message):
+def test_unsuitable_shardings_raise(mesh, make, error, message):
     with pytest.raises(error, match=message):
         make(mesh)
 

@@ -11,7 +11,7 @@ from olympus_sharding.shardings.visualization import sharding_text
 P = PartitionSpec
 
 
-def test_two_dimensions(mesh):
+def test_two_dimensions_are_drawn_as_a_grid(mesh):
     assert sharding_text((8, 4), NamedSharding(mesh, P("x", "y"))).splitlines() == [
         "┌───────┬───────┐",
         "│       │       │",
@@ -33,7 +33,7 @@ def test_replicated_parts_name_all_devices(mesh):
     assert len(lines[0]) == 25
 
 
-def test_one_dimension(mesh, devices):
+def test_one_dimension_is_drawn_as_a_row(mesh, devices):
     assert sharding_text((8,), NamedSharding(mesh, P(("x", "y")))).splitlines() == [
         "┌───────┬───────┬───────┬───────┐",
         "│ CPU 0 │ CPU 1 │ CPU 2 │ CPU 3 │",
@@ -70,5 +70,5 @@ def test_drawings_are_printed_without_color_codes(mesh, capsys):
         visualize_sharding((2, 2, 2), NamedSharding(mesh, P("x")))
 
 
-def test_empty_arrays(mesh):
+def test_empty_arrays_are_drawn(mesh):
     assert "CPU 0,1,2,3" in sharding_text((0, 4), NamedSharding(mesh, P()))

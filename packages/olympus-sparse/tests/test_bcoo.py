@@ -305,7 +305,7 @@ def test_slices_equal_dense_ones(n_batch, n_dense, shared, starts, limits, strid
 
 @pytest.mark.parametrize("n_batch, n_dense, shared", LAYOUTS, **ids)
 @pytest.mark.parametrize("starts", [(0, 0, 0), (1, 1, 1), (-1, 7, -2)], **ids)
-def test_dynamic_slices(n_batch, n_dense, shared, starts):
+def test_dynamic_slices_equal_dense_ones(n_batch, n_dense, shared, starts):
     mat, expected = scattered(SHAPE, n_batch, n_dense, nse=9, shared=shared)
     sizes = (1, 2, 3)
     out = bcoo_dynamic_slice(mat, [np.int32(each) for each in starts], sizes)
@@ -444,7 +444,7 @@ def test_batches_are_scanned_row_by_row():
     np.testing.assert_allclose(total, expected.sum())
 
 
-def test_scipy_arrays():
+def test_scipy_arrays_are_converted():
     expected = dense((3, 4))
     for kind in (scipy_sparse.csr_matrix, scipy_sparse.coo_array, scipy_sparse.csc_array):
         same(BCOO.from_scipy_sparse(kind(expected)), expected)

@@ -178,7 +178,7 @@ def test_contractions_of_sparse_arrays(n_batch, rhs_batch):
 
 @pytest.mark.parametrize("lhs", [(4,), (3, 4), (2, 3, 4)], **ids)
 @pytest.mark.parametrize("rhs", [(4,), (4, 5), (2, 4, 5)], **ids)
-def test_matrix_products(lhs, rhs):
+def test_matrix_products_equal_dense_ones(lhs, rhs):
     one, first = scattered(lhs, nse=7)
     two, second = scattered(rhs, nse=7, seed=1)
     same(one @ second, first @ second)
@@ -244,7 +244,7 @@ def test_products_check_shapes():
 
 
 @pytest.mark.parametrize("n_batch, n_sparse", [(0, 1), (0, 2), (1, 1), (1, 2), (2, 1), (0, 3)])
-def test_sampled_products(n_batch, n_sparse):
+def test_sampled_products_equal_dense_ones(n_batch, n_sparse):
     generator = np.random.default_rng(0)
     lhs = generator.standard_normal((2, 3, 4)).astype(np.float32)
     rhs = generator.standard_normal((2, 4, 5)).astype(np.float32)

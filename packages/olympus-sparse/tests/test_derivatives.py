@@ -60,7 +60,7 @@ def test_values_and_gradients():
     same(grad(loss, argnums=-1)(MATRIX, OTHER), second_expected)
 
 
-def test_auxiliary_data():
+def test_auxiliary_data_are_returned_unchanged():
     gradient, aux = grad(lambda m: (loss(m), m), has_aux=True)(MATRIX)
     same(gradient, np.where(PLACES, EXPECTED, 0))
     same(aux, DENSE)
@@ -193,7 +193,7 @@ def test_derivatives_of_other_dtypes(dtype):
         )
 
 
-def test_second_derivatives():
+def test_second_derivatives_equal_finite_differences():
     check_grads(
         lambda data, rhs: jnp.sin(MATRIX._with_data(data) @ rhs).sum(),
         (np.asarray(MATRIX.data), OTHER),

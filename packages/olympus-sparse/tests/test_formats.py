@@ -66,7 +66,7 @@ def test_dense_matrices_survive_the_round_trip(kind, extra):
 
 
 @each_format
-def test_matrix_products(kind):
+def test_matrix_products_equal_dense_ones(kind):
     expected = dense((3, 4))
     mat = kind.fromdense(expected, nse=12)
     vector, matrix = np.arange(4.0, dtype=np.float32), dense((4, 2), seed=1)
@@ -139,7 +139,7 @@ def test_unsupported_operations_of_simple_formats_raise(kind):
 
 @pytest.mark.parametrize("matvec, matmat, kind", [(coo_matvec, coo_matmat, COO),
                                                   (csr_matvec, csr_matmat, CSR)])  # fmt: skip
-def test_transposed_products(matvec, matmat, kind):
+def test_transposed_products_equal_dense_ones(matvec, matmat, kind):
     expected = dense((3, 4))
     mat = kind.fromdense(expected)
     ones = np.ones(3, np.float32)
@@ -243,7 +243,7 @@ def test_compressed_rows_need_two_sparse_dimensions():
         BCSR.from_bcoo(BCOO.fromdense(dense((2, 3, 4))))
 
 
-def test_scipy_matrices():
+def test_scipy_matrices_are_converted():
     expected = dense((3, 4))
     same(BCSR.from_scipy_sparse(scipy_sparse.coo_matrix(expected)).todense(), expected)
     with pytest.raises(NotImplementedError, match="nonzero n_dense/n_batch"):
@@ -297,7 +297,7 @@ def test_arrays_of_padding_entries_only():
 
 @pytest.mark.parametrize("n_batch, n_dense", [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0)])
 @pytest.mark.parametrize("nse, count", [(3, 3), (0.5, None), (0, 0)])
-def test_random_arrays(n_batch, n_dense, nse, count):
+def test_random_arrays_have_the_requested_entries(n_batch, n_dense, nse, count):
     shape = (4, 5, 6)
     mat = random_bcoo(random.key(0), shape, nse=nse, n_batch=n_batch, n_dense=n_dense)
     sparse = shape[n_batch : 3 - n_dense]
@@ -321,7 +321,7 @@ def test_random_bcoo_equals_jax():
     np.testing.assert_allclose(mat.data, RANDOM_VALUES, rtol=1e-6)
 
 
-def test_random_options():
+def test_options_of_random_arrays_are_checked():
     with pytest.warns(UserWarning, match="float64 .* truncated to dtype float32"):
         assert random_bcoo(random.key(0), (3, 4), nse=4, dtype=np.float64).dtype == np.float32
     mat = random_bcoo(random.key(1), (3, 4), nse=9, unique_indices=False, sorted_indices=True)

@@ -48,7 +48,7 @@ def test_eigenvalues_of_sparse_matrices_and_functions():
     np.testing.assert_allclose(compiled, expected, rtol=1e-4)
 
 
-def test_equal_eigenvalues():
+def test_equal_eigenvalues_have_orthonormal_vectors():
     matrix = np.diag(np.repeat(np.arange(1, 9, dtype=np.float32), 5))
     values, vectors, _ = lobpcg_standard(matrix, start(40, 4))
     np.testing.assert_allclose(values, [8, 8, 8, 8], rtol=1e-4)

@@ -257,7 +257,7 @@ def test_entries_are_computed_without_products():
 
 @pytest.mark.parametrize("name", ["tridiagonal", "arrow", "grid in two dimensions", "few results"])
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
-def test_each_mode(name, mode):
+def test_each_mode_gives_the_dense_jacobian(name, mode):
     fun, x, _ = CASES[name]
     made = plan(fun, x, mode=mode)
     assert (made.vjps if mode == "forward" else made.jvps) == 0
@@ -386,7 +386,7 @@ def test_formats_hold_the_same_matrix():
     np.testing.assert_allclose(np.asarray(sparse_jacobian(neighbors, format="dense")(x)), dense)
 
 
-def test_under_transformations():
+def test_plans_can_be_transformed():
     x = point(3, 8)
     made = plan(neighbors, x[0])
     dense = autodiff.jacfwd(neighbors)

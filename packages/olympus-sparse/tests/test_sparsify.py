@@ -257,7 +257,7 @@ def test_rules_for_cotangents():
     same(sparsify(fun)(MATRIX), 2 * DENSE)
 
 
-def test_derivatives_inside():
+def test_derivatives_inside_are_followed():
     ones = np.ones((4, 2), np.float32)
     out = sparsify(grad(lambda x: ((x @ ones) ** 2).sum()))(MATRIX)
     same(out, grad(lambda x: ((x @ ones) ** 2).sum())(DENSE))
@@ -272,7 +272,7 @@ def test_derivatives_inside():
 @pytest.mark.parametrize(
     "fun", [lambda x: x * 2, jnp.sin, lambda x: x @ FACTOR.T, lambda x: x[0], jnp.negative]
 )
-def test_compressed_rows(fun):
+def test_compressed_rows_are_followed(fun):
     out = sparsify(fun)(BCSR.fromdense(DENSE))
     same(out.todense() if isinstance(out, BCSR) else out, np.asarray(fun(DENSE)))
 

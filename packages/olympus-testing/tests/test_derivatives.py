@@ -75,12 +75,12 @@ def test_correct_derivatives_pass():
     check_vjp(cubic, ARGS, vjp=vjp)
 
 
-def test_single_precision():
+def test_single_precision_is_accepted():
     with config.enable_x64(False):
         check_jvp(cubic, [arg.astype(np.float32) for arg in ARGS], jvp=jvp)
 
 
-def test_complex_numbers():
+def test_complex_numbers_are_accepted():
     rotated = tuple(arg * (1 + 2j) for arg in ARGS)
     check_jvp(cubic, rotated, jvp=jvp)
     check_vjp(cubic, rotated, vjp=vjp)

@@ -79,7 +79,7 @@ def declared(*declarations):
         samples.pop(primitive)
 
 
-def test_unary_declarations():
+def test_unary_declarations_become_cases():
     found = declared(Unary(dtypes=(np.float32, np.float64), order=1))
     assert set(found) == {
         "matrix-float32",
@@ -95,7 +95,7 @@ def test_unary_declarations():
     assert np.isnan(found["special-float32"].args[0]).any()
 
 
-def test_binary_declarations():
+def test_binary_declarations_become_cases():
     found = declared(Binary(dtypes=(np.float32,), second_domain=(5, 6), special_values=False))
     shapes = {name: tuple(arg.shape for arg in case.args) for name, case in found.items()}
     assert shapes == {

@@ -108,7 +108,7 @@ def test_called_functions_and_derivatives_are_marked():
         ("gpu_stream:1", '_xla_stream_annotation = "1", inlineable = "false"'),
     ],
 )
-def test_compute_types(kind, attributes):
+def test_compute_types_become_attributes(kind, attributes):
     assert operations(compute_on(kind)(lax.sin), X)["stablehlo.sine"] == attributes
 
 
@@ -183,7 +183,7 @@ def test_fused_calls_have_spaces_and_derivatives():
 # ---- shardings, layouts and order ----
 
 
-def test_shard_alike(mesh):
+def test_shard_alike_spreads_shardings(mesh):
     def fun(x):
         return shard_alike(x, lax.full(x.shape, F32(1)))[1]
 
@@ -196,7 +196,7 @@ def test_shard_alike(mesh):
         shard_alike([X], {"a": X})
 
 
-def test_layout_constraint():
+def test_layout_constraints_become_custom_calls():
     x = np.arange(6, dtype=F32).reshape(2, 3)
 
     def fun(x):

@@ -18,7 +18,7 @@ WHOLE = np.arange(32.0, dtype=np.float32).reshape(8, 4)
 
 
 @pytest.mark.parametrize("spec", [P(), P("x"), P("x", "y"), P(None, ("y", "x"))])
-def test_from_callback(mesh, spec):
+def test_callbacks_are_asked_for_each_shard(mesh, spec):
     sharding = NamedSharding(mesh, spec)
     asked = []
     array = make_array_from_callback((8, 4), sharding, lambda i: asked.append(i) or WHOLE[i])

@@ -216,7 +216,7 @@ def test_shardings_of_devices_are_one_object(devices):
     assert backends.default_sharding() is backends.device_sharding(devices[0])
 
 
-def test_live_arrays(devices):
+def test_live_arrays_are_listed(devices):
     array = device_put(np.arange(3), devices[1])
     assert any(each is array for each in olympus_xla.live_arrays())
     assert any(each is array for each in olympus_xla.live_arrays("cpu"))

@@ -88,7 +88,7 @@ def test_errors_are_raised():
         buffer_callback(callback, KIND)(X).block_until_ready()
 
 
-def test_other_platforms():
+def test_callbacks_are_lowered_for_other_platforms():
     lowered = jit(buffer_callback(add_one, KIND)).lower(X, lowering_platforms=("cuda",))
     assert "xla_buffer_python_gpu_callback" in lowered.as_text()
     with pytest.raises(ValueError, match="not supported on tpu"):

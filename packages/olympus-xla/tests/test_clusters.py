@@ -65,7 +65,7 @@ def test_first_node_of_a_slurm_list(environment, nodes, first):
     assert complete(Cluster(), "slurm").coordinator_address == f"{first}:61443"
 
 
-def test_open_mpi(environment):
+def test_open_mpi_variables_describe_the_cluster(environment):
     environment(OPEN_MPI)
     found = complete(Cluster(), None)
     assert found.coordinator_address is not None

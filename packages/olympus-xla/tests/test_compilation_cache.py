@@ -98,7 +98,7 @@ print(sum("cache hit" in each for each in seen))
     assert any((tmp_path / "d").iterdir())
 
 
-def test_concurrent_processes(run_python, tmp_path):
+def test_concurrent_processes_share_the_cache(run_python, tmp_path):
     code = """
 import numpy as np
 from olympus_ir import lax
@@ -192,7 +192,7 @@ def test_unknown_processors_have_no_key(cache, monkeypatch):
     assert entries(cache) == []
 
 
-def test_processor_features():
+def test_processor_features_are_part_of_the_key():
     cpuinfo = "processor : 0\nmodel name : A\nflags : sse avx\nbogomips : 1.5\n\n"
     found = cache_key._features(cpuinfo)
     assert found == "flags : sse avx\nmodel name : A"
@@ -302,7 +302,7 @@ def test_abandoned_files_are_removed(cache):
 # ---- what goes wrong ----
 
 
-def test_damaged_entries(cache):
+def test_damaged_entries_are_compiled_again(cache):
     jit(lambda x: lax.sin(x))(X)
     (path,) = cache.iterdir()
     whole = path.read_bytes()

@@ -62,7 +62,7 @@ def test_failed_phases_are_reported():
     assert found == [(PHASES[0], "fails")]
 
 
-def test_other_listeners():
+def test_listeners_of_scalars_and_spans_are_called():
     scalars, spans = [], []
 
     def on_scalar(event, value, fun_name):

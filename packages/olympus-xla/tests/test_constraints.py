@@ -115,7 +115,7 @@ def test_device_put_specs_use_the_context_mesh(mesh):
     assert result.sharding.is_equivalent_to(NamedSharding(mesh, P("x")), 1)
 
 
-def test_one_device(devices):
+def test_a_single_device_is_a_constraint(devices):
     place = SingleDeviceSharding(devices[3])
     assert jit(constrained(place))(X).devices() == {devices[3]}
     assert with_sharding_constraint(X, place).devices() == {devices[3]}
@@ -137,7 +137,7 @@ def test_two_meshes_over_the_same_devices(mesh, devices):
     assert 'sdy.mesh @mesh_0 = <["z"=4]>' in jit(fun).lower(X).as_text()
 
 
-def test_incompatible_devices(mesh, devices):
+def test_incompatible_devices_raise(mesh, devices):
     sharding = NamedSharding(mesh, P("x"))
     reverse = Mesh(mesh.devices[::-1], ("x", "y"))
     half = Mesh(np.array(devices[:2]), ("z",))

@@ -46,7 +46,7 @@ def depthwise_by_numpy(images, windows, strides, padding, dilation):
         ((2, 3), ((2, 1), (1, 2)), (2, 3)),
     ],
 )
-def test_depthwise_convolutions(strides, padding, dilation):
+def test_depthwise_convolutions_equal_those_of_xla(strides, padding, dilation):
     images = np.tile(IMAGES, (4, 1, 1, 1))
     run = jit(lambda x, w: depthwise(x, w, strides, padding, rhs_dilation=dilation))
     assert "stablehlo.convolution" not in run.lower(images, WINDOWS).as_text()
@@ -54,7 +54,7 @@ def test_depthwise_convolutions(strides, padding, dilation):
     np.testing.assert_allclose(run(images, WINDOWS), expected, atol=1e-5)
 
 
-def test_features_last():
+def test_features_may_come_last():
     last = jit(lambda x, w: depthwise(x, w, dimension_numbers=CHANNELS_LAST))
     result = last(np.transpose(IMAGES, (0, 2, 3, 1)), np.transpose(WINDOWS, (2, 3, 1, 0)))
     expected = depthwise_by_numpy(IMAGES, WINDOWS, (1, 1), ((1, 1), (0, 1)), (1, 1))
@@ -71,7 +71,7 @@ def test_half_precision_is_rounded_once(dtype):
     np.testing.assert_allclose(result.astype(np.float64), expected, rtol=eps, atol=1e-5)
 
 
-def test_pointwise_convolutions():
+def test_pointwise_convolutions_are_products():
     images = np.tile(IMAGES, (1, 1, 2, 1))
     run = jit(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "VALID"))
     assert "stablehlo.convolution" not in run.lower(images, MATRIX).as_text()

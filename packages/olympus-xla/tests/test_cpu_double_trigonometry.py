@@ -44,7 +44,7 @@ def test_errors_are_below_the_bound(name, operands):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_special_operands(name):
+def test_special_operands_have_the_values_of_numpy(name):
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-300, -1e-300, 2.0**-27])
     x = np.tile(special, 1024)
     with np.errstate(invalid="ignore"):
@@ -71,7 +71,7 @@ def test_derivatives_and_batches():
     np.testing.assert_allclose(slopes, np.cos(x), rtol=1e-15)
 
 
-def test_complex_operands():
+def test_complex_operands_have_the_values_of_numpy():
     z = RNG.normal(size=5000) + 1j * RNG.normal(size=5000)
     np.testing.assert_allclose(computed("sin", z), np.sin(z), rtol=1e-14)
     np.testing.assert_allclose(computed("cos", z), np.cos(z), rtol=1e-14)

@@ -61,7 +61,7 @@ def samples():
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_single_precision(name, operations_of_xla):
+def test_single_precision_is_as_accurate_as_xla(name, operations_of_xla):
     x = samples()
     ours = largest_error(name, x)
     assert ours <= FUNCTIONS[name][2]
@@ -71,14 +71,14 @@ def test_single_precision(name, operations_of_xla):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_half_precision(name, dtype):
+def test_half_precision_is_rounded_once(name, dtype):
     bits = np.arange(2**16, dtype=np.uint16)
     infinity = np.array(np.inf, dtype).view(np.uint16)
     assert largest_error(name, bits[(bits & 0x7FFF) < infinity].view(dtype)) <= 0.51
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_special_values(name):
+def test_special_values_are_those_of_numpy(name):
     function, numpys, _ = FUNCTIONS[name]
     values = [0.0, -0.0, 1, -1, 2, -2, np.inf, -np.inf, np.nan, 1e-30, -1e-30, 3e38, 89, 90, -90]
     x = np.resize(np.float32(values), 15 * 300)

@@ -145,7 +145,7 @@ def test_the_flag_turns_it_off():
     assert tuned(options, "cpu", module_of(lax.abs)) is options
 
 
-def test_machine_code(tmp_path):
+def test_machine_code_keeps_tiles_in_registers(tmp_path):
     """Tiles would be on the stack."""
     environment = dict(os.environ, XLA_FLAGS=f"--xla_dump_to={tmp_path} --xla_dump_emitter_re=.*")
     subprocess.run([sys.executable, "-c", COMPILED], check=True, env=environment)

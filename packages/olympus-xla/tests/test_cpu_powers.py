@@ -39,7 +39,7 @@ def assert_exact(x, y):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
-def test_random_operands(dtype):
+def test_random_operands_have_small_errors(dtype):
     size = 200_000
     x = np.exp(RNG.normal(size=size) * 2).astype(dtype)
     y = (RNG.normal(size=size) * 5).astype(dtype)
@@ -120,7 +120,7 @@ def test_conditions_that_keep_the_operation():
         cpu_lowerings.update(True)
 
 
-def test_integer_exponents():
+def test_exponents_may_be_integers():
     x = RNG.normal(size=5000).astype(np.float32)
     y = RNG.integers(-5, 5, 5000).astype(np.int32)
     assert np.allclose(jit(lax.pow)(x, y), np.power(x.astype(np.float64), y), rtol=1e-6)

@@ -36,7 +36,7 @@ def by_numpy(function, x, axis, reverse):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", SCANS, ids=lambda function: function.__name__)
-def test_real_numbers(function, shape):
+def test_scans_of_real_numbers_equal_those_of_numpy(function, shape):
     x = RNG.normal(size=shape).astype(np.float32)
     x = np.exp2(x / 16) if function is lax.cumprod else x
 

@@ -63,7 +63,7 @@ def finite_floats(bits):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_single_precision(name):
+def test_single_precision_has_small_errors(name):
     samples = finite_floats(RNG.integers(0, 2**32, 300_000, dtype=np.uint64).astype(np.uint32))
     # Next to multiples of pi/2 the result has the fewest digits.
     multiples = (np.arange(1, 100_000) * (np.pi / 2)).astype(np.float32)
@@ -74,7 +74,7 @@ def test_single_precision(name):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_half_precision(name, dtype):
+def test_half_precision_is_rounded_once(name, dtype):
     bits = np.arange(2**16, dtype=np.uint16)
     infinity = np.array(np.inf, dtype).view(np.uint16)
     x = bits[(bits & 0x7FFF) < infinity].view(dtype)
@@ -82,7 +82,7 @@ def test_half_precision(name, dtype):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_special_values(name):
+def test_special_values_are_those_of_numpy(name):
     function, numpys = FUNCTIONS[name]
     values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, -1e-30], np.float32)
     x = np.resize(values, 7 * 1000)

@@ -84,7 +84,7 @@ def ones(count=4):
     return np.ones(count, np.float32)
 
 
-def test_python_path(add, devices):
+def test_python_calls_return_device_arrays(add, devices):
     (result,) = add.call([device_put(ones()), ones()])
     assert type(result) is ArrayImpl
     assert result.aval is VECTOR
@@ -136,7 +136,7 @@ def test_types_static_values_and_settings_form_the_cache_key(add):
         function(x, x, [])
 
 
-def test_several_devices(total, mesh):
+def test_results_over_several_devices_are_combined(total, mesh):
     host = np.arange(16, dtype=np.float32).reshape(8, 2)
     (result,) = total.call([host])
     assert result.tolist() == [56.0, 64.0]
@@ -158,7 +158,7 @@ def test_collectives_stay_on_the_python_path_where_they_are_bounded(total, add):
     assert add.fastpath(LEAF, [True, True], []) is not None
 
 
-def test_compiler_options(devices):
+def test_compiler_options_reach_xla(devices):
     options = {"xla_cpu_enable_fast_math": True}
     assert compile_module(parse(ADD), devices[:1], compiler_options=options).loaded
     with pytest.raises(TypeError, match="compiler option 'xla_dump_to' must be"):

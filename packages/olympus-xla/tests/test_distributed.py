@@ -37,7 +37,7 @@ def initialize(run_python):
     return lambda arguments: run_python(INITIALIZE.format(arguments=arguments))
 
 
-def test_one_process(initialize, port):
+def test_one_process_initializes(initialize, port):
     assert initialize(f"'localhost:{port}', 1, 0") == "initialized 1 True"
 
 
@@ -52,7 +52,7 @@ def test_one_process(initialize, port):
         ("cluster_detection_method='slurm'", "ValueError cluster_detection_method is 'slurm'"),
     ],
 )
-def test_wrong_arguments(initialize, arguments, message):
+def test_wrong_arguments_are_reported(initialize, arguments, message):
     assert initialize(arguments).startswith(message)
 
 

@@ -89,7 +89,7 @@ def test_deleting_while_a_capsule_lives():
     assert view.tolist() == [0.0, 1.0, 2.0]
 
 
-def test_export_options():
+def test_export_options_request_copies():
     array = device_put(np.arange(3.0, dtype=np.float32))
     assert np.from_dlpack(array, copy=True).ctypes.data != array.unsafe_buffer_pointer()
     assert np.from_dlpack(array, device="cpu").tolist() == [0.0, 1.0, 2.0]
@@ -107,7 +107,7 @@ def test_export_options():
         ("int4", False),
     ],
 )
-def test_supported_dtypes(dtype, expected):
+def test_supported_dtypes_are_known(dtype, expected):
     assert is_supported_dtype(dtype) is expected
 
 

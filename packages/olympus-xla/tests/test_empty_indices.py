@@ -32,7 +32,7 @@ def test_one_update_of_the_whole_array(scatter):
     np.testing.assert_array_equal(each, combine(np.full((2, 3), 3), UPDATES))
 
 
-def test_applied_function():
+def test_functions_are_not_applied_without_indices():
     def reversed_result(x):
         applied = lax.scatter_apply(
             lax.rev(x, (1,)), np.zeros(0, np.int32), lambda e: e * e + 1, WHOLE, update_shape=(2, 3)

@@ -189,14 +189,14 @@ def test_a_call_for_each_example(method, unroll):
     assert closed.out_avals[0].shape == (3, 4)
 
 
-def test_vmap_methods():
+def test_unknown_vmap_methods_raise():
     with pytest.raises(ValueError, match="vmap_method must be one of the allowed methods"):
         ffi.ffi_call("f", LIKE_X, vmap_method="quickly")
     with pytest.raises(NotImplementedError, match="vmap is only supported for the ffi_call prim"):
         make_olympuspr(vmap(ffi.ffi_call("f", ShapeDtypeStruct((4,), F32))))(X)
 
 
-def test_no_derivative():
+def test_derivatives_of_foreign_calls_raise():
     with pytest.raises(ValueError, match=r"FFI call to `f` cannot be differentiated.*custom_vjp"):
         jvp(ffi.ffi_call("f", LIKE_X), (X,), (X,))
 
@@ -211,7 +211,7 @@ def test_side_effects_keep_the_call():
     assert len(make_olympuspr(lambda x: function(x, True))(X).effects) == 1
 
 
-def test_older_interfaces():
+def test_older_interfaces_are_lowered():
     call = ffi.ffi_call("f", LIKE_X, custom_call_api_version=2, legacy_backend_config="opaque")
     lowered = text(call, X)
     assert "api_version = 2 : i32" in lowered
@@ -244,7 +244,7 @@ def test_results_must_have_types():
         ffi.ffi_call("f", {"a": LIKE_X})
 
 
-def test_unregistered_functions():
+def test_unregistered_functions_raise():
     for call in (ffi.ffi_call("no_such_function", LIKE_X), jit(ffi.ffi_call("no_such_f", LIKE_X))):
         with pytest.raises(JaxRuntimeError, match=r"none is registered under this .*'cpu'"):
             call(X)

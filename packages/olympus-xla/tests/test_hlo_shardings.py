@@ -50,7 +50,7 @@ Explicit, Manual, Auto = AxisType.Explicit, AxisType.Manual, AxisType.Auto
         ((Manual, Manual), P(), 2, "{manual}"),
     ],
 )
-def test_named_shardings(mesh, types, spec, ndim, text):
+def test_named_shardings_are_converted(mesh, types, spec, ndim, text):
     # What JAX gives for the same mesh and spec.
     sharding = NamedSharding(mesh.update(axis_types=types), spec)
     assert str(hlo_sharding(sharding, ndim)) == text
@@ -74,12 +74,12 @@ def test_axes_of_size_one(devices):
     assert str(hlo_sharding(NamedSharding(mesh, P("one")), 1)) == "{replicated}"
 
 
-def test_single_device(devices):
+def test_single_devices_are_replicated(devices):
     assert str(hlo_sharding(SingleDeviceSharding(devices[1]), 2)) == "{replicated}"
 
 
 @pytest.mark.parametrize("spec", [P(), P("x"), P(None, "y"), P(("y", "x")), P("y", "x")])
-def test_gspmd_shardings(mesh, spec):
+def test_gspmd_shardings_are_equal_to_named_ones(mesh, spec):
     named = NamedSharding(mesh, spec)
     devices = named._internal_device_list
     sharding = GSPMDSharding(devices, hlo_sharding(named, 2))

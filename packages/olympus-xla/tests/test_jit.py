@@ -64,7 +64,7 @@ def test_pytrees_in_and_out():
     assert result["none"] is None
 
 
-def test_decorator_forms():
+def test_jit_is_a_decorator_with_options():
     @jit
     def plain(x):
         """Doubles."""
@@ -263,7 +263,7 @@ def test_lowering_for_platforms_that_are_absent():
         assert "stablehlo.tanh" in text
 
 
-def test_clear_caches():
+def test_clearing_caches_traces_again():
     fun, calls = counted(lambda x: lax.add(x, 1.0))
     compiled = jit(fun)
     compiled(1.0)

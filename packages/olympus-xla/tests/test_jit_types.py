@@ -15,7 +15,7 @@ def test_options_match_the_signature():
     assert set(JitKeywords.__annotations__) == keywords
 
 
-def test_members_exist():
+def test_declared_members_exist():
     compiled = jit(lambda x: x)
     declared = {name for name in vars(JittedFunction) if name in ("lower", "trace", "eval_shape")}
     assert declared == {"lower", "trace", "eval_shape"}

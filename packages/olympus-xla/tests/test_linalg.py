@@ -26,7 +26,7 @@ def adjoint(x):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
-def test_schur_forms(dtype):
+def test_schur_factors_multiply_to_the_matrix(dtype):
     with config.enable_x64(True):
         x = draw((2, 5, 5), dtype)
         form, vectors = map(np.asarray, jit(linalg.schur)(x))
@@ -77,7 +77,7 @@ def test_dtypes_unsupported_by_lapack_raise():
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0), (3, 0), (0, 3)])
-def test_no_elements(shape):
+def test_matrices_without_elements_have_factors(shape):
     x = np.zeros(shape, np.float32)
     rows, columns = shape[-2:]
     left, values, right = linalg.svd(x)
@@ -102,7 +102,7 @@ def test_factors_that_fail_are_nan():
     assert np.isnan(factor[1][np.tril_indices(2)]).all()
 
 
-def test_large_matrices():
+def test_large_matrices_have_accurate_factors():
     # LAPACK works in blocks here.
     x = draw((150, 150), np.float64)
     with config.enable_x64(True):
@@ -156,7 +156,7 @@ def test_singular_values_on_tpus():
         assert "Qr" in routines
 
 
-def test_several_platforms():
+def test_eigh_is_lowered_for_several_platforms():
     lowered = jit(linalg.eigh).lower(draw((3, 3)), lowering_platforms=("cpu", "cuda", "tpu"))
     assert lowered.compiler_ir().operation.verify()
 

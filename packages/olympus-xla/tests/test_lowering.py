@@ -88,7 +88,7 @@ def test_operands_and_result_are_converted_as_the_algorithm_needs():
     assert "num_primitive_operations = 1" in text
 
 
-def test_repeated_products():
+def test_algorithms_of_products_become_attributes():
     assert "num_primitive_operations = 6" in product("BF16_BF16_F32_X6")
     assert "lhs_precision_type = tf32" in product("TF32_TF32_F32", platform="cuda")
 

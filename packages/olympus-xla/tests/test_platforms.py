@@ -111,7 +111,7 @@ def test_program_for_other_platforms_does_not_compile():
         lowered(differing_p.bind, X, platforms=("cuda", "tpu")).compile()
 
 
-def test_missing_rules():
+def test_missing_rules_name_the_platform():
     lowered(cpu_only_p.bind, X, platforms=("cpu",))
     with pytest.raises(
         MissingRuleError, match="rule for primitive 'cpu_only' not found for platform cuda, tpu"
@@ -127,7 +127,7 @@ def test_one_rule_a_platform():
     assert differing_p in platform_rules["cpu"]
 
 
-def test_ordered_callbacks():
+def test_ordered_callbacks_run_on_every_platform():
     def function(x):
         debug_print("first {}", x, ordered=True)
         x = differing_p.bind(x)

@@ -110,7 +110,7 @@ def test_constants_and_results_without_arguments():
     np.testing.assert_array_equal(pmap(lambda x: 1.0)(V), np.ones(4))
 
 
-def test_chosen_devices(four_devices):
+def test_chosen_devices_hold_the_shards(four_devices):
     chosen = four_devices[2:]
     result = pmap(doubled, devices=chosen)(X[:2])
     assert [shard.device for shard in result.addressable_shards] == chosen
@@ -135,7 +135,7 @@ def test_composition_with_other_transformations():
     np.testing.assert_array_equal(pmap(vmap(doubled))(X), 2 * X)
 
 
-def test_program_text():
+def test_programs_show_the_mapped_call():
     text = str(make_olympuspr(pmap(total, "i"))(V))
     assert "name=_fun" in text
     assert "in_specs=(P('i',),)" in text

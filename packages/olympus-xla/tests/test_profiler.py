@@ -93,7 +93,7 @@ def test_errors_end_a_trace(tmp_path):
     assert events(tmp_path)
 
 
-def test_perfetto_link(tmp_path, capsys):
+def test_the_perfetto_link_serves_the_trace(tmp_path, capsys):
     def fetch():
         while True:
             try:
@@ -124,7 +124,7 @@ def test_annotations_cost_nothing_without_a_trace():
     assert not profiler.TraceAnnotation.is_enabled()
 
 
-def test_memory_profile(tmp_path):
+def test_memory_profiles_show_live_arrays(tmp_path):
     array = jit(lambda: lax.full((1000, 1000), 1.0, np.float32))()
     profile = gzip.decompress(profiler.device_memory_profile())
     assert b"allocations" in profile

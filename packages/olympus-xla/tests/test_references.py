@@ -62,7 +62,7 @@ class TestJit:
             compiled(ref)
         assert ref[0] == 5.0
 
-    def test_closed_over(self):
+    def test_closed_over_references_are_updated(self):
         ref = new_ref(np.zeros(3, np.float32))
         traced = 0
 
@@ -84,7 +84,7 @@ class TestJit:
         compiled(ref)
         assert held.is_deleted() and not ref._array.is_deleted()
 
-    def test_results_besides(self):
+    def test_results_besides_references_are_returned(self):
         first, second = new_ref(np.zeros(2, np.float32)), new_ref(np.ones(2, np.float32))
 
         @jit
@@ -110,7 +110,7 @@ class TestJit:
         ref = new_ref(np.zeros(1, np.float32))
         assert outer(ref, np.ones(1, np.float32)) == 2.0 and ref[0] == 2.0
 
-    def test_references_inside(self):
+    def test_references_may_live_inside_a_call(self):
         @jit
         def fun(x):
             ref = new_ref(x)
@@ -156,7 +156,7 @@ class TestJit:
         jit(write)(ref, 1.0)
         assert not np.asarray(ref[...]).any()
 
-    def test_without_compilation(self):
+    def test_references_work_without_compilation(self):
         ref = new_ref(np.zeros(3, np.float32))
 
         @jit
@@ -211,7 +211,7 @@ class TestStages:
         with pytest.raises(TypeError, match="Argument types differ"):
             compiled(new_ref(np.zeros(5, np.float32)), 1.0)
 
-    def test_closed_over(self):
+    def test_compiled_objects_update_closed_over_references(self):
         ref = new_ref(np.zeros(4, np.float32))
         compiled = jit(lambda: bump(ref)).lower().compile()
         compiled()

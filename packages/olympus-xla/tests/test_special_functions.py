@@ -51,7 +51,7 @@ def compare(primitive, operands, dtype, tolerance):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
 @pytest.mark.parametrize("domain", DOMAINS)
 @pytest.mark.parametrize("name", ["igamma", "igammac"])
-def test_incomplete_gamma(name, domain, dtype, tolerance):
+def test_incomplete_gamma_functions_have_small_errors(name, domain, dtype, tolerance):
     compare(getattr(lax, f"{name}_p"), DOMAINS[domain], dtype, tolerance)
 
 
@@ -68,7 +68,7 @@ def test_derivatives_at_integer_parameters():
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 2e-3)])
-def test_incomplete_beta(dtype, tolerance):
+def test_incomplete_beta_functions_have_small_errors(dtype, tolerance):
     a, b = logarithmic(-2, 3), logarithmic(-2, 3)
     middle = a / (a + b)
     spread = np.sqrt(a * b / (a + b + 1)) / (a + b)
@@ -77,7 +77,7 @@ def test_incomplete_beta(dtype, tolerance):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 2e-6)])
-def test_bessel_functions(dtype, tolerance):
+def test_bessel_functions_have_small_errors(dtype, tolerance):
     x = np.concatenate([logarithmic(-4, 4), -logarithmic(-4, 4), [0.0]])
     compare(lax.bessel_i0e_p, (x,), dtype, tolerance)
     compare(lax.bessel_i1e_p, (x,), dtype, 10 * tolerance)

@@ -70,7 +70,7 @@ def test_jitted_functions_are_instances_of_wrapped():
     assert not isinstance(lambda x: x, stages.Wrapped)
 
 
-def test_lowered_texts(traced):
+def test_lowered_texts_are_available_in_both_dialects(traced):
     lowered = traced.lower()
     text = lowered.as_text()
     assert text == lowered.as_text("stablehlo") == str(lowered.compiler_ir())
@@ -166,7 +166,7 @@ def test_compiled_functions_under_disable_jit():
         assert np.allclose(compiled(X), np.sin(X))
 
 
-def test_donated_arguments(devices):
+def test_donated_arguments_are_deleted(devices):
     compiled = jit(lambda x: lax.add(x, x), donate_argnums=0).lower(X).compile()
     x = device_put(X)
     assert np.array_equal(compiled(x), 2 * X)
@@ -207,7 +207,7 @@ def test_shardings_over_a_mesh(mesh):
         compiled(device_put(x, columns))
 
 
-def test_compiler_options():
+def test_compiler_options_are_merged():
     lowered = jit(lambda x: lax.sin(x), compiler_options={"xla_embed_ir_in_executable": True})
     lowered = lowered.lower(X)
     assert np.allclose(lowered.compile({"xla_cpu_enable_fast_math": True})(X), np.sin(X), atol=1e-3)
@@ -217,7 +217,7 @@ def test_compiler_options():
         lowered.compile({"xla_cpu_enable_fast_math": object()})
 
 
-def test_device_assignment(devices):
+def test_device_assignments_must_match(devices):
     lowered = jit(lax.sin).lower(X)
     assert np.allclose(lowered.compile(device_assignment=(devices[0],))(X), np.sin(X))
     with pytest.raises(ValueError, match="device_assignment passed to"):

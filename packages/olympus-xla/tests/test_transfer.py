@@ -75,7 +75,7 @@ def test_numpy_arrays_can_be_written_to_afterwards(shape, mesh, devices):
         np.testing.assert_array_equal(np.asarray(array), np.ones(shape))
 
 
-def test_strided_arrays(mesh):
+def test_strided_arrays_are_copied(mesh):
     host = np.arange(64.0, dtype=np.float32).reshape(8, 8)
     for view in (host.T, host[::2], host[:, ::-1], np.broadcast_to(host[0], (4, 8))):
         np.testing.assert_array_equal(np.asarray(device_put(view)), view)
@@ -216,7 +216,7 @@ def test_invalid_destinations_raise(mesh):
         device_put(device_put(1.0), NamedSharding(mesh, P("x")))
 
 
-def test_array_likes():
+def test_array_likes_are_converted():
     class Wrapper:
         def __jax_array__(self):
             return device_put(2.0)
@@ -253,7 +253,7 @@ def test_device_get_leaves_tracers_as_they_are():
     assert float(jit(lambda x: device_get({"a": x})["a"])(2.0)) == 2.0
 
 
-def test_device_get():
+def test_device_get_returns_numpy_arrays():
     array = device_put(np.arange(3.0))
     host = device_get({"a": array, "b": 3, "c": "text"})
     assert type(host["a"]) is np.ndarray

@@ -330,7 +330,7 @@ def test_file_in_place_of_the_folder_warns(folder):
     call_warned("is not a directory")
 
 
-def test_damaged_entries(folder):
+def test_damaged_entries_are_compiled_again(folder):
     call()
     (path,) = entries(folder)
     whole = path.read_bytes()
@@ -434,7 +434,7 @@ os.fdopen = Half
     assert (first[1], second[1]) == ("False", "True")
 
 
-def test_concurrent_writers(run_python, tmp_path):
+def test_concurrent_writers_leave_whole_entries(run_python, tmp_path):
     code = """
 import numpy as np
 from olympus_ir import lax

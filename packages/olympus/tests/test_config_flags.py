@@ -27,7 +27,7 @@ def flag(name: str, value):
         olympus.config.update(name, saved)
 
 
-def test_no_tracing() -> None:
+def test_no_tracing_refuses_new_programs() -> None:
     doubled = olympus.jit(lambda x: x * 2)
     x, wide = jnp.float32(1), jnp.ones(2)
     assert doubled(x) == 2
@@ -40,7 +40,7 @@ def test_no_tracing() -> None:
     np.testing.assert_array_equal(doubled(wide), [2, 2])
 
 
-def test_no_execution() -> None:
+def test_no_execution_refuses_calls() -> None:
     doubled = olympus.jit(lambda x: x * 2)
     x = jnp.float32(1)
     doubled(x)
@@ -81,7 +81,7 @@ def test_locations_in_programs() -> None:
     assert lines_in_locations() == (count, files)
 
 
-def test_static_indices() -> None:
+def test_static_indices_are_checked_by_flag() -> None:
     x = jnp.arange(6).reshape(2, 3)
     assert x[5, 7] == 5
     with flag("check_static_indices", True):
@@ -96,7 +96,7 @@ def test_static_indices() -> None:
     assert x[-3, 0] == 0
 
 
-def test_large_constants(recwarn) -> None:
+def test_large_constants_warn_by_flag(recwarn) -> None:
     constant = jnp.ones(1000)
     with flag("captured_constants_warn_bytes", 4000):
         olympus.jit(lambda x: x + constant).lower(1.0)

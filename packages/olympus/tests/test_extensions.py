@@ -20,7 +20,7 @@ from olympus.interpreters import pxla
 from olympus.sharding import AxisType, NamedSharding, PartitionSpec
 
 
-def test_compile_options() -> None:
+def test_compile_options_accept_overrides() -> None:
     options = backend.get_compile_options(1, 1, env_options_overrides={"xla_cpu_fast": "1"})
     assert (options.num_replicas, options.num_partitions) == (1, 1)
     assert options.device_assignment is None
@@ -109,7 +109,7 @@ def test_passes_of_the_compiler() -> None:
         xla.register_hlo_module_transformation(look, name="look", platforms="nowhere")
 
 
-def test_shardings_serialized() -> None:
+def test_shardings_survive_serialization() -> None:
     mesh = olympus.make_mesh((1,), ("i",))
     hlo = NamedSharding(mesh, PartitionSpec("i"))._to_xla_hlo_sharding(2)
     data = sharding.get_serialized_proto_from_hlo_sharding(hlo)
@@ -122,7 +122,7 @@ def test_shardings_serialized() -> None:
     assert whole.is_fully_replicated and whole.num_devices == 1
 
 
-def test_portable_programs() -> None:
+def test_portable_programs_survive_serialization() -> None:
     lowered = olympus.jit(jnp.sin).lower(jnp.ones(3))
     module = lowered.compiler_ir()
     data = mlir.serialize_portable_artifact(module, "1.0.0")
@@ -178,7 +178,7 @@ def test_tokens_are_instances_of_the_public_class() -> None:
     assert isinstance(lax.after_all(token, core.Token(jnp.zeros(0, bool))), core.Token)
 
 
-def test_uninitialized_scalars() -> None:
+def test_scalars_may_be_uninitialized() -> None:
     def f():
         return primitives.empty2_p.bind(
             dtype=np.dtype("float32"), memory_space=olympus.memory.Space.Device

@@ -122,7 +122,7 @@ def test_programs_show_the_type():
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_control_flow(compiled):
+def test_control_flow_carries_high_types(compiled):
     def doubled(q):
         return quantize(dequantize(q) * 2)
 
@@ -266,12 +266,12 @@ class Mapped(Power):
         return x + 1, 1
 
 
-def test_batching_rule():
+def test_batching_uses_the_method_of_the_primitive():
     found = olympus.vmap(Mapped(ShapedArray((2,), np.dtype("float32")), 2), 1)(jnp.zeros((2, 3)))
     np.testing.assert_array_equal(found, np.ones((3, 2)))
 
 
-def test_several_results():
+def test_primitives_may_have_several_results():
     class Pair(VJPHiPrimitive):
         def __init__(self, aval):
             self.in_avals, self.out_aval, self.params = (aval,), {"a": aval, "b": (aval,)}, {}

@@ -104,7 +104,7 @@ def test_functions_lowered_into_regions() -> None:
     np.testing.assert_allclose(olympus.jit(primitive.bind)(jnp.ones(2)), expected, rtol=1e-5)
 
 
-def test_several_results() -> None:
+def test_rules_may_return_several_results() -> None:
     primitive = Primitive("multiples")
     primitive.multiple_results = True
     primitive.def_abstract_eval(lambda x, *, n: [core.unmapped_aval(n, 0, x), x])
@@ -177,7 +177,7 @@ def test_calls_of_programs_and_functions() -> None:
     np.testing.assert_allclose(olympus.jit(primitive.bind)(x), expected, rtol=1e-5)
 
 
-def test_python_callbacks() -> None:
+def test_rules_may_emit_python_callbacks() -> None:
     def emitting(callback):
         def lower(ctx, x):
             results, token, keepalive = mlir.emit_python_callback(
@@ -299,7 +299,7 @@ def test_modules_and_their_attributes() -> None:
     assert "stablehlo.sine" not in module_of(program, lowering_parameters=other)[1]
 
 
-def test_merging_modules() -> None:
+def test_modules_are_merged() -> None:
     def module(fun):
         return olympus.jit(fun).lower(jnp.ones(3)).compiler_ir()
 

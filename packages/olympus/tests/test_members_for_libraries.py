@@ -97,7 +97,7 @@ def f(x, *, y):
     return {"a": x}
 
 
-def test_debugging_information() -> None:
+def test_debugging_information_has_the_members_of_jax() -> None:
     info = debug_info("jit", f, (1.0,), {"y": 2.0})
     assert info.func_filename == __file__ and info.func_name == "f"
     assert info.func_lineno == f.__code__.co_firstlineno
@@ -132,7 +132,7 @@ def test_names_of_arguments_by_a_signature() -> None:
     assert info.arg_names == ("x", "y")
 
 
-def test_wrapped_functions() -> None:
+def test_wrapped_functions_have_the_members_of_jax() -> None:
     wrapped = linear_util.wrap_init(f)
     assert wrapped.call_wrapped(1, y=2) == {"a": 1}
     info = debug_info("jit", f, (1.0,), {"y": 2.0})
@@ -189,7 +189,7 @@ def test_traces_and_tracers() -> None:
         trace.finished = False
 
 
-def test_current_traces() -> None:
+def test_current_traces_have_the_members_of_jax() -> None:
     def look(x):
         outer = core.find_top_trace(())
         taken = core.take_current_trace()

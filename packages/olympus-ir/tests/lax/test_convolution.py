@@ -299,7 +299,7 @@ def test_patches_are_sliding_windows():
     assert integers.dtype == np.int32
 
 
-def test_local_convolutions():
+def test_local_convolutions_use_one_kernel_for_each_position():
     generator = np.random.default_rng(1)
     x, kernels = generator.normal(size=(2, 3, 6)), generator.normal(size=(4, 6, 5))
     x, kernels = x.astype(np.float32), kernels.astype(np.float32)

@@ -106,7 +106,7 @@ class TestFactors:
         assert part.shape == (*batch, 4, 2)
 
     @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5)])
-    def test_singular_values(self, dtype, batch, shape):
+    def test_singular_vectors_multiply_to_the_matrix(self, dtype, batch, shape):
         x = draw((*batch, *shape), dtype)
         left, values, right = arrays(linalg.svd(x, full_matrices=False))
         close((left * values[..., None, :]) @ right, x)
@@ -141,7 +141,7 @@ class TestFactors:
             form[..., places[1:], places[:-1]] = form[..., places[:-1], places[1:]] = beside
             close(np.linalg.eigvalsh(form), np.linalg.eigvalsh(hermitian), scale=50)
 
-    def test_tridiagonal_systems(self, dtype, batch):
+    def test_solutions_satisfy_tridiagonal_systems(self, dtype, batch):
         dl, du = draw((*batch, 4), dtype), draw((*batch, 4), dtype, seed=1)
         d, b = draw((*batch, 4), dtype, seed=2) + 4, draw((*batch, 4, 2), dtype, seed=3)
         x = np.asarray(linalg.tridiagonal_solve(dl, d, du, b))
@@ -152,7 +152,7 @@ class TestFactors:
 
 
 @pytest.mark.parametrize("hermitian", [False, True])
-def test_polar_decomposition(hermitian):
+def test_polar_factors_multiply_to_the_matrix(hermitian):
     x = draw((5, 3), np.complex128)
     x = x @ adjoint(x) if hermitian else x
     unitary, positive, count, converged = arrays(linalg.qdwh(x, is_hermitian=hermitian))
@@ -197,7 +197,7 @@ def test_rank_one_updates_keep_signs():
     close(updated.T @ updated, r.T @ r + np.outer([1, 2], [1, 2]))
 
 
-def test_symmetric_products():
+def test_symmetric_products_equal_the_formula():
     a, c = draw((4, 2), np.float64), draw((4, 4), np.float64)
     c = c + c.T
     close(linalg.symmetric_product(a, c, alpha=2, beta=3), 2 * a @ a.T + 3 * c)
@@ -234,7 +234,7 @@ def test_nan_propagates(function):
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0)])
-def test_empty_matrices(shape):
+def test_empty_matrices_have_empty_factors(shape):
     x = np.zeros(shape, np.float32)
     assert linalg.cholesky(x).shape == shape
     assert [each.shape for each in linalg.eigh(x)] == [shape, shape[:-1]]

@@ -23,7 +23,7 @@ def traced(fun):
     return results[0]
 
 
-def test_shape_of():
+def test_shapes_of_scalars_are_empty():
     assert shape_of(1.0) == shape_of(np.float32(1)) == ()
     assert shape_of(np.ones((2, 3))) == (2, 3)
     with pytest.raises(TypeError, match="not a valid OLYMPUS type"):

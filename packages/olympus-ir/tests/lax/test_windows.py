@@ -90,7 +90,7 @@ def test_negative_padding_removes_elements():
     np.testing.assert_array_equal(result, inner[:, 1:] + inner[:, :-1])
 
 
-def test_padding_strings():
+def test_padding_strings_keep_or_shrink_the_shape():
     for padding in ("SAME", "same", "SAME_LOWER"):
         assert lax.reduce_window(X, 0, lax.add, (2, 3), (2, 2), padding).shape == (4, 5)
     dilated = lax.reduce_window(X, 0, lax.add, (2, 3), (2, 2), "SAME", None, (3, 2))
@@ -127,7 +127,7 @@ def test_a_function_is_traced_once():
     assert len(traced) == 1
 
 
-def test_several_operands():
+def test_several_operands_are_reduced_together():
     def first_largest(best, element):
         (x, i), (y, j) = best, element
         larger = lax.bitwise_or(lax.gt(x, y), lax.bitwise_and(lax.eq(x, y), lax.lt(i, j)))
@@ -205,7 +205,7 @@ def test_more_invalid_input_raises():
 # ---- selections ----
 
 
-def test_selected_elements():
+def test_sources_are_added_to_selected_elements():
     x = np.array([[1, 5, 5, 2], [7, 0, 3, 7]], np.float32)
     window = ((1, 2), (1, 1), ((0, 0), (0, 0)))
     source = np.array([[1, 2, 3], [4, 5, 6]], np.float32)

@@ -30,7 +30,7 @@ def rule(primitive, *operands, **params):
         (numerics.digamma, special.digamma, -20, 0),
     ],
 )
-def test_special_functions(function, expected, low, high):
+def test_special_functions_equal_those_of_the_standard_library(function, expected, low, high):
     x = np.random.default_rng(0).uniform(low, high, 2000)
     np.testing.assert_allclose(function(x), expected(x), rtol=2e-13, atol=1e-13)
 
@@ -72,7 +72,7 @@ def test_functions_are_rounded_once():
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64])
-def test_signed_division(dtype):
+def test_signed_division_truncates_and_has_defined_edges(dtype):
     smallest = np.iinfo(dtype).min
     x = np.array([7, -7, 7, -7, 5, 0, smallest, smallest], dtype)
     y = np.array([2, 2, -2, -2, 0, 0, -1, 0], dtype)
@@ -80,7 +80,7 @@ def test_signed_division(dtype):
     assert rule(lax.rem_p, x, y).tolist() == [1, -1, 1, -1, 5, 0, 0, smallest]
 
 
-def test_unsigned_division():
+def test_unsigned_division_by_zero_sets_all_bits():
     x, y = np.array([7, 5, 0], np.uint8), np.array([2, 0, 0], np.uint8)
     assert rule(lax.div_p, x, y).tolist() == [3, 255, 255]
     assert rule(lax.rem_p, x, y).tolist() == [1, 5, 0]
@@ -163,7 +163,7 @@ def test_shifts_by_negative_amounts():
     assert rule(lax.shift_right_arithmetic_p, np.int32(-1), np.int32(-1)) == -1
 
 
-def test_small_integers():
+def test_small_integers_wrap_around():
     x = np.array([7, -8, 3], ml_dtypes.int4)
     y = np.array([1, 1, -2], ml_dtypes.int4)
     assert rule(lax.add_p, x, y).tolist() == [-8, -7, 1]

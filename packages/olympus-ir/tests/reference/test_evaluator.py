@@ -51,7 +51,7 @@ def test_invalid_operands_raise():
         evaluate(lax.add_p, 1.0, "a")
 
 
-def test_escaped_tracers():
+def test_escaped_tracers_raise():
     leaked = []
     trace_to_olympuspr(lambda x: leaked.append(x) or [x], [F32])
     with pytest.raises(UnexpectedTracerError, match="was passed to `neg`"):

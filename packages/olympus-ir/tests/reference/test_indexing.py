@@ -125,7 +125,7 @@ def test_scatter_apply_runs_the_function_on_elements():
     assert values(result) == [0, 100, 2, 30, 4]
 
 
-def test_index_take():
+def test_index_take_gathers_elements():
     result = lax.index_take(X, [np.array([0, -1]), np.array([2, -5])], [0, 1])
     assert values(result) == [X[0, 2], X[-1, -5]]
     wrapped = lax.index_take(X, [np.array([len(X) + 1], np.int8)], [0])

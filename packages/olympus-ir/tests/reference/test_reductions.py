@@ -74,7 +74,7 @@ def test_reduce_over_several_operands_and_dimensions():
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_cumulative_operations(axis, reverse):
+def test_cumulative_operations_equal_those_of_numpy(axis, reverse):
     x = np.random.default_rng(0).uniform(0.5, 1.5, (3, 4))
     flip = (lambda a: np.flip(a, axis)) if reverse else (lambda a: a)
     params = {"axis": axis, "reverse": reverse}

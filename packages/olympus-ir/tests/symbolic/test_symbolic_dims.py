@@ -70,7 +70,7 @@ A, B, C, D = symbolic_shape("a, b, c, d")
         (np.int32(2) * A + np.array(1), "2*a + 1"),
     ],
 )
-def test_normal_form(dimension, text):
+def test_normal_forms_are_printed(dimension, text):
     assert str(dimension) == text
 
 

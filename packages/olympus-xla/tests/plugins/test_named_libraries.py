@@ -17,7 +17,7 @@ def test_names_and_paths():
         parse_names_and_paths("nonsense")
 
 
-def test_client_options():
+def test_client_options_are_parsed():
     assert parse_client_options(None) == {}
     assert parse_client_options("kind:big;count:3;low:-1") == {"kind": "big", "count": 3, "low": -1}
     with pytest.raises(ValueError, match="got the entry 'nonsense'"):
