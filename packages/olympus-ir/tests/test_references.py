@@ -345,7 +345,7 @@ class TestPrograms:
         inside = make_olympuspr(lambda x: freeze(new_ref(x)))(1.0)
         assert {str(effect) for effect in inside.effects} == {"Allocate"}
 
-    def test_writes_keep_operations_alive(self):
+    def test_writes_to_outside_are_not_dead(self):
         def fun(outside, x):
             outside[0]
             outside[1] = x

@@ -62,7 +62,7 @@ def test_features_may_come_last():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_half_precision_is_rounded_once(dtype):
+def test_half_precision_errors_are_about_half_a_unit(dtype):
     images, windows = IMAGES.astype(dtype), WINDOWS.astype(dtype)
     result = np.asarray(jit(depthwise)(images, windows))
     wide = images.astype(np.float64), windows.astype(np.float64)

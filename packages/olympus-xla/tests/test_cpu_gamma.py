@@ -90,7 +90,7 @@ def test_known_values_of_the_derivative():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_half_precision_is_rounded_once(dtype):
+def test_half_precision_errors_are_about_half_a_unit(dtype):
     bits = np.arange(2**16, dtype=np.uint16)
     infinity = np.array(np.inf, dtype).view(np.uint16)
     x = bits[(bits & 0x7FFF) < infinity].view(dtype)

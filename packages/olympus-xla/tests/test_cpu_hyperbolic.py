@@ -71,7 +71,7 @@ def test_single_precision_is_as_accurate_as_xla(name, operations_of_xla):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_half_precision_is_rounded_once(name, dtype):
+def test_half_precision_errors_are_about_half_a_unit(name, dtype):
     bits = np.arange(2**16, dtype=np.uint16)
     infinity = np.array(np.inf, dtype).view(np.uint16)
     assert largest_error(name, bits[(bits & 0x7FFF) < infinity].view(dtype)) <= 0.51

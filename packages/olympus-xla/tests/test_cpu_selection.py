@@ -124,7 +124,7 @@ def test_derivatives_and_batches():
     assert np.array_equal(gradient, expected)
 
 
-def test_donated_operands_are_not_overwritten_early():
+def test_donated_operands_are_read_before_reuse():
     def least_and_shifted(x):
         return lax.sub(x, lax.reshape(lax.order_statistics(x, np.zeros(1, np.int32)), ()))
 

@@ -74,7 +74,7 @@ def test_single_precision_has_small_errors(name):
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_half_precision_is_rounded_once(name, dtype):
+def test_half_precision_errors_are_about_half_a_unit(name, dtype):
     bits = np.arange(2**16, dtype=np.uint16)
     infinity = np.array(np.inf, dtype).view(np.uint16)
     x = bits[(bits & 0x7FFF) < infinity].view(dtype)

@@ -207,7 +207,7 @@ def test_shardings_over_a_mesh(mesh):
         compiled(device_put(x, columns))
 
 
-def test_compiler_options_are_merged():
+def test_unsuitable_compiler_options_raise():
     lowered = jit(lambda x: lax.sin(x), compiler_options={"xla_embed_ir_in_executable": True})
     lowered = lowered.lower(X)
     assert np.allclose(lowered.compile({"xla_cpu_enable_fast_math": True})(X), np.sin(X), atol=1e-3)
