@@ -61,6 +61,26 @@ def test_the_doctor_in_a_process(tmp_path):
         assert "other users can write to" in done.stdout
 
 
+@pytest.mark.parametrize("flag", ["--xla_nonesuch=1", "--xla_cpu_enable_fast_math=perhaps"])
+def test_flags_that_xla_refuses_are_reported(flag, tmp_path):
+    done = run(XLA_FLAGS=flag, OLYMPUS_CACHE_DIR=str(tmp_path / "olympus"))
+    assert done.returncode == 1
+    assert "1 problem found:" in done.stdout
+    assert flag.strip("-").split("=")[0] in done.stdout.split("XLA refuses its flags")[1]
+    assert "To fix it: remove the flag from the environment variable XLA_FLAGS" in done.stdout
+
+
+def test_a_named_folder_that_cannot_be_written_is_reported(tmp_path):
+    (tmp_path / "file").write_text("")
+    for name, problems in (("file/cache", 1), ("new/cache", 0)):
+        flags.compilation_cache_dir.update(str(tmp_path / name))
+        try:
+            found = [text for text in texts() if text.endswith("cannot be written")]
+        finally:
+            flags.compilation_cache_dir.update(None)
+        assert len(found) == problems
+
+
 def test_incompatible_versions_are_reported(monkeypatch, capsys):
     real = importlib.metadata.distributions
 

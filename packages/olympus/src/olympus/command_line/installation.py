@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib.metadata
 import importlib.util
 import os
 import platform
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,15 +178,39 @@ def devices() -> list[dict[str, Any]]:
     """Returns the platform, kind and id of each device of the default platform.
 
     Raises:
-      RuntimeError: a platform that the settings request cannot be used.
+      RuntimeError: a platform that the settings request cannot be used, or XLA refuses its flags.
     """
+    if refusal := _refusal_of_flags():
+        raise RuntimeError(refusal)
     return [
         {"platform": device.platform, "kind": device.device_kind, "id": device.id}
         for device in backends.devices()
     ]
 
 
+@functools.cache
+def _refusal_of_flags() -> str | None:
+    """Returns why XLA refuses the environment variable XLA_FLAGS; None if it accepts it.
+
+    XLA ends the process in which it reads unknown flags, so another process reads them first.
+    """
+    if "XLA_FLAGS" not in os.environ:
+        return None
+    command = [sys.executable, "-c", "import jaxlib._jax as xla; xla.CompileOptions()"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not done.returncode:
+        return None
+    known = re.search(r"(Unknown flags? in XLA_FLAGS|Couldn't interpret value).*", done.stderr)
+    return known.group() if known else done.stderr.strip().split("\n")[0]
+
+
 def _device_problems() -> Iterator[Problem]:
+    if refusal := _refusal_of_flags():
+        yield Problem(
+            f"programs cannot run, because XLA refuses its flags: {refusal}",
+            "remove the flag from the environment variable XLA_FLAGS",
+        )
+        return
     try:
         backends.devices()
     except RuntimeError as error:
@@ -256,7 +282,19 @@ def cache_in_force() -> Cache | None:
     return Cache(directory, entries, size, hits, misses, len(programs.entries))
 
 
+def _can_be_written(directory: Path) -> bool:
+    """Returns whether a process may write files in a directory, or make the directory."""
+    nearest = next(each for each in (directory, *directory.parents) if each.exists())
+    return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+
+
 def _cache_problems() -> Iterator[Problem]:
+    named = config_cache_flags.compilation_cache_dir.value
+    if named and "://" not in named and not _can_be_written(Path(named).absolute()):
+        yield Problem(
+            f"compiled programs are not kept on disk: {named} cannot be written",
+            "repair the folder, or set OLYMPUS_COMPILATION_CACHE_DIR to another folder",
+        )
     try:
         cache_in_force()
     except OSError as error:
