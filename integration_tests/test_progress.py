@@ -40,9 +40,16 @@ def counted(c, **options):
     return lax.while_loop(lambda c: c < 150.0, lambda c: c + 1, c, **options)
 
 
+def counted_from_zero(c, **options):
+    # The compiler knows the number of iterations.
+    body = lambda carry: (carry[0] + 1, jnp.sin(carry[1]))  # noqa: E731
+    return lax.while_loop(lambda carry: carry[0] < 100, body, (0, c), **options)[1]
+
+
 LOOPS = {
     "scan": (lambda c: scanned(c, progress="words"), "250/250"),
     "while_loop": (lambda c: counted(c, progress="words"), "150"),
+    "while_loop of known length": (lambda c: counted_from_zero(c, progress="words"), "100"),
     "fori_loop": (
         lambda c: lax.fori_loop(0, 30, lambda i, c: c + i, c, progress="words"),
         "30/30",

@@ -150,3 +150,9 @@ def test_active_trace_raises(tmp_path):
             profile(lambda x: x + 1, X)
     finally:
         profiler.stop_trace()
+
+
+def test_compiled_programs_are_refused():
+    compiled = jit(jnp.sin).lower(1.0).compile()
+    with pytest.raises(TypeError, match="got a compiled program: pass the function"):
+        profile(compiled, 1.0)

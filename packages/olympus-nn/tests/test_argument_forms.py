@@ -101,3 +101,8 @@ def test_derivatives_of_softplus_are_as_weakly_typed_as_its_argument():
 def test_traced_num_classes_raises():
     with pytest.raises(ConcretizationTypeError, match="one_hot argument `num_classes`"):
         jit(olympus_nn.one_hot)(3, 5)
+
+
+def test_numbers_of_classes_must_be_integers():
+    with pytest.raises(TypeError, match=r"one_hot: num_classes must be an integer, got 3\.5"):
+        olympus_nn.one_hot(np.array([1], np.int32), 3.5)

@@ -315,3 +315,8 @@ def test_sampler_primitives_are_found_by_name_in_a_new_process():
     command = [sys.executable, "-c", program, data]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "random_gamma"
+
+
+def test_numbers_of_keys_must_be_integers() -> None:
+    with pytest.raises(TypeError, match=r"split: num must be an integer, got 2\.5"):
+        random.split(random.key(0), 2.5)  # type: ignore[arg-type]

@@ -35,8 +35,13 @@ def jitted(fun: Callable[..., Any]) -> Any:
     """Returns the compiled form of a function, which may be compiled already.
 
     Raises:
-      TypeError: ``fun`` is not callable.
+      TypeError: ``fun`` is not callable, or was compiled for particular arguments already.
     """
+    if isinstance(fun, Compiled):
+        raise TypeError(
+            "expected a function and its arguments, got a compiled program: pass the function, "
+            "whose stages are measured one by one"
+        )
     if not callable(fun):
         raise TypeError(
             f"expected a function and its arguments, got {fun!r} of type {type(fun).__name__}"

@@ -247,7 +247,11 @@ def one_hot(
     num_classes = concrete_or_error(
         None, num_classes, "The error arose in olympus.nn.one_hot argument `num_classes`."
     )
-    num_classes = num_classes if type(num_classes) is int else integer_or_dim(num_classes)
+    num_classes = (
+        num_classes
+        if type(num_classes) is int
+        else integer_or_dim(num_classes, "one_hot: num_classes")
+    )
     return _one_hot(x, num_classes=num_classes, dtype=default_float(dtype, "one_hot"), axis=axis)
 
 

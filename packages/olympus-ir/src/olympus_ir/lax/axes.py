@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.errors import OlympusTypeError
+
 __all__ = ["canonical_axis", "check_axis", "integer_axes", "integer_or_dim"]
 
 
@@ -27,15 +29,24 @@ def canonical_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     return axis + ndim if axis < 0 else axis
 
 
-def integer_or_dim(value: Any) -> Any:
+def integer_or_dim(value: Any, name: str = "") -> Any:
     """Converts a user's integer to a Python integer; returns a symbolic dimension unchanged.
+
+    Args:
+      value: the integer or dimension.
+      name: the name of the argument in errors.
 
     Raises:
       TypeError: if ``value`` is neither an integer nor a symbolic dimension.
     """
     if hasattr(value, "_is_symbolic_dimension"):
         return value
-    return operator.index(value)
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if not name or isinstance(error, OlympusTypeError):  # an error about a traced value
+            raise
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
 
 
 def integer_axes(name: str, axes: Any) -> tuple[int, ...]:

@@ -203,7 +203,10 @@ _view_compiled = compiled(_viewed, ("dtype",), inline=True, name="view")
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """Reinterprets the bytes as elements of another dtype."""
     if type is not None:
-        raise NotImplementedError("`type` argument of array.view() is not supported.")
+        raise NotImplementedError(
+            "`type` argument of array.view() is not supported. A view has another dtype; for "
+            "another shape, use x.reshape(...)."
+        )
     if dtype is None:
         return self
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "view")

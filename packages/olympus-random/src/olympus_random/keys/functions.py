@@ -177,7 +177,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
       [1797259609 2579123966]
     """
     keys, is_data = check_key("split", key)
-    shape = num if isinstance(num, tuple) else (integer_or_dim(num),)
+    shape = num if isinstance(num, tuple) else (integer_or_dim(num, "split: num"),)
     return _like_given(_split(keys, shape=sample_shape(shape)), is_data)
 
 

@@ -105,8 +105,8 @@ def check_operands(
         if isinstance(leaf, Tracer):
             raise TypeError(
                 f"Cannot apply {naming.library} transformations to a function lowered and compiled "
-                "for a particular signature. Detected argument of Tracer type "
-                f"{type(leaf)}. Transform the function before lowering it."
+                f"for a particular signature. Detected argument of Tracer type, {leaf!r}. "
+                "Transform the function before lowering it."
             )
     if given_tree != in_tree:
         _raise_tree_mismatch(in_tree, given_tree)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...types.avals import get_aval
 from ..callbacks import debug_callback
+from ..calls import optimization_barrier
 from ..elementwise import add, rem
 from ..logic import bitwise_or, eq
 from .conditionals import cond
@@ -99,10 +100,11 @@ def while_loop(
         step, value = carry
         return add(step, np.int32(-1)), inverse(value) if inverse is not None else value
 
+    # A compiler that knows the number of iterations could complete the bar before the loop runs.
     step, value = loop(
         lambda carry: cond_fun(carry[1]),
         body,
-        (_zero, init_val),
+        (optimization_barrier(_zero), init_val),
         inverse=None if inverse is None else undo,
         **options,
     )
