@@ -160,8 +160,8 @@ class Traced(Stage):
     Example:
       >>> import olympus
       >>> from olympus import ShapeDtypeStruct, lax
-      >>> (equation,) = olympus.make_olympuspr(olympus.jit(lax.sin))(1.0).eqns
       >>> scalar = ShapeDtypeStruct((), "float32")
+      >>> (equation,) = olympus.make_olympuspr(olympus.jit(lax.sin))(scalar).eqns
       >>> structure = olympus.tree.structure(((scalar,), {}))
       >>> leaf = olympus.tree.structure(scalar)
       >>> traced = Traced([scalar], equation.params, structure, leaf, [])
