@@ -3,6 +3,7 @@
 
 import copy
 import gc
+import pickle
 import weakref
 from collections import OrderedDict
 
@@ -111,3 +112,10 @@ def test_make_mesh_without_devices_raises(monkeypatch):
     monkeypatch.setattr(mesh_module, "_default_devices", None)
     with pytest.raises(RuntimeError, match="pass `devices=`, or install"):
         make_mesh((1,), ("x",))
+
+
+def test_the_empty_mesh_is_copied_to_itself():
+    empty = Mesh(np.array([]), ("x",))
+    assert copy.deepcopy(empty) is empty
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(empty, protocol)) is empty

@@ -110,6 +110,8 @@ class Mesh(BaseMesh):
         raise TypeError("Mesh cannot be subclassed: its values are interned by content.")
 
     def __reduce__(self) -> tuple:
+        if self.empty:
+            return (_the_empty_mesh, ())
         return (Mesh, (self.devices, self.axis_names, self.axis_types))
 
     def __repr__(self) -> str:
@@ -212,6 +214,13 @@ def _make_mesh(devices: tuple, shape: tuple, axis_names: tuple, axis_types: tupl
 
 # A mesh without devices has no axes, even if names were given.
 empty_mesh = _make_mesh((), (), (), ())
+
+
+def _the_empty_mesh() -> Mesh:
+    """Returns the only mesh without devices, for copies and pickles."""
+    return empty_mesh
+
+
 install_empty_mesh(empty_mesh)
 
 
