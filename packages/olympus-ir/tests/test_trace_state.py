@@ -134,5 +134,12 @@ def test_user_defined_tracers_have_avals():
 
     aval = ShapedArray((3,), np.float32)
     assert Own(evaluation_trace, aval).aval is aval and Own(evaluation_trace, aval).shape == (3,)
-    with pytest.raises(NotImplementedError, match="Own must define aval"):
-        _ = Own(evaluation_trace).aval
+    with pytest.raises(TypeError, match="aval"):
+        Own(evaluation_trace)  # type: ignore[call-arg]
+
+    class Typeless(Tracer):
+        def __init__(self, trace):
+            self._trace = trace
+
+    with pytest.raises(NotImplementedError, match="Typeless must define aval"):
+        _ = Typeless(evaluation_trace).aval

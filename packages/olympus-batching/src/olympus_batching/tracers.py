@@ -21,7 +21,7 @@ __all__ = ["BatchTracer"]
 class BatchTracer(Tracer):
     """Tracer of one example of a batched value."""
 
-    __slots__ = ("_aval", "batch_dim", "value")
+    __slots__ = ("batch_dim", "value")
 
     _trace: BatchTrace
 
@@ -29,7 +29,7 @@ class BatchTracer(Tracer):
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.value = value
         self.batch_dim = batch_dim
-        self._aval = None
+        self._aval = None  # pyright: ignore[reportAttributeAccessIssue] - computed on demand
 
     @property
     def aval(self) -> Any:

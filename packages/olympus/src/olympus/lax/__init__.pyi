@@ -234,6 +234,7 @@ from olympus_ir.lax.collectives import pswapaxes as pswapaxes
 from olympus_ir.lax.composites import composite as composite
 from olympus_ir.lax.contractions import batch_matmul as batch_matmul
 from olympus_ir.lax.contractions import canonicalize_precision as canonicalize_precision
+from olympus_ir.lax.contractions import check_accumulator as check_accumulator
 from olympus_ir.lax.contractions import dot as dot
 from olympus_ir.lax.contractions import dot_general as dot_general
 from olympus_ir.lax.contractions import product_dtype as product_dtype
