@@ -409,6 +409,24 @@ def test_warnings_as_errors_do_not_end_the_process(folder, caplog):
     assert "is not a directory" in caplog.text
 
 
+def test_executables_for_inspection_are_stored_if_keys_include_lines(folder):
+    flags.persistent_cache_min_compile_time_secs.update(0.0)
+
+    def compiled():
+        return jit(lambda x: lax.sin(x)).lower(X).compile()
+
+    compiled(), compiled()
+    assert not compiled_programs[-1].from_disk
+    before = flags.compilation_cache_include_metadata_in_key.swap_local(True)
+    try:
+        first, second = [compiled() for _ in range(2)]
+    finally:
+        flags.compilation_cache_include_metadata_in_key.set_local(before)
+    assert [program.from_disk for program in list(compiled_programs)[-2:]] == [False, True]
+    assert "test_user_cache.py" in second.runtime_executable().hlo_modules()[0].to_string()
+    np.testing.assert_array_equal(first(X), second(X))
+
+
 def test_killed_while_writing(run_python, tmp_path):
     place = {"OLYMPUS_CACHE_DIR": os.fspath(tmp_path)}
     killed = """

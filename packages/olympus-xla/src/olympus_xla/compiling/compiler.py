@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from olympus_ir.diagnostics import phases
 from olympus_ir.loading import deferred
-from olympus_ir.settings.config_cache_flags import compilation_cache_dir, enable_compilation_cache
+from olympus_ir.settings.config_cache_flags import (
+    compilation_cache_dir,
+    compilation_cache_include_metadata_in_key,
+    enable_compilation_cache,
+)
 
 from .._jaxlib import DeviceList, JaxRuntimeError, is_description
 from ..platforms.topologies import CompileOnlyExecutable
@@ -109,8 +113,8 @@ def compile_module(
       source: the function from which the computation comes, for reports.
       equations: the number of equations of the program, for reports.
       is_inspected: whether the executable is for inspection. If so, it is loaded from disk only if
-        the user has named a directory, because such an executable may have other source positions
-        and cannot be serialized.
+        the user has named a directory, or if keys include source lines. Otherwise it may have other
+        source lines.
       caller_waits: whether each caller of the executable waits for its results.
 
     Returns:
@@ -169,7 +173,9 @@ def _may_be_on_disk(device: Any, is_inspected: bool) -> bool:
         return False
     if compilation_cache_dir.value:
         return True
-    return device.platform == "cpu" and enable_compilation_cache.value and not is_inspected
+    if device.platform != "cpu" or not enable_compilation_cache.value:
+        return False
+    return not is_inspected or compilation_cache_include_metadata_in_key.value
 
 
 def _compile(
