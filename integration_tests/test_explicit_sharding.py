@@ -145,6 +145,10 @@ def test_results_and_sharding_types(mesh, name, compiled):
             reference = X[[1, 0, 5, 5]]
         elif name == "scattered":
             reference = X + 2 * (np.arange(8) == 1)[:, None]
+        elif name == "update at a mask":
+            reference = np.where(X > 1, X + 1, X)
+        elif name == "function at a mask":
+            reference = np.where(X > 1, np.sin(X), X)
         else:
             reference = fun(jnp.asarray(X), jnp.asarray(W))
     np.testing.assert_allclose(np.asarray(result), reference, rtol=2e-5, atol=1e-5)

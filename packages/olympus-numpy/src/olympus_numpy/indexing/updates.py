@@ -672,14 +672,16 @@ class IndexedUpdate:
         def elementwise(element: Any) -> Any:
             return convert(ensure_array(func(element)), x.dtype)
 
-        result = lax.scatter_apply(
-            x,
-            plan.indices,
-            elementwise,
-            _scatter_numbers(plan),
-            update_shape=plan.shape,
-            indices_are_sorted=plan.in_order or indices_are_sorted,
-            unique_indices=plan.in_order or unique_indices,
-            mode=None if mode is None else lax.GatherScatterMode.from_any(mode),
-        )
-        return result if out_sharding is None else lax.reshard(result, out_sharding)
+        def scattered(x: Any, indices: Any) -> Any:
+            return lax.scatter_apply(
+                x,
+                indices,
+                elementwise,
+                _scatter_numbers(plan),
+                update_shape=plan.shape,
+                indices_are_sorted=plan.in_order or indices_are_sorted,
+                unique_indices=plan.in_order or unique_indices,
+                mode=None if mode is None else lax.GatherScatterMode.from_any(mode),
+            )
+
+        return with_out_sharding(scattered, (x, plan.indices), out_sharding, "scatter")
