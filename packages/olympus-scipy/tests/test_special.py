@@ -12,6 +12,7 @@ from olympus_batching import vmap
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_scipy import special
+from olympus_scipy.arguments import with_derivatives
 from olympus_testing import check_grads
 
 COUNT = 300
@@ -357,3 +358,19 @@ def test_owens_t_at_infinity():
     h, a = np.meshgrid([-np.inf, 0.5, np.inf, np.nan], [-2.0, 0.0, 0.3, 3.0, np.inf, np.nan])
     found = special.owens_t(np.float32(h), np.float32(a))
     np.testing.assert_allclose(found, expected_special.owens_t(h, a), atol=1e-6)
+
+
+def test_derivatives_with_respect_to_constant_operands_are_not_computed():
+    computed = []
+
+    @with_derivatives(
+        lambda y, a, x: computed.append("a") or x, lambda y, a, x: computed.append("x") or a
+    )
+    def product(a, x):
+        return a * x
+
+    assert grad(product, 1)(2.0, 3.0) == 2.0
+    assert grad(jit(lambda x: product(2.0, x)))(3.0) == 2.0
+    assert set(computed) == {"x"}
+    assert grad(product, 0)(2.0, 3.0) == 3.0
+    assert jvp(lambda a: product(a, 3.0), (2.0,), (1.0,))[1] == 3.0

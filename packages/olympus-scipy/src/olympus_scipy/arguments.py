@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from olympus_autodiff import custom_jvp
 from olympus_autodiff.strong_products import strong_product
+from olympus_autodiff.zeros import SymbolicZero
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.lax.values import dtype_of
@@ -146,17 +148,23 @@ def with_derivatives(*derivatives: Callable[..., Any] | None) -> Callable[[F], F
 
     def decorate(function: F) -> F:
         smooth: Any = custom_jvp(function)
-        smooth.defjvps(
-            *(None if derivative is None else _tangent(derivative) for derivative in derivatives)
-        )
+
+        def jvp(operands: tuple, tangents: tuple) -> tuple[Any, Any]:
+            result = smooth(*operands)
+            terms = [
+                _tangent(tangent, derivative(result, *operands))
+                for tangent, derivative in zip(tangents, derivatives, strict=True)
+                # A derivative may be a program of thousands of operations.
+                if derivative is not None and not isinstance(tangent, SymbolicZero)
+            ]
+            return result, functools.reduce(lax.add, terms) if terms else lax.full_like(result, 0)
+
+        smooth.defjvp(jvp, symbolic_zeros=True)
         return smooth
 
     return decorate
 
 
-def _tangent(derivative: Callable[..., Any]) -> Callable[..., Any]:
-    def tangent(t: Any, result: Any, *operands: Any) -> Any:
-        factor = derivative(result, *operands)
-        return strong_product(t, factor) if config_states.strong_zeros.value else t * factor
-
-    return tangent
+def _tangent(tangent: Any, factor: Any) -> Any:
+    """Returns a tangent of the result, given one of an operand and the partial derivative."""
+    return strong_product(tangent, factor) if config_states.strong_zeros.value else tangent * factor
