@@ -19,6 +19,16 @@ import olympus.numpy as jnp
 from olympus import lax
 """
 
+# Lowers a program whose compilation takes seconds, and says so.
+LOWERED = """
+def many(x):
+    for i in range(150):
+        x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
+    return x
+lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
+print("lowered", flush=True)
+"""
+
 
 def start(code):
     return subprocess.Popen(
@@ -97,19 +107,16 @@ print("end", flush=True)
 
 
 def test_interrupt_during_a_compilation():
-    process = start("""
-def many(x):
-    for i in range(150):
-        x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
-    return x
-lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
-print("lowered", flush=True)
+    process = start(
+        LOWERED
+        + """
 try:
     lowered.compile()
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 print(float(jnp.float32(3) * 2), flush=True)
-""")
+"""
+    )
     assert process.stdout.readline() == "lowered\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
@@ -119,15 +126,12 @@ print(float(jnp.float32(3) * 2), flush=True)
 
 
 def test_exit_after_an_interrupted_compilation():
-    process = start("""
-def many(x):
-    for i in range(150):
-        x = jnp.sin(x) @ x + i * jnp.cumsum(x, 0)
-    return x
-lowered = olympus.jit(many).lower(np.ones((8, 8), np.float32))
-print("lowered", flush=True)
+    process = start(
+        LOWERED
+        + """
 lowered.compile()
-""")
+"""
+    )
     assert process.stdout.readline() == "lowered\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
