@@ -79,9 +79,8 @@ def wide_constant_aval(
         ]
     else:
         arrays = [operand for operand in operands if operand.__class__ not in numpy_classes]
-        operand_dtypes = [
-            array.dtype for array in arrays if hasattr(array, "dtype")
-        ]  # no Python numbers
+        # Python numbers have no dtype.
+        operand_dtypes = [array.dtype for array in arrays if hasattr(array, "dtype")]
     if value.dtype not in operand_dtypes:
         if dtypes.half_width[value.dtype] in operand_dtypes or not wide_constants_allowed():
             return None
