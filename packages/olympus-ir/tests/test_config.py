@@ -411,19 +411,38 @@ def test_environment_variables_set_flags():
     assert result.stdout.split() == ["True", "4", "strict", "0.5", "log"], result.stderr
 
 
-@pytest.mark.parametrize(
-    ("variable", "text", "message"),
-    [
-        ("OLYMPUS_ENABLE_X64", "maybe", "must be a truth value"),
-        ("OLYMPUS_NUM_CPU_DEVICES", "many", "OLYMPUS_NUM_CPU_DEVICES is 'many'"),
-        ("OLYMPUS_NUMPY_RANK_PROMOTION", "foo", "must be in ['allow', 'warn', 'raise']"),
-    ],
-)
-def test_environment_variables_are_checked(variable, text, message):
-    result = run("import olympus_ir.settings.config", **{variable: text})
+REFUSED = {
+    "OLYMPUS_ENABLE_X64": ("maybe", "must be a truth value"),
+    "OLYMPUS_NUM_CPU_DEVICES": ("many", "must be an integer, got 'many'"),
+    "OLYMPUS_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": ("1 s", "must be a number, got '1 s'"),
+    "OLYMPUS_NUMPY_RANK_PROMOTION": ("foo", "must be in ['allow', 'warn', 'raise']"),
+}
+
+
+def test_environment_variables_are_checked():
+    result = run("import olympus_ir", **{variable: text for variable, (text, _) in REFUSED.items()})
     assert result.returncode == 1
-    assert "ValueError" in result.stderr
-    assert message in result.stderr
+    frames = [line for line in result.stderr.splitlines() if line.startswith("  File")]
+    assert len(frames) <= 3, result.stderr
+    said = dict(
+        line.removeprefix("ValueError: ").removeprefix("The environment variable ").split(" is ", 1)
+        for line in result.stderr.splitlines()
+        if "The environment variable" in line
+    )
+    assert set(said) == set(REFUSED)
+    for variable, (text, message) in REFUSED.items():
+        assert said[variable].startswith(repr(text))
+        assert message in said[variable]
+        assert said[variable].endswith("unset it")
+
+
+def test_late_flags_are_checked():
+    result = run(
+        "from olympus_ir.settings.configuration import declare_flag, truth\n"
+        "declare_flag('late', False, truth, 'A flag.')",
+        OLYMPUS_LATE="maybe",
+    )
+    assert "ValueError: The environment variable OLYMPUS_LATE is 'maybe'" in result.stderr
 
 
 def test_parsers_accept_values_and_texts():

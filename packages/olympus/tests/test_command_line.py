@@ -61,6 +61,22 @@ def test_the_doctor_in_a_process(tmp_path):
         assert "other users can write to" in done.stdout
 
 
+def test_refused_variables_are_reported(tmp_path):
+    refused = {"OLYMPUS_ENABLE_X64": "maybe", "OLYMPUS_CACHE_DIR": str(tmp_path / "olympus")}
+    done = run(**refused)
+    assert done.returncode == 1
+    assert "1 problem found:" in done.stdout
+    assert "the environment variable OLYMPUS_ENABLE_X64 is 'maybe': must be a truth" in done.stdout
+    assert "To fix it: set it to an accepted value, or unset it" in done.stdout
+    done = run(OLYMPUS_DEFAULT_DEVICE="maybe", OLYMPUS_CACHE_DIR=refused["OLYMPUS_CACHE_DIR"])
+    assert done.returncode == 1
+    assert "the default device 'maybe' cannot be used" in done.stdout
+    done = run("info", **refused)
+    assert done.returncode == 2
+    assert "OLYMPUS_ENABLE_X64 is 'maybe'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("flag", ["--xla_nonesuch=1", "--xla_cpu_enable_fast_math=perhaps"])
 def test_flags_that_xla_refuses_are_reported(flag, tmp_path):
     done = run(XLA_FLAGS=flag, OLYMPUS_CACHE_DIR=str(tmp_path / "olympus"))

@@ -40,3 +40,4 @@ with _timed_import:
 _install_printer(_deferred(".programs.printer", milliseconds=3.0))
 _reference = _deferred(".reference.evaluator", milliseconds=40.0)
 _set_default_evaluator(lambda: _reference.reference_evaluator)
+config.config.check_environment()

@@ -20,6 +20,7 @@ from __future__ import annotations
 import enum
 import functools
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -275,12 +276,20 @@ class Configuration:
     """All flags by name; ``config.olympus_enable_x64`` reads a flag, and `update` sets a flag.
 
     Every flag also has an environment variable, with its name in capitals. The variable is read
-    once, at import.
+    once, at import. A variable that is refused leaves the default; `check_environment` raises an
+    error when all flags are declared.
+
+    Attributes:
+        refused_variables: why the flag did not accept its variable, by the variable's name.
     """
+
+    refused_variables: dict[str, str]
 
     def __init__(self) -> None:
         self._flags: dict[str, Flag] = {}
         self._other_prefixes: tuple[str, ...] = ()
+        self.__dict__["refused_variables"] = {}
+        self._checks_at_once = False
         # Maps the name of a flag in capitals to the environment variable that sets it, and the
         # variable's text.
         self._environment = {
@@ -293,6 +302,8 @@ class Configuration:
             raise ValueError(f"The configuration flag {flag.flag_name} is declared twice.")
         self._flags[flag.flag_name] = flag
         self._read_environment(flag)
+        if self._checks_at_once:
+            self.check_environment()
 
     def _read_environment(self, flag: Flag) -> None:
         variable, text = self._environment.get(flag.flag_name.upper(), ("", None))
@@ -300,10 +311,28 @@ class Configuration:
             try:
                 flag.update(flag.kind.from_text(text))
             except ValueError as error:
-                raise ValueError(
-                    f"The environment variable {flag.flag_name.upper()} is {text!r}: {error}"
-                ) from None
-            flag.origin = variable
+                reason = str(error).rstrip(".").removeprefix(f"{flag.shown_name}: ")
+                self.refused_variables[variable] = reason
+            else:
+                flag.origin = variable
+
+    def check_environment(self) -> None:
+        """Raises ValueError if a flag has refused its environment variable.
+
+        This is called when all flags of the library are declared. Flags that are declared later are
+        checked at once. ``python -m olympus`` starts all the same, because it shows what is wrong.
+        """
+        self._checks_at_once = True
+        if self.refused_variables and not _is_own_command_line():
+            raise ValueError(self.refusals())
+
+    def refusals(self) -> str:
+        """Returns a line for each environment variable that a flag has refused."""
+        return "\n".join(
+            f"The environment variable {variable} is {os.environ[variable]!r}: {reason}. "
+            "Set it to an accepted value, or unset it"
+            for variable, reason in self.refused_variables.items()
+        )
 
     def answer_to(self, prefix: str) -> None:
         """Accepts ``<prefix><name>`` as another name of each flag and environment variable.
@@ -324,6 +353,7 @@ class Configuration:
                     self._environment[name.upper()] = (variable, text)
                     if name in self._flags:
                         self._read_environment(self._flags[name])
+        self.check_environment()
 
     def flag(self, name: str) -> Flag:
         """Returns the flag called ``name``, or raises an error that lists similar names."""
@@ -485,6 +515,9 @@ def _truth_value(value: Any) -> bool:
 truth = Kind(_truth_value, is_truth=True)
 
 
+_NOUNS: dict[type, str] = {int: "an integer", float: "a number"}
+
+
 def typed(expected: type, default: Any) -> Kind:
     """Returns the kind of flags of one Python type; None stands for the default."""
 
@@ -501,7 +534,13 @@ def typed(expected: type, default: Any) -> Kind:
             f"got {value!r} of type {type(value).__name__}"
         )
 
-    return Kind(parse, expected)
+    def from_text(text: str) -> Any:
+        try:
+            return expected(text)
+        except ValueError:
+            raise ValueError(f"must be {_NOUNS[expected]}, got {text!r}") from None
+
+    return Kind(parse, from_text)
 
 
 def one_of(choices: tuple[str, ...], *, optional: bool = False) -> Kind:
@@ -537,6 +576,11 @@ def member_of(enumeration: type[enum.Enum]) -> Kind:
 
 
 config = Configuration()
+
+
+def _is_own_command_line() -> bool:
+    """Returns whether Python is looking for the module of ``python -m olympus``."""
+    return sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] in ("olympus", "-molympus")
 
 
 def declare_flag(

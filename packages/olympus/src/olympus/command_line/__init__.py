@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from olympus_ir.settings.config import config
+
 from . import caches, doctor, examples, frozen, info
 
 __all__ = ["main"]
@@ -24,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns:
       The exit status: 0 if all is well, 1 if there is a problem. argparse ends the process with 2
-      if the arguments are invalid.
+      if the arguments are invalid, or an environment variable unless the doctor shows it.
 
     Example:
       >>> main(["--help"])  # doctest: +ELLIPSIS
@@ -42,4 +44,6 @@ def main(arguments: Sequence[str]) -> int:
         command.add_parser(commands)
     parser.set_defaults(run=doctor.run)
     options = parser.parse_args(arguments)
+    if config.refused_variables and options.run is not doctor.run:
+        parser.error(config.refusals())
     return options.run(options)

@@ -219,6 +219,15 @@ def _device_problems() -> Iterator[Problem]:
             "change OLYMPUS_PLATFORMS, or install the platform's plugin",
         )
         return
+    default = config.flag("olympus_default_device").value
+    if isinstance(default, str):
+        try:
+            backends.devices(default)
+        except RuntimeError as error:
+            yield Problem(
+                f"the default device {default!r} cannot be used: {error}",
+                "change or unset OLYMPUS_DEFAULT_DEVICE",
+            )
     if cuda.has_nvidia_gpu() and cuda.plugin_library() is None:
         yield Problem(
             "there is an NVIDIA GPU, but no plugin for it",
@@ -253,6 +262,9 @@ def _setting_problems() -> Iterator[Problem]:
             near = difflib.get_close_matches(variable, known, n=1)
             remedy = f"did you mean {near[0]}?" if near else "remove it"
             yield Problem(f"the environment variable {variable} has no meaning", remedy)
+    for variable, reason in config.refused_variables.items():
+        text = f"the environment variable {variable} is {os.environ[variable]!r}: {reason}"
+        yield Problem(text, "set it to an accepted value, or unset it")
 
 
 # ---- caches ----
