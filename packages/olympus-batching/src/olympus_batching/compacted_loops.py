@@ -32,7 +32,7 @@ def compaction_sizes(batch: str | tuple[int, ...], size: int) -> tuple[int, ...]
       size: the number of examples.
     """
     if batch != "compact":
-        return tuple(sorted({each for each in batch if each < size}, reverse=True))  # type: ignore[operator]
+        return tuple(sorted({axis for axis in batch if axis < size}, reverse=True))  # type: ignore[operator]
     sizes = []
     while (size := size // _SHRINK) >= _SMALLEST_BATCH:
         sizes.append(size)
@@ -107,7 +107,7 @@ def _run_stage(
         flags: Sequence[bool],
         carry: Sequence[Any],
     ) -> list[Any]:
-        dims = [0 if each else None for each in (*flags, *loop.batched.carry)]
+        dims = [0 if is_batched else None for is_batched in (*flags, *loop.batched.carry)]
         results, out_dims = call_batched(function, axis, [*consts, *carry], dims)
         return [materialize(x, axis.size, dim) for x, dim in zip(results, out_dims, strict=True)]
 

@@ -77,7 +77,7 @@ def _run_branch(
     # An iteration computes one example in each of a fixed number of lanes. Lanes beyond the last
     # example compute the first example again, and their results are dropped.
     order = lax.concatenate([order, np.zeros(lanes, _INT)], 0)
-    dims = [0 if each else None for each in batched]
+    dims = [0 if is_batched else None for is_batched in batched]
 
     def compute(carry: Any) -> Any:
         start, results = carry
@@ -87,7 +87,7 @@ def _run_branch(
         sources = lax.select(is_real, positions, lax.broadcast(first, (lanes,)))
         targets = lax.select(is_real, positions, np.full(lanes, size, _INT))
         selected = [
-            rows(x, sources) if each else x for x, each in zip(operands, batched, strict=True)
+            rows(x, sources) if moves else x for x, moves in zip(operands, batched, strict=True)
         ]
         outs, out_dims = call_batched(branch, parts, selected, dims)
         outs = [materialize(out, lanes, dim) for out, dim in zip(outs, out_dims, strict=True)]

@@ -199,7 +199,7 @@ def _exception(error: Error) -> Exception | None:
         for effect, pred in error._pred.items()
         if _is_set(pred)
     }
-    iterations = [each for each in sorted(failed) if failed[each].error_type in _RAISED]
+    iterations = [effect for effect in sorted(failed) if failed[effect].error_type in _RAISED]
     if not iterations:
         return None
     code = iterations[0]

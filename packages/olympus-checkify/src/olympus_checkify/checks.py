@@ -211,6 +211,6 @@ def check_error(error: Error) -> None:
         return
     error = error.reduced()
     metadata = tuple(sorted(error._metadata.items()))
-    for effect in sorted(error.effects, key=lambda each: each.error_type.__name__):
+    for effect in sorted(error.effects, key=lambda effect: effect.error_type.__name__):
         failed, code, *payload = error.leaves([effect])
         check_p.bind(failed, code, *payload, effect=effect, metadata=metadata, debug=False)

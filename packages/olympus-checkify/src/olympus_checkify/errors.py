@@ -115,7 +115,7 @@ class NonFiniteError(CheckError):
         result, *operands = (np.asarray(value) for value in values)
         text = f"`{name}` gave {result}"
         if shape:
-            position = tuple(int(each) for each in np.unravel_index(int(index), shape))
+            position = tuple(int(coordinate) for coordinate in np.unravel_index(int(index), shape))
             text += f" at element {position} of its result of shape {shape}"
         if shown:
             text += f"; its operands there are {', '.join(map(str, operands))}"
@@ -353,8 +353,8 @@ class Error:
                 count = flags.shape[0]
                 last = lax.sub(np.int32(count - 1), lax.argmax(lax.rev(flags, (0,)), 0, np.int32))
                 _, *rest = self.leaves([effect])
-                flat = [lax.reshape(each, (count, *each.shape[np.ndim(failed) :])) for each in rest]
-                picked = [lax.dynamic_index_in_dim(each, last, 0, keepdims=False) for each in flat]
+                flat = [lax.reshape(x, (count, *x.shape[np.ndim(failed) :])) for x in rest]
+                picked = [lax.dynamic_index_in_dim(x, last, 0, keepdims=False) for x in flat]
                 error = error.with_leaves([effect], [lax.reduce_or(flags, (0,)), *picked])
         return error
 

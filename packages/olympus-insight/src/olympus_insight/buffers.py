@@ -66,12 +66,12 @@ def read_allocations(data: bytes) -> list[Allocation]:
     """Reads a serialized ``BufferAssignmentProto``; memory of single threads is left out."""
     message = Message(data)
     defined: dict[int, tuple[int, Index]] = {}
-    for each in message.messages(1):
-        location = each.message(3)
-        defined[each.integer(1)] = location.integer(4), tuple(location.integers(3))
+    for logical_buffer in message.messages(1):
+        location = logical_buffer.message(3)
+        defined[logical_buffer.integer(1)] = location.integer(4), tuple(location.integers(3))
     allocations = []
-    for each in message.messages(3):
-        if each.integer(3):
+    for allocation in message.messages(3):
+        if allocation.integer(3):
             continue
         buffers = [
             Buffer(
@@ -80,12 +80,16 @@ def read_allocations(data: bytes) -> list[Allocation]:
                 assigned.integer(2),
                 assigned.integer(3),
             )
-            for assigned in each.messages(9)
+            for assigned in allocation.messages(9)
         ]
-        parameter = each.integer(6) if each.integer(5) else None
+        parameter = allocation.integer(6) if allocation.integer(5) else None
         allocations.append(
             Allocation(
-                each.integer(2), parameter, bool(each.integer(7)), bool(each.integer(12)), buffers
+                allocation.integer(2),
+                parameter,
+                bool(allocation.integer(7)),
+                bool(allocation.integer(12)),
+                buffers,
             )
         )
     return allocations
@@ -180,7 +184,7 @@ class _Walk:
                 self.run(condition, [state])
                 return _joined(state, self.run(body, [state]))
             case "call" | "async-start":
-                results = [self.run(each, operands) for each in instruction.called]
+                results = [self.run(computation, operands) for computation in instruction.called]
                 return results[0] if results else {}
             case "conditional":
                 joined: Contents = {}

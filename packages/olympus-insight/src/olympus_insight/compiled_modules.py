@@ -64,8 +64,8 @@ class Shape(NamedTuple):
     def part(self, index: tuple[int, ...]) -> Shape:
         """Returns the type of a part of a tuple."""
         shape = self
-        for each in index:
-            shape = shape.parts[each]
+        for number in index:
+            shape = shape.parts[number]
         return shape
 
     def __str__(self) -> str:
@@ -148,18 +148,18 @@ def read_module(data: bytes) -> Module:
     orders = _orders(module.message(7))
     computations: dict[int, Computation] = {}
     instructions: dict[int, Instruction] = {}
-    for each in module.messages(3):  # a computation follows the computations that it calls
+    for computation in module.messages(3):  # a computation follows the computations that it calls
         found: dict[int, Instruction] = {}
-        for message in each.messages(2):
+        for message in computation.messages(2):
             instruction = _instruction(message, lines)
             if not instruction.stack:
                 stack = _stack_nearby(instruction, found, computations)
                 instruction = instruction._replace(stack=stack)
             found[instruction.id] = instruction
-        number = each.integer(5)
+        number = computation.integer(5)
         order = orders.get(number, list(found))
         computations[number] = Computation(
-            each.text(1), [found[position] for position in order], each.integer(6)
+            computation.text(1), [found[position] for position in order], computation.integer(6)
         )
         instructions.update(found)
     return Module(module.text(1), computations, module.integer(6), instructions)
@@ -250,7 +250,7 @@ def _instruction(message: Message, stacks: list[tuple[Line, ...]]) -> Instructio
 def _shape(message: Message) -> Shape:
     kind = message.integer(2)
     if kind == _TUPLE:
-        return Shape("tuple", (), tuple(_shape(each) for each in message.messages(4)))
+        return Shape("tuple", (), tuple(_shape(element) for element in message.messages(4)))
     name, bits = _ELEMENT_TYPES.get(kind, ("opaque", 0))
     return Shape(name, tuple(message.integers(3)), (), bits)
 

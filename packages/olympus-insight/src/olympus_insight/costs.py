@@ -68,8 +68,8 @@ class Costs:
             return inner[0]
         if inner:
             total = _FREE
-            for each in inner:
-                total = total.plus(each)
+            for cost in inner:
+                total = total.plus(cost)
             return total
         return _own_cost(equation)
 

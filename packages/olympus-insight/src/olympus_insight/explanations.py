@@ -278,7 +278,7 @@ def _text_of_function(function: str, traces: Sequence[Trace]) -> str:
         for recompilation in trace.recompilations:
             lines.append("    compiled again:")
             lines += [f"      {cause}" for cause in recompilation.causes]
-    lines += [f"  {each}" for each in _stale_texts(traces)]
+    lines += [f"  {text}" for text in _stale_texts(traces)]
     return "\n".join(lines)
 
 
@@ -301,7 +301,7 @@ def _html_of_function(function: str, traces: Sequence[Trace]) -> str:
         ]
         location = trace.line or ""
         rows.append((trace.number, location, f"{trace.seconds * 1000:.1f} ms", "; ".join(causes)))
-    notes = "".join(f'<p class="note">{pages.escaped(each)}</p>' for each in _stale_texts(traces))
+    notes = "".join(f'<p class="note">{pages.escaped(text)}</p>' for text in _stale_texts(traces))
     return (
         f"<h3>{pages.escaped(_summary(function, traces))}</h3>"
         + pages.table(("trace", "called at", "time", "cause"), rows)

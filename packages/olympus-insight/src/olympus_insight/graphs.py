@@ -103,7 +103,7 @@ def _assign_layers(nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
             target.layer = max(target.layer, node.layer + 1)
     for node in nodes:  # inputs stand directly above their first use
         if not incoming[id(node)] and outgoing[id(node)]:
-            node.layer = max(min(each.layer for each in outgoing[id(node)]) - 1, 0)
+            node.layer = max(min(target.layer for target in outgoing[id(node)]) - 1, 0)
 
 
 def _without_long_edges(nodes: list[Node], edges: Sequence[Edge]) -> tuple[list[Node], list[Edge]]:

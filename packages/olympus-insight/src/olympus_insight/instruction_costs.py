@@ -38,7 +38,9 @@ def _flops(module: Module, instruction: Instruction) -> int:
     match instruction.opcode:
         case "fusion":
             (inside,) = instruction.called
-            return sum(_flops(module, each) for each in module.computations[inside].instructions)
+            return sum(
+                _flops(module, called) for called in module.computations[inside].instructions
+            )
         case "dot":
             sizes = [factors[0].dimensions[axis] for axis in instruction.contracted]
             return 2 * elements * math.prod(sizes)

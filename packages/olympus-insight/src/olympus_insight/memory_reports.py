@@ -83,7 +83,7 @@ class MemoryReport:
         self.allocated = sum(sizes)
         self.timeline = timeline
         self.at_peak = at_peak
-        self.peak = max((sum(each.values()) for each in timeline), default=self.allocated)
+        self.peak = max((sum(sizes.values()) for sizes in timeline), default=self.allocated)
         self._order = order
         peak = self.peak_position
         self.peak_line = order[peak].line if order else None
@@ -91,7 +91,7 @@ class MemoryReport:
     @property
     def peak_position(self) -> int:
         """The position of the peak in the timeline."""
-        totals = [sum(each.values()) for each in self.timeline]
+        totals = [sum(sizes.values()) for sizes in self.timeline]
         return totals.index(max(totals)) if totals else 0
 
     @property
@@ -115,12 +115,12 @@ class MemoryReport:
         ]
         if self.top:
             lines.append("  the largest buffers at the peak:")
-        for each in self.top:
-            verb = "first read" if each.kind == "argument" else "made"
-            location = f", {verb} at {each.line}" if each.line else ""
+        for buffer in self.top:
+            verb = "first read" if buffer.kind == "argument" else "made"
+            location = f", {verb} at {buffer.line}" if buffer.line else ""
             lines.append(
-                f"  {format_bytes(each.bytes):>10}  {_type_text(each)}  {each.why}{location}"
-                + _saving_text(each)
+                f"  {format_bytes(buffer.bytes):>10}  {_type_text(buffer)}  {buffer.why}{location}"
+                + _saving_text(buffer)
             )
         others = self.at_peak[_MOST_BUFFERS:]
         if others:
@@ -138,13 +138,13 @@ class MemoryReport:
         headings = ("bytes", "type", "why it is alive", "line", "checkpoint saves")
         rows = [
             (
-                format_bytes(each.bytes),
-                _type_text(each),
-                each.why,
-                each.line or "",
-                format_bytes(each.saved) if each.saved else "",
+                format_bytes(buffer.bytes),
+                _type_text(buffer),
+                buffer.why,
+                buffer.line or "",
+                format_bytes(buffer.saved) if buffer.saved else "",
             )
-            for each in self.top
+            for buffer in self.top
         ]
         summary = str(self).splitlines()[:2]
         return pages.fragment(
@@ -265,7 +265,7 @@ class _Analysis:
         defined: Line | None,
     ) -> None:
         self.module = module
-        self.allocations = [each for each in allocations if not each.is_constant]
+        self.allocations = [allocation for allocation in allocations if not allocation.is_constant]
         self.result_names = result_names
         self.donated = donated
         self.defined = defined
@@ -279,7 +279,7 @@ class _Analysis:
 
     def report(self, sizes: tuple[int, int, int]) -> MemoryReport:
         timeline = self._timeline()
-        totals = [sum(each.values()) for each in timeline]
+        totals = [sum(sizes.values()) for sizes in timeline]
         peak = totals.index(max(totals))
         at_peak = [
             self._described(allocation, buffer, totals) for allocation, buffer in self._alive(peak)
@@ -453,7 +453,7 @@ class _Analysis:
 
 
 def _read_by(readers: Sequence[Instruction]) -> str:
-    for each in readers:
-        if each.line:
-            return f", read at {each.line}"
+    for reader in readers:
+        if reader.line:
+            return f", read at {reader.line}"
     return ""

@@ -43,7 +43,7 @@ def escaped(text: object) -> str:
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Returns a table. Numbers, and texts that begin with a digit, are aligned at the right."""
-    head = "".join(f"<th>{escaped(each)}</th>" for each in headings)
+    head = "".join(f"<th>{escaped(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

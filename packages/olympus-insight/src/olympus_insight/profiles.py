@@ -134,14 +134,14 @@ class Profile:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         total = sum(operation.seconds for operation in self.operations) or 1.0
-        for each in self.operations[:_MOST_ROWS]:
+        for operation in self.operations[:_MOST_ROWS]:
             yield (
-                _seconds_text(each.seconds),
-                f"{each.seconds / total:.1%}",
-                count_text(each.flops),
-                format_bytes(each.bytes),
-                each.short_name,
-                str(each.line or ""),
+                _seconds_text(operation.seconds),
+                f"{operation.seconds / total:.1%}",
+                count_text(operation.flops),
+                format_bytes(operation.bytes),
+                operation.short_name,
+                str(operation.line or ""),
             )
 
     def __str__(self) -> str:
@@ -181,7 +181,7 @@ class Profile:
         title, *rest = self._summary()
         return pages.fragment(
             f"<h3>{pages.escaped(title)}</h3>",
-            *(f"<p>{pages.escaped(each)}</p>" for each in rest),
+            *(f"<p>{pages.escaped(paragraph)}</p>" for paragraph in rest),
             roofline_pictures.timeline(self.timeline),
             "<h3>Time by stack of lines</h3>",
             self.flame_graph(),
@@ -251,7 +251,7 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
         stages.traced.fun_name,
         sorted(times)[len(times) // 2],
         runs,
-        tuple(sorted(measured, key=lambda each: -each.seconds)),
+        tuple(sorted(measured, key=lambda operation: -operation.seconds)),
         rates_of(device),
         {**stages.seconds, "run": first},
     )
@@ -260,7 +260,7 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
 def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[], float]:
     """Returns a function that runs the executable once and returns the seconds."""
     dynamic = _dynamic(stages, args, kwargs)
-    donated = [each.donated for each in pytrees.tree_leaves(stages.compiled.args_info)]
+    donated = [info.donated for info in pytrees.tree_leaves(stages.compiled.args_info)]
     shardings = [getattr(leaf, "sharding", None) for leaf in pytrees.tree_leaves(dynamic)]
 
     def run() -> float:
@@ -287,7 +287,7 @@ def _dynamic(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple
         if position not in {number % len(args) for number in options.static_argnums}
     )
     names = options.static_argnames
-    return kept, {name: each for name, each in kwargs.items() if name not in names}
+    return kept, {name: value for name, value in kwargs.items() if name not in names}
 
 
 def _measured(trace: Any, module: Module, runs: int) -> Iterator[Operation]:
@@ -298,7 +298,7 @@ def _measured(trace: Any, module: Module, runs: int) -> Iterator[Operation]:
         for name, own in _own_times(line, module.name):
             seconds[name] += own
             counts[name] += 1
-    named = {each.name: each for each in module.instructions.values()}
+    named = {instruction.name: instruction for instruction in module.instructions.values()}
     devices = max(trace_devices(trace), 1)
     for name, total in seconds.items():
         instruction = named.get(name)

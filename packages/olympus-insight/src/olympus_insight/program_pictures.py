@@ -183,7 +183,7 @@ class _ProgramPage:
                     edges.append(Edge(made[atom], node, _type_of(atom)))
             made.update(dict.fromkeys(equation.outvars, node))
         edges += self._results(program, nodes, made)
-        used = {id(each) for edge in edges for each in (edge.source, edge.target)}
+        used = {id(node) for edge in edges for node in (edge.source, edge.target)}
         shown = [node for node in nodes if node.kind != "input" or id(node) in used]
         missing = len(program.eqns) - _MOST_EQUATIONS
         note = (

@@ -48,8 +48,8 @@ def roofline(operations: Sequence[_Operation], rates: Rates) -> str:
     if not shown:
         return ""
     ridge = rates.flops / rates.bytes
-    intensities = [each.flops / each.bytes for each in shown]
-    speeds = [each.flops / each.seconds for each in shown]
+    intensities = [operation.flops / operation.bytes for operation in shown]
+    speeds = [operation.flops / operation.seconds for operation in shown]
     across = _span([*intensities, ridge])
     up = _span([*speeds, rates.flops])
     total = sum(operation.seconds for operation in operations)
@@ -68,10 +68,10 @@ def roofline(operations: Sequence[_Operation], rates: Rates) -> str:
     )
     circles = "".join(
         f'<circle cx="{x(intensity):.1f}" cy="{y(speed):.1f}" '
-        f'r="{3 + 16 * math.sqrt(each.seconds / total):.1f}" fill="#d1495b" fill-opacity="0.45" '
-        f'stroke="#d1495b"><title>{pages.escaped(each.origin or each.name)}\n'
+        f'r="{3 + 16 * math.sqrt(op.seconds / total):.1f}" fill="#d1495b" fill-opacity="0.45" '
+        f'stroke="#d1495b"><title>{pages.escaped(op.origin or op.name)}\n'
         f"{intensity:.2g} operations a byte, {count_text(speed, 'flop/s')}</title></circle>"
-        for each, intensity, speed in zip(shown, intensities, speeds, strict=True)
+        for op, intensity, speed in zip(shown, intensities, speeds, strict=True)
     )
     axes = "".join(
         f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y(10.0**power):.1f}" '

@@ -227,16 +227,16 @@ def lazy_exports(
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":  # `from package import *` reads `__all__`
-            return [each for each in __dir__() if is_public(each)]
+            return [name for name in __dir__() if is_public(name)]
         if name in submodules:
             return imported(f"{package}.{name}")
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = imported(f"{package}.{module_of[name]}")
         namespace.update(
-            (each, getattr(module, each))
-            for each in module.__all__
-            if module_of.get(each) == module_of[name]
+            (public, getattr(module, public))
+            for public in module.__all__
+            if module_of.get(public) == module_of[name]
         )
         return namespace[name]
 

@@ -109,8 +109,8 @@ def _map_coordinates(array: Any, coordinates: list[Any], order: int, mode: str, 
         value = array[tuple(indices)]
         if mode == "constant":
             legal = onp.asarray(True)
-            for each in inside:
-                legal = legal & each
+            for condition in inside:
+                legal = legal & condition
             value = onp.where(legal, value, cval)
         for weight in weights:
             value = value * weight

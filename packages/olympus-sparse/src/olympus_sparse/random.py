@@ -95,10 +95,10 @@ def random_bcoo(
         else:
             flat = random.choice(key, size, shape=(count,), replace=True)
         columns = []
-        for each in reversed(sparse):
-            each = max(each, 1)
-            columns.append(flat % each)
-            flat = flat // each
+        for extent in reversed(sparse):
+            extent = max(extent, 1)
+            columns.append(flat % extent)
+            flat = flat // extent
         if not columns:
             return jnp.zeros((count, 0), index_dtype)
         return jnp.stack(columns[::-1], axis=1).astype(index_dtype)

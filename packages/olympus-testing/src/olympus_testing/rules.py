@@ -149,8 +149,8 @@ def _check_batches(
             out, pull = transformations.vjp(flat, *values)
             return pull(pytrees.tree_map(_ones, out))
 
-        for each in (derivative, cotangents):
-            check_vmap(each, examples, vmap=transformations.vmap, rtol=rtol, atol=atol)
+        for function in (derivative, cotangents):
+            check_vmap(function, examples, vmap=transformations.vmap, rtol=rtol, atol=atol)
 
 
 def _scaled(leaf: Any, factor: float) -> np.ndarray:

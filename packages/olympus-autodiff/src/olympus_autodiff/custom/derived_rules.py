@@ -122,7 +122,7 @@ class _LinearizedCall:
         cotangents = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
         structure = pytrees.Structure(self._in_tree)
         try:
-            leaves = pytrees.spread_prefix(cotangents, structure, is_leaf=lambda each: each is None)
+            leaves = pytrees.spread_prefix(cotangents, structure, is_leaf=lambda leaf: leaf is None)
         except ValueError:
             raise TypeError(
                 f"the backward pass {name_of(self._bwd)} must return a tuple with a cotangent for "

@@ -285,7 +285,7 @@ def _call_linearize(
             "num_res": len(residual_leaves),
             "bwd": _backward(_prim, residual_tree),
             "in_zeros": tuple(not flag for flag in moving),
-            "out_avals": tuple(aval_of(each).to_tangent_aval() for each in results),
+            "out_avals": tuple(aval_of(result).to_tangent_aval() for result in results),
             "symbolic_zeros": False,
         },
     )

@@ -41,7 +41,7 @@ class JetTable(DerivativeTable):
         def with_arrays(primals: Sequence[Any], series: Sequence[Any], **params: Any) -> Any:
             order = order_of(series)
             terms = [
-                terms_or_zeros(x, each, order) for x, each in zip(primals, series, strict=True)
+                terms_or_zeros(x, terms, order) for x, terms in zip(primals, series, strict=True)
             ]
             return rule(primals, terms, **params)
 
@@ -78,7 +78,9 @@ def linear_prop(
 ) -> tuple[Any, Any]:
     """Applies a primitive that is jointly linear in its operands, once for each order."""
     order = order_of(series_in)
-    terms = [terms_or_zeros(x, each, order) for x, each in zip(primals_in, series_in, strict=True)]
+    terms = [
+        terms_or_zeros(x, terms, order) for x, terms in zip(primals_in, series_in, strict=True)
+    ]
     result = prim.bind(*primals_in, **params)
     moved = [prim.bind(*of_order, **params) for of_order in zip(*terms, strict=True)]
     if prim.multiple_results:
@@ -91,7 +93,7 @@ def termwise(
 ) -> tuple[Any, Any]:
     """Applies a locally linear primitive: its jvp rule maps the terms of each order separately."""
     order = order_of(series_in)
-    series = [without_discrete(x, each) for x, each in zip(primals_in, series_in, strict=True)]
+    series = [without_discrete(x, terms) for x, terms in zip(primals_in, series_in, strict=True)]
     if all(terms is zero_series for terms in series):
         return zero_prop(prim, primals_in, series_in, **params)
     rule = jvp_rules[prim]

@@ -71,7 +71,7 @@ class JetTrace(DerivativeTrace):
         """Returns the operands' values and terms, and whether any operand is not constant."""
         pairs = [self.to_primal_terms_pair(arg) for arg in args]
         series = [terms for _, terms in pairs]
-        return [x for x, _ in pairs], series, any(each is not zero_series for each in series)
+        return [x for x, _ in pairs], series, any(terms is not zero_series for terms in series)
 
     def differentiate(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
@@ -115,8 +115,8 @@ class JetTrace(DerivativeTrace):
         """Propagates series through a function by its jvp rule, which determines all orders."""
         primals, series, moving = self.split(args)
         constants = [
-            Zero.of(x) if each is zero_series else each[0]
-            for x, each in zip(primals[:num_consts], series, strict=False)
+            Zero.of(x) if terms is zero_series else terms[0]
+            for x, terms in zip(primals[:num_consts], series, strict=False)
         ]
         check_constants("custom_jvp", constants)
         with set_current_trace(self.parent) as parent:
@@ -223,8 +223,8 @@ def by_jvp_rule(
 ) -> tuple[Any, Any]:
     """Propagates series through a primitive by its jvp rule; see `along_curve`."""
     if all(
-        without_discrete(x, each) is zero_series
-        for x, each in zip(primals_in, series_in, strict=True)
+        without_discrete(x, terms) is zero_series
+        for x, terms in zip(primals_in, series_in, strict=True)
     ):
         return zero_prop(prim, primals_in, series_in, **params)
     jvp_rule = jvp_rules[prim]

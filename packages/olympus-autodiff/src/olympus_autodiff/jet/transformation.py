@@ -39,8 +39,8 @@ def jet_subtrace(
     """
     trace = JetTrace(tag, current.trace, order)
     inputs = [
-        trace.pair(x, zero_series if each is zero_series or not len(each) else each)
-        for x, each in zip(primals, series, strict=True)
+        trace.pair(x, zero_series if terms is zero_series or not len(terms) else terms)
+        for x, terms in zip(primals, series, strict=True)
     ]
     with set_current_trace(trace):
         results = fun(*inputs)
@@ -118,7 +118,7 @@ def jet(
       [1.0, 0.0, -1.0]
     """
     result, terms = _jet(fun, primals, series, factorial_scaled)
-    return result, pytrees.tree_map(list, terms, is_leaf=lambda each: each.__class__ is _Terms)
+    return result, pytrees.tree_map(list, terms, is_leaf=lambda leaf: leaf.__class__ is _Terms)
 
 
 @api_boundary
@@ -138,7 +138,7 @@ def jet2(
       (Array(6., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True))
     """
     result, terms = _jet(fun, primals, series, factorial_scaled)
-    return result, pytrees.tree_map(tuple, terms, is_leaf=lambda each: each.__class__ is _Terms)
+    return result, pytrees.tree_map(tuple, terms, is_leaf=lambda leaf: leaf.__class__ is _Terms)
 
 
 class _Terms(list):
@@ -181,9 +181,9 @@ def _jet(
     outputs = [
         _Terms(
             _array(times(scale, term))
-            for term, scale in zip(_terms_out(x, each, order), scales, strict=True)
+            for term, scale in zip(_terms_out(x, terms_of_result, order), scales, strict=True)
         )
-        for x, each in zip(results, terms, strict=True)
+        for x, terms_of_result in zip(results, terms, strict=True)
     ]
     return pytrees.tree_unflatten(out_tree, results), pytrees.tree_unflatten(out_tree, outputs)
 

@@ -63,14 +63,14 @@ def split_equations(
 class Move(NamedTuple):
     """A variable in another memory space, with the equations that move it there and back."""
 
-    there: Var
+    moved: Var
     to: Equation
     back: Equation
 
     @classmethod
     def of(cls, var: Var, decision: Offloadable) -> Move:
-        there = Var(var.aval.update(memory_space=space_of_kind(decision.dst)))
-        return cls(there, _transfer(var, there), _transfer(there, var))
+        moved = Var(var.aval.update(memory_space=space_of_kind(decision.dst)))
+        return cls(moved, _transfer(var, moved), _transfer(moved, var))
 
 
 def _transfer(source: Var, target: Var) -> Equation:
@@ -139,7 +139,7 @@ def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
             moves = [Move.of(var, decision) for var in named]
             first += [equation, *(move.to for move in moves)]
             second += [move.back for move in moves]
-            kept += [move.there for move in moves]
+            kept += [move.moved for move in moves]
         elif decision is not Recompute:
             first.append(equation)
             kept += named

@@ -69,7 +69,7 @@ def recomputation(staged: StagingTrace, residuals: Sequence[Var], policy: Any) -
             moves = [Move.of(var, decision) for var in reversed(used_vars)]
             forward += [move.to for move in moves]
             again += [move.back for move in moves]
-            saved += [move.there for move in moves]
+            saved += [move.moved for move in moves]
         elif decision is not Recompute:
             saved += reversed(used_vars)
         else:

@@ -129,8 +129,8 @@ class Inputs:
         """Returns the parameter name and key path of a leaf, such as ``params['w']``."""
         origin = FunctionOrigin(self.fun)
         for number in self.numbers:
-            for keys, each in pytrees.tree_leaves_with_path(self.args[number]):
-                if each is leaf:
+            for keys, argument_leaf in pytrees.tree_leaves_with_path(self.args[number]):
+                if argument_leaf is leaf:
                     return f"{origin.positional_name(number)}{pytrees.keystr(keys)}"
         return "the argument"
 

@@ -260,7 +260,7 @@ def _distance(length: Any, free: Any, block: int) -> Any:
     runs, fewer, most = lax.while_loop(
         lambda carry: lax.bitwise_and(lax.lt(carry[2], total), lax.gt(slots, np.float32(0))),
         repeat,
-        [varying_like(np.float32(each), aval_of(total)) for each in (0, 0, 1)],
+        [varying_like(np.float32(number), aval_of(total)) for number in (0, 0, 1)],
     )
     # After the next checkpoint one slot less is free: b(s - 1, r) = b(s, r) - b(s, r - 1).
     least = lax.sub(total, lax.sub(most, fewer))

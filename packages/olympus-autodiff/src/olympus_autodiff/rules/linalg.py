@@ -123,7 +123,7 @@ def _tridiagonal_solve_jvp(
 def _tridiagonal_solve_transpose(
     cotangent: Any, dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool
 ) -> list[Any]:
-    if any(isinstance(each, UndefinedPrimal) for each in (dl, d, du)):
+    if any(isinstance(diagonal, UndefinedPrimal) for diagonal in (dl, d, du)):
         raise ValueError("tridiagonal_solve is linear in the right-hand side only")
     solved = linalg.tridiagonal_solve_p.bind(
         _shifted_vector(du, 1),
@@ -295,7 +295,7 @@ def _geqp3_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, use_magma: bo
     packed, order, taus = linalg.geqp3_p.bind(*primals, use_magma=use_magma)
     positions = lax.sub(order, np.int32(1))
     exchanged = [
-        swap_last(permute_rows(swap_last(each), positions)) for each in (primals[0], tangents[0])
+        swap_last(permute_rows(swap_last(a), positions)) for a in (primals[0], tangents[0])
     ]
     _, derivative = linearize(expansions.geqrf, exchanged[0])
     packed_change, taus_change = derivative(exchanged[1])

@@ -79,8 +79,8 @@ def _jvp_scan(
         return (derived, nonzero_ys), after
 
     (derived, nonzero_ys), carry = until_stable(derive, nonzero_carry)
-    inputs = paired(*((len(each), sum(each)) for each in (nonzero_consts, carry, nonzero_xs)))
-    results = paired(*((len(each), sum(each)) for each in (carry, nonzero_ys)))
+    inputs = paired(*((len(flags), sum(flags)) for flags in (nonzero_consts, carry, nonzero_xs)))
+    results = paired(*((len(flags), sum(flags)) for flags in (carry, nonzero_ys)))
     return _JvpPlan(rearranged(derived, inputs, results), derived.consts, carry, nonzero_ys)
 
 
@@ -259,7 +259,7 @@ class _ScanSplitter:
             ),
             linear_constants=split.linear.consts,
             shared_residuals=shared,
-            sliced_residuals=[moves[atom].there if atom in moves else atom for atom in sliced],
+            sliced_residuals=[moves[atom].moved if atom in moves else atom for atom in sliced],
             nonzero_carry=nonzero_carry,
             nonzero_ys=nonzero_ys,
         )
@@ -280,7 +280,7 @@ class _ScanSplitter:
 
     def _with_moved(self, outvars: Sequence[Any], moves: dict[Any, Move]) -> list[Any]:
         first = self.num_carry + self.num_ys
-        moved = [moves[var].there if var in moves else var for var in outvars[first:]]
+        moved = [moves[var].moved if var in moves else var for var in outvars[first:]]
         return [*outvars[:first], *moved]
 
     def _linear_body(
@@ -293,10 +293,10 @@ class _ScanSplitter:
         moves = [
             Move.of(var, _TO_HOST) for var, moved in zip(residuals, is_moved, strict=True) if moved
         ]
-        there = iter(moves)
+        remaining = iter(moves)
         equations = [*(move.back for move in moves), *linear.eqns]
         residuals = [
-            next(there).there if moved else var
+            next(remaining).moved if moved else var
             for var, moved in zip(residuals, is_moved, strict=True)
         ]
         first_slice = self.num_const_tangents + num_carry_tangents

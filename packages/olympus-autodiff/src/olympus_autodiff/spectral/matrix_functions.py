@@ -191,10 +191,10 @@ def _derivative_of(g: Function, order: int, basis: _Basis) -> Callable[..., Any]
         terms = []
         if not isinstance(change, SymbolicZero):
             terms.append(_in_direction(g, basis, a, directions, change))
-        for position, each in enumerate(changes):
-            if not isinstance(each, SymbolicZero):
+        for position, tangent in enumerate(changes):
+            if not isinstance(tangent, SymbolicZero):
                 others = [*directions[:position], *directions[position + 1 :]]
-                terms.append(_in_direction(g, basis, a, others, each))
+                terms.append(_in_direction(g, basis, a, others, tangent))
         out = derivative(*primals)
         if not terms:
             return out, lax.full_like(out, 0)

@@ -93,7 +93,7 @@ def _cond(
         )
     # A result that is batched in one branch is batched in all branches.
     flags = [batch_olympuspr(branch, axis, batched_in)[1] for branch in branches]
-    batched_out = [any(each) for each in zip(*flags, strict=True)]
+    batched_out = [any(flags_of_result) for flags_of_result in zip(*flags, strict=True)]
     batched = tuple(
         [batch_olympuspr(branch, axis, batched_in, batched_out)[0] for branch in branches]
     )

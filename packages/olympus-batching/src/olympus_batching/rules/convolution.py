@@ -87,9 +87,9 @@ def _no_examples(args: Any, batch_dims: Any, params: dict[str, Any]) -> Any:
     examples = tuple(
         unbatched_aval(get_aval(arg), dim) for arg, dim in zip(args, batch_dims, strict=True)
     )
-    (each,), _ = conv_general_dilated_p.infer(examples, params)
-    assert isinstance(each, ShapedArray)
-    return lax.full((0, *each.shape), 0, each.dtype)
+    (out_aval,), _ = conv_general_dilated_p.infer(examples, params)
+    assert isinstance(out_aval, ShapedArray)
+    return lax.full((0, *out_aval.shape), 0, out_aval.dtype)
 
 
 def merged(x: Any, source: int, target: int) -> Any:

@@ -61,7 +61,7 @@ for _primitive in (
 @batching_rules.define(linalg.cholesky_update_p)
 def _cholesky_update(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
     operands = all_at(args, axis_size, batch_dims, 0)
-    return lax.map(lambda each: linalg.cholesky_update_p.bind(*each, **params), operands), 0
+    return lax.map(lambda example: linalg.cholesky_update_p.bind(*example, **params), operands), 0
 
 
 def _side_by_side(

@@ -139,7 +139,7 @@ def _custom_jvp_call(
         after, derived = _run_rule(before, enabled, jvp, *primals[count:], *tangents[count:])
         known = after.leaves(effects)
         # The tangents of errors are zero, because errors are not continuous in the operands.
-        zeros = [np.zeros(np.shape(each), _tangent_dtype(each)) for each in known]
+        zeros = [np.zeros(np.shape(primal), _tangent_dtype(primal)) for primal in known]
         half = len(derived) // 2
         return [*known, *derived[:half], *zeros, *derived[half:]]
 

@@ -115,7 +115,7 @@ def _check_bounds(
         lax.dynamic_index_in_dim(np.asarray(table, np.int32), which, 0, keepdims=False)
         for table in (axes, [shape[axis] for axis in axes])
     )
-    payload = lax.concatenate([lax.reshape(each, (1,)) for each in (index, axis, size)], 0)
+    payload = lax.concatenate([lax.reshape(part, (1,)) for part in (index, axis, size)], 0)
     site = Site(OOBError, (shape,), equation.source_info)
     return found(error, equation, site, any_of(outside), [payload])
 

@@ -49,7 +49,7 @@ class _Branches(Step):
         inside = [
             branch.cover(_where_same(shown, self.facts, branch.results)) for branch in self.branches
         ]
-        return [Way.NONE, *(_way(all(each)) for each in zip(*inside, strict=True))]
+        return [Way.NONE, *(_way(all(ways)) for ways in zip(*inside, strict=True))]
 
     @property
     def runs_with_flags(self) -> bool:
@@ -135,7 +135,7 @@ class _Scan(_Loop):
         consts, _, xs = self.layout.operands(inside)
         first = _where_same(carried, self.operands.carry, self.carry)
         runs = self.equation.params["length"] != 0
-        return [_way(runs and each) for each in (*consts, *first, *xs)]
+        return [_way(runs and shows) for shows in (*consts, *first, *xs)]
 
     @property
     def runs_with_flags(self) -> bool:
@@ -232,7 +232,7 @@ class _Recomputed(Step):
         self.facts = self.screen.results
 
     def ways(self, shown: Sequence[bool]) -> Sequence[Way]:
-        return [_way(each) for each in self.screen.cover(shown)]
+        return [_way(shows) for shows in self.screen.cover(shown)]
 
     @property
     def runs_with_flags(self) -> bool:

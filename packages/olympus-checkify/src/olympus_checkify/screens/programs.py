@@ -177,7 +177,7 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
             return bind_equation(equation, operands)
         inner = equation.params[key]
         # Errors of key reuse name the lines of the equations.
-        equations = [with_line_of_call(each, equation) for each in inner.jaxpr.eqns]
+        equations = [with_line_of_call(inside, equation) for inside in inner.jaxpr.eqns]
         program = inner.jaxpr.replace(eqns=equations)
         return run_equations(program, inner.consts, operands, apply)
 

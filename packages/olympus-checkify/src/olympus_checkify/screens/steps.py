@@ -161,9 +161,9 @@ class Operation(Step):
         return None if entry is None else entry.part
 
     def _way(self, position: int, entry: Carried | None, shown: Sequence[bool]) -> Way:
-        if entry is not None and all(shown[result] for result in entry.results):
-            fact, results = self.operands[position], [self.facts[each] for each in entry.results]
-            itself = all(_shows(fact, result, entry.infinities) for result in results)
+        if entry is not None and all(shown[out] for out in entry.results):
+            fact, results = self.operands[position], [self.facts[out] for out in entry.results]
+            itself = all(_shows(fact, out, entry.infinities) for out in results)
             return Way.ITSELF if itself else Way.GUARDED
         aval = self.equation.invars[position].aval
         single = len(self.facts) == 1 and shown[0]

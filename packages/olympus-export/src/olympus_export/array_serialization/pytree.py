@@ -232,7 +232,7 @@ def _spread(prefix: Any, data: Any) -> list[Any]:
     return broadcast_prefix(
         prefix,
         data,
-        is_leaf=lambda each: each is None or (isinstance(each, dict) and "driver" in each),
+        is_leaf=lambda leaf: leaf is None or (isinstance(leaf, dict) and "driver" in leaf),
     )
 
 

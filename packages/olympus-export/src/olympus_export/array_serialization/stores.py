@@ -275,15 +275,15 @@ async def _read_shard(
     bounds = [part.indices(size) for part, size in zip(index, shape, strict=True)]
     part = np.zeros([stop - start for start, stop, _ in bounds], store.dtype.numpy_dtype)
     stored = [min(stop, size) for (_, stop, _), size in zip(bounds, store.shape, strict=True)]
-    there = [
+    in_store = [
         slice(start, max(start, stop)) for (start, _, _), stop in zip(bounds, stored, strict=True)
     ]
-    here = tuple(slice(0, each.stop - each.start) for each in there)
+    in_part = tuple(slice(0, span.stop - span.start) for span in in_store)
     if byte_limiter is not None:
         await byte_limiter.wait_for_bytes(part.nbytes)
     try:
-        if all(each.stop > each.start for each in there):
-            part[here] = await store[tuple(there)].read()
+        if all(span.stop > span.start for span in in_store):
+            part[in_part] = await store[tuple(in_store)].read()
         if dtype is not None:
             part = part.astype(dtypes.canonicalize_dtype(dtype))
         return device_put(part, device)
@@ -326,8 +326,8 @@ def run_deserialization(
         limiter = ByteLimiter(concurrent_gb * 10**9)
         return await gather_all(
             *(
-                async_deserialize(*each, byte_limiter=limiter)
-                for each in zip(
+                async_deserialize(*options, byte_limiter=limiter)
+                for options in zip(
                     shardings, tensorstore_specs, global_shapes or none, dtypes or none, strict=True
                 )
             )

@@ -142,7 +142,7 @@ def _parameter_names(fun: Callable[..., Any], count: int) -> list[str]:
     except (TypeError, ValueError):
         parameters = []
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [named[each] if each < len(named) else f"arg{each}" for each in range(count)]
+    return [named[number] if number < len(named) else f"arg{number}" for number in range(count)]
 
 
 def _with_unique_names(operands: list[_Operand]) -> list[_Operand]:

@@ -162,7 +162,7 @@ class Exported:
     def _shardings_over(
         self, mesh: Any, named: Sequence[Any], hlo: Sequence[Any]
     ) -> tuple[Any, ...]:
-        nothing_said = not any(each is not None for each in (*named, *hlo))
+        nothing_said = not any(sharding is not None for sharding in (*named, *hlo))
         if mesh.size != self.nr_devices and not nothing_said:
             raise ValueError(
                 f"{self.fun_name} was exported for {self.nr_devices} devices, and the mesh {mesh} "

@@ -71,8 +71,12 @@ def _to_json(exported: Exported, vjp_order: int, pieces: _Pieces) -> dict[str, A
         "out_avals": list(map(_aval_to_json, exported.out_avals)),
         "in_named_shardings": list(map(_named_to_json, exported._in_named_shardings)),
         "out_named_shardings": list(map(_named_to_json, exported._out_named_shardings)),
-        "in_shardings_hlo": [_hlo_to_json(each, pieces) for each in exported.in_shardings_hlo],
-        "out_shardings_hlo": [_hlo_to_json(each, pieces) for each in exported.out_shardings_hlo],
+        "in_shardings_hlo": [
+            _hlo_to_json(sharding, pieces) for sharding in exported.in_shardings_hlo
+        ],
+        "out_shardings_hlo": [
+            _hlo_to_json(sharding, pieces) for sharding in exported.out_shardings_hlo
+        ],
         "nr_devices": exported.nr_devices,
         "platforms": list(exported.platforms),
         "ordered_effects": _effects_to_json(exported.ordered_effects),

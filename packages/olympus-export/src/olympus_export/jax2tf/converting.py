@@ -72,7 +72,7 @@ def _specs(args: Any, polymorphic_shapes: Any, constraints: Sequence[str]) -> An
     """Returns the types of the arguments. Unknown sizes become symbolic sizes."""
     leaves, tree = pytrees.tree_flatten(args)
     texts = pytrees.tree_map(
-        as_text, polymorphic_shapes, is_leaf=lambda each: isinstance(each, PolyShape)
+        as_text, polymorphic_shapes, is_leaf=lambda leaf: isinstance(leaf, PolyShape)
     )
     # -1 stands for an unknown size, which a dimension variable must replace.
     known = [tuple(-1 if size is None else size for size in leaf.shape) for leaf in leaves]
@@ -147,8 +147,8 @@ def convert(
         tensors = pytrees.tree_map(_tensor, (args, kwargs))
         types, keywords = pytrees.tree_map(_Type, tensors)
         keywords = {
-            name: pytrees.tree_map(lambda each: ShapeDtypeStruct(each.shape, each.dtype), each)
-            for name, each in keywords.items()
+            name: pytrees.tree_map(lambda leaf: ShapeDtypeStruct(leaf.shape, leaf.dtype), value)
+            for name, value in keywords.items()
         }
         specs = _specs(types, polymorphic_shapes, polymorphic_constraints)
         exported = exporting(*specs, **keywords)
@@ -240,7 +240,7 @@ def eval_polymorphic_shape(
 
     def evaluate(*args: Any) -> tuple[Any, Any]:
         types = eval_shape(fun_jax, *_specs(args, polymorphic_shapes, ()))
-        texts = pytrees.tree_map(lambda each: f"({', '.join(map(str, each.shape))})", types)
+        texts = pytrees.tree_map(lambda leaf: f"({', '.join(map(str, leaf.shape))})", types)
         return types, texts
 
     return evaluate

@@ -47,7 +47,7 @@ class PrimalTangentDType(ExtendedDType):
     def name(self) -> str:
         if self._name is not None:
             return self._name
-        names = (dtypes.short_name(each) for each in (self.primal_dtype, self._tangent_dtype))
+        names = (dtypes.short_name(dtype) for dtype in (self.primal_dtype, self._tangent_dtype))
         return f"PrimalTangentDType{{{'/'.join(names)}}}"
 
     def physical_element_aval(self) -> ShapedArray:

@@ -25,15 +25,15 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     limit = min(3, max(1, len(name) // 3))
     lower, letters = name.lower(), set(name.lower())
     best: tuple[int, str] | None = None
-    for each in names:
-        if each[:1] == "_" or abs(len(each) - len(name)) > limit:
+    for candidate in names:
+        if candidate[:1] == "_" or abs(len(candidate) - len(name)) > limit:
             continue
         # Each edit changes the set of letters by two at most.
-        if len(letters ^ set(each.lower())) > 2 * limit:
+        if len(letters ^ set(candidate.lower())) > 2 * limit:
             continue
-        distance = _distance(lower, each.lower())
-        if distance <= limit and (best is None or (distance, each) < best):
-            best = distance, each
+        distance = _distance(lower, candidate.lower())
+        if distance <= limit and (best is None or (distance, candidate) < best):
+            best = distance, candidate
     return None if best is None else best[1]
 
 

@@ -72,14 +72,14 @@ def _has_high_types(olympuspr: Olympuspr) -> bool:
 def _nests_high_types(params: dict[str, Any]) -> bool:
     """Returns whether a program among an equation's parameters has values of high types."""
     for value in params.values():
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, ClosedOlympuspr):
-                found = has_high_types(each)
-            elif isinstance(each, Olympuspr):
+        for param in value if isinstance(value, tuple) else (value,):
+            if isinstance(param, ClosedOlympuspr):
+                found = has_high_types(param)
+            elif isinstance(param, Olympuspr):
                 # A kernel's constants are references, which are operands of its equation.
-                is_closed = not each.constvars
+                is_closed = not param.constvars
                 found = (
-                    has_high_types(close_olympuspr(each)) if is_closed else _has_high_types(each)
+                    has_high_types(close_olympuspr(param)) if is_closed else _has_high_types(param)
                 )
             else:
                 continue

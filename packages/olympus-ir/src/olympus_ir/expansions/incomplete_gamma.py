@@ -66,15 +66,16 @@ def _temme_coefficients(orders: int, terms: int) -> tuple[tuple[float, ...], ...
         found.append(current)
     smallest = 1e-18 if terms > 8 else 1e-9
     return tuple(
-        tuple(map(float, each[: _last_needed(k, each[:terms], smallest) + 1]))
-        for k, each in enumerate(found)
+        tuple(map(float, row[: _last_needed(k, row[:terms], smallest) + 1]))
+        for k, row in enumerate(found)
     )
 
 
 def _last_needed(k: int, coefficients: list[Fraction], smallest: float) -> int:
     """Returns the last power of eta whose term in the expansion is not too small."""
     sizes = (
-        abs(each) * _LARGEST_ETA**n / ASYMPTOTIC_FROM**k for n, each in enumerate(coefficients)
+        abs(coefficient) * _LARGEST_ETA**n / ASYMPTOTIC_FROM**k
+        for n, coefficient in enumerate(coefficients)
     )
     return max((n for n, size in enumerate(sizes) if size > smallest), default=0)
 

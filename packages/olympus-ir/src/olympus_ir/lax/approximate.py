@@ -110,7 +110,7 @@ def _exact_top_k(operand: Any, *, reduction_dimension: int, is_max_k: bool, **pa
     positions = broadcasted_iota(np.int32, operand.shape, axis)
     keys = neg(operand) if is_max_k else operand
     keys, positions = sort((keys, positions), dimension=axis, num_keys=1)
-    keys, positions = (slice_in_dim(each, 0, count, axis=axis) for each in (keys, positions))
+    keys, positions = (slice_in_dim(array, 0, count, axis=axis) for array in (keys, positions))
     return [neg(keys) if is_max_k else keys, positions]
 
 

@@ -151,7 +151,7 @@ def ragged_all_to_all(
 def covered_rows(offsets: Any, sizes: Any, rows: int) -> Any:
     """Returns the rows that slices cover, as a mask with one row of booleans for each slice."""
     shape = (offsets.shape[0], rows)
-    offsets, sizes = (convert_element_type(each, np.int32) for each in (offsets, sizes))
+    offsets, sizes = (convert_element_type(array, np.int32) for array in (offsets, sizes))
     row = broadcasted_iota(np.int32, shape, 1)
     start = broadcast_in_dim(offsets, shape, (0,))
     stop = broadcast_in_dim(add(offsets, sizes), shape, (0,))
@@ -181,7 +181,8 @@ def exchange_by_gathering(
     if rows == 0 or rows_sent == 0:
         return output
     input_offsets, output_offsets = (
-        exchanged(convert_element_type(each, np.int32)) for each in (input_offsets, output_offsets)
+        exchanged(convert_element_type(array, np.int32))
+        for array in (input_offsets, output_offsets)
     )
     gathered = all_gather(operand, axis_name, axis_index_groups=axis_index_groups, tiled=True)
     # If several slices cover a row, the last slice is used.

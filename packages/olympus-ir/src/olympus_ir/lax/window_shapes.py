@@ -93,7 +93,7 @@ def padtype_to_pads(
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
     pads = []
-    sizes = [map(integer_or_dim, each) for each in (in_shape, window_shape, window_strides)]
+    sizes = [map(integer_or_dim, numbers) for numbers in (in_shape, window_shape, window_strides)]
     for size, window, stride in zip(*sizes):
         if stride < 1:
             raise ValueError(f"window strides must be positive, got {tuple(window_strides)}")

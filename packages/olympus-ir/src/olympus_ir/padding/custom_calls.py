@@ -66,19 +66,19 @@ class PaddedFunction:
             for position, value in zip(arrays, arrays_given, strict=True):
                 values[position] = value
             returned[:] = self.fun(*values)
-            return [each for each in returned if _is_array(each)]
+            return [result for result in returned if _is_array(result)]
 
         closed = trace_to_closed(flat, [avals[position] for position in arrays])
         padded = evaluate_padded(closed, lengths, [operands[position] for position in arrays])
         results = iter(zip(padded, closed.out_avals, strict=True))
         outs, out_avals = [], []
-        for each in returned:
-            if _is_array(each):
+        for result in returned:
+            if _is_array(result):
                 out, aval = next(results)
             else:
-                aval = getattr(each, "aval", None)
+                aval = getattr(result, "aval", None)
                 shape = None if aval is None else lengths.shape(aval.shape)
-                out = each if aval is None else _with_aval(each, aval.update(shape=shape))
+                out = result if aval is None else _with_aval(result, aval.update(shape=shape))
             outs.append(out)
             out_avals.append(aval)
         return outs, out_avals

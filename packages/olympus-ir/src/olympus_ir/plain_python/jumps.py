@@ -137,7 +137,7 @@ class _Lowering:
         if orelse:
             lowered = self.block(orelse, outer)
             after = [_if(_none_of(exits), lowered, node)] if exits else lowered
-        return [*(_located(each, node) for each in before), node, *after]
+        return [*(_located(statement, node) for statement in before), node, *after]
 
     def _no_jump(self, statements: Sequence[ast.stmt], loop: _LoopFlags | None) -> ast.expr:
         """Returns the condition under which statements have not jumped."""

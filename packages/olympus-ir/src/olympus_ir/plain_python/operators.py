@@ -378,8 +378,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 
 # : Functions and values by the names that rewritten functions use.
 OPERATORS: dict[str, Any] = {
-    each.__name__: each
-    for each in (
+    operator.__name__: operator
+    for operator in (
         if_,
         while_,
         for_,

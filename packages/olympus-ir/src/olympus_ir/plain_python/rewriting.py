@@ -41,7 +41,7 @@ def rewrite_function(node: ast.FunctionDef, private_prefix: str | None) -> ast.F
       node: the definition, which is changed in place.
       private_prefix: the name of the class for mangling private names, or None.
     """
-    if any(isinstance(each, ast.Yield | ast.YieldFrom) for each in nodes_of_scope(node.body)):
+    if any(isinstance(inner, ast.Yield | ast.YieldFrom) for inner in nodes_of_scope(node.body)):
         return node
     if private_prefix is not None:
         node = _Mangling(private_prefix).visit(node)
@@ -210,12 +210,12 @@ class _Rewriter(ast.NodeTransformer):
         """
         self.functions += 1
         name = f"_olympus_{role}_{self.functions}"
-        body = _flat([self.visit(statement) for statement in statements])
-        body = [each for each in body if not isinstance(each, ast.Global | ast.Nonlocal)]
+        body = _flat([self.visit(node) for node in statements])
+        body = [node for node in body if not isinstance(node, ast.Global | ast.Nonlocal)]
         if role != "test":
-            result = ast.Tuple([ast.Name(each, ast.Load()) for each in results], ast.Load())
+            result = ast.Tuple([ast.Name(name, ast.Load()) for name in results], ast.Load())
             body.append(ast.Return(result))
-        parameters = [ast.arg(each) for each in (*first, *names)]
+        parameters = [ast.arg(name) for name in (*first, *names)]
         arguments = ast.arguments([], parameters, None, [], [], None, [])
         definition = ast.FunctionDef(name, arguments, body, [])
         ast.copy_location(definition, like)
@@ -238,7 +238,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         if binds_in_expressions([node]):
             return self.generic_visit(node)
-        test, body, orelse = (self.visit(each) for each in (node.test, node.body, node.orelse))
+        test, body, orelse = (self.visit(part) for part in (node.test, node.body, node.orelse))
         line = ast.Constant(node.lineno)
         return self._call("if_expression", [test, _thunk(body), _thunk(orelse), line], node)
 

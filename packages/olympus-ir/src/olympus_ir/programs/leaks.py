@@ -53,7 +53,7 @@ def _line(tracer: Tracer) -> str:
 def _chain(value: Any, own: list[Any]) -> list[str]:
     """Returns sentences about the chain of objects, except ``own``, that keep a value alive."""
     lines: list[str] = []
-    known = {id(each) for each in own}
+    known = {id(owner) for owner in own}
     known |= {id(own), id(lines)}
     while len(lines) < _CHAIN:
         referrers = gc.get_referrers(value)
@@ -77,7 +77,7 @@ def _is_of_interest(referrer: Any, known: set[int]) -> bool:
 def _holder(referrer: Any, value: Any) -> tuple[Any, str]:
     """Returns the object that holds a value through ``referrer``, and the attribute or item."""
     if isinstance(referrer, types.CellType):
-        closures = [each for each in gc.get_referrers(referrer) if type(each) is tuple]
+        closures = [holder for holder in gc.get_referrers(referrer) if type(holder) is tuple]
         for closure in closures:
             for function in gc.get_referrers(closure):
                 if isinstance(function, types.FunctionType) and function.__closure__ is closure:

@@ -140,7 +140,7 @@ def elementwise_split(name: str) -> Any:
                 if entry is None or entries[dimension] == entry:
                     continue
                 if entries[dimension] is not None:
-                    shown = ", ".join(dict.fromkeys(str(entries_of(each)) for each in full))
+                    shown = ", ".join(dict.fromkeys(str(entries_of(sharding)) for sharding in full))
                     raise ShardingTypeError(
                         f"{name} got incompatible shardings for broadcasting: {shown}."
                     )

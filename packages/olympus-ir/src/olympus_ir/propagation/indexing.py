@@ -146,8 +146,8 @@ def _scatter(
     for dimension, entry in enumerate(of_indices):
         source = batching.get(dimension)
         of_update = of_updates[free[dimension]] if dimension < len(free) else None
-        for each in (entry, of_update):
-            if each is not None and (source is None or of_operand[source] != each):
+        for axis in (entry, of_update):
+            if axis is not None and (source is None or of_operand[source] != axis):
                 raise refuse()
     return of_operand
 

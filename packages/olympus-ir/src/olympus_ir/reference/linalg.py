@@ -203,7 +203,7 @@ def _svd(
     finite = np.isfinite(x).all()
     left, values, right = np.linalg.svd(np.where(np.isfinite(x), x, 0), full_matrices)
     if not finite:
-        left, values, right = (_nan(each.shape, each.dtype) for each in (left, values, right))
+        left, values, right = (_nan(array.shape, array.dtype) for array in (left, values, right))
     if subset_by_index is not None:
         start, stop = subset_by_index
         left, values, right = left[:, start:stop], values[start:stop], right[start:stop]

@@ -161,7 +161,7 @@ def over_batch(*ranks: int) -> Callable[[Callable[..., Any]], Callable[..., Any]
                 else:
                     count = int(np.prod(batch))
                     flat = [x.reshape(count, *x.shape[len(batch) :]) for x in operands]
-                    results = [function(*each, **params) for each in zip(*flat, strict=True)]
+                    results = [function(*arrays, **params) for arrays in zip(*flat, strict=True)]
             several = isinstance(results[0], list)
             columns = zip(*results, strict=True) if several else [results]
             joined = [_joined(list(column), batch) for column in columns]

@@ -101,7 +101,7 @@ def _known_starts(indexer: NDIndexer, starts: list, spans: list[int]) -> list[in
 def _of_one_dtype(starts: list[Any]) -> list[Any]:
     """Converts static and computed starts to a common dtype, as `dynamic_slice` requires."""
     computed = [dtype_of(start) for start in starts if not isinstance(start, int)]
-    dtype = max(computed, key=lambda each: each.itemsize, default=np.dtype(np.int32))
+    dtype = max(computed, key=lambda dtype: dtype.itemsize, default=np.dtype(np.int32))
     return [
         np.asarray(start, dtype)
         if isinstance(start, int)

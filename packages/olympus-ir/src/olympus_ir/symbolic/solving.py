@@ -67,7 +67,7 @@ class Check:
         value = evaluate(self.dimension, sizes)
         if value == 0 if self.is_equality else is_at_most(0, value):
             return
-        raise ValueError(self.message.format(*(evaluate(each, sizes) for each in self.values)))
+        raise ValueError(self.message.format(*(evaluate(dim, sizes) for dim in self.values)))
 
 
 class Solution:
@@ -236,10 +236,10 @@ class _Solver:
         shown = ""
         for variable, value, name, specification, size in self.found:
             places = []
-            for each in (value, size):
-                if each not in all_values:
-                    all_values.append(each)
-                places.append(all_values.index(each))
+            for dim in (value, size):
+                if dim not in all_values:
+                    all_values.append(dim)
+                places.append(all_values.index(dim))
             shown += (
                 f"'{variable}' = {{{places[0]}}} from specification '{specification}' for "
                 f"dimension {name} (= {{{places[1]}}}), "

@@ -459,26 +459,26 @@ def isdtype(dtype: DTypeArgument, kind: DTypeArgument | tuple[DTypeArgument, ...
         True
     """
     resolved = dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
-    for each in kind if isinstance(kind, tuple) else (kind,):
-        if isinstance(each, str) and each in _KINDS:
-            if _KINDS[each](resolved):
+    for entry in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(entry, str) and entry in _KINDS:
+            if _KINDS[entry](resolved):
                 return True
-        elif isinstance(each, ExtendedDType):
-            if resolved == each:
+        elif isinstance(entry, ExtendedDType):
+            if resolved == entry:
                 return True
         else:
             try:
-                if isinstance(each, tuple | list):
+                if isinstance(entry, tuple | list):
                     raise TypeError
-                other = np.dtype(each)
+                other = np.dtype(entry)
             except TypeError:
-                if isinstance(each, str):
+                if isinstance(entry, str):
                     raise ValueError(
-                        f"isdtype: Unrecognized kind={each!r} expected one of {list(_KINDS)}, or a "
-                        "dtype"
+                        f"isdtype: Unrecognized kind={entry!r} expected one of {list(_KINDS)}, or "
+                        "a dtype"
                     ) from None
                 raise TypeError(
-                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={each!r}"
+                    f"isdtype: Expected kind to be a dtype, string, or tuple; got kind={entry!r}"
                 ) from None
             if resolved == other:
                 return True

@@ -64,16 +64,16 @@ def results_on_host(primitive: Any, avals: Sequence[Any], results: tuple) -> tup
         single result. A primitive with several results keeps their types unchanged in this case.
     """
     arrays = [aval for aval in avals if getattr(aval, "shape", ())]
-    there = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]
-    if not there:
+    in_host_memory = [aval for aval in arrays if aval.memory_space is MemorySpace.Host]
+    if not in_host_memory:
         return tuple(_moved(aval, MemorySpace.Device) for aval in results)
-    if len(there) < len(arrays):
+    if len(in_host_memory) < len(arrays):
         if primitive.multiple_results:
             return results
         other = next(aval for aval in arrays if aval.memory_space is not MemorySpace.Host)
         raise ValueError(
             f"memory_space of all inputs passed to `{primitive.name}` must be the same. Got one "
-            f"operand with type: {there[0].str_short()} and another operand with type: "
+            f"operand with type: {in_host_memory[0].str_short()} and another operand with type: "
             f"{other.str_short()}. Move one of them with device_put."
         )
     return tuple(_moved(aval, MemorySpace.Host) for aval in results)

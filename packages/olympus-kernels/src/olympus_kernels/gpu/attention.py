@@ -361,7 +361,7 @@ class _Attention:
             kernel,
             _Rows(self.num_keys, block_k, block_q),
             [queries, rows, rows, *segments, queries, numbers, numbers],
-            [(ShapeDtypeStruct(each.shape, each.dtype), rows) for each in (k, v)],
+            [(ShapeDtypeStruct(operand.shape, operand.dtype), rows) for operand in (k, v)],
             *(q, k, v, segment_ids, do, sums, along),
         )
 

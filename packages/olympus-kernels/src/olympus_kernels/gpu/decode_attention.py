@@ -90,14 +90,14 @@ class _Decoding:
         joined = join(Sums(*sums), axis=2)
         return Sums(
             joined.values[:, :, : self.group, : self.size],
-            *(each[..., : self.group] for each in joined[1:]),
+            *(array[..., : self.group] for array in joined[1:]),
         )
 
 
 def _span(start_idx: Any, kv_seq_len: Any, batch: int, keys: int) -> Any:
     start = 0 if start_idx is None else start_idx
     end = keys if kv_seq_len is None else kv_seq_len
-    ends = [jnp.broadcast_to(jnp.asarray(each, np.int32), (batch,)) for each in (start, end)]
+    ends = [jnp.broadcast_to(jnp.asarray(bound, np.int32), (batch,)) for bound in (start, end)]
     return jnp.stack(ends, axis=1)
 
 

@@ -190,7 +190,7 @@ def _stacked(arrays: Any, axis: int = 0, dtype: Any = None) -> Any:
     operands = [ensure_array(array) for array in arrays]
     for operand in operands:
         if operand.shape != operands[0].shape:
-            shapes = ", ".join(str(each.shape) for each in operands)
+            shapes = ", ".join(str(operand.shape) for operand in operands)
             raise ShapeError(
                 f"All input arrays must have the same shape. stack got the shapes {shapes}. "
                 "concatenate joins arrays along a dimension that differs."

@@ -382,7 +382,8 @@ def _raise_incompatible(function: str, shapes: Sequence[tuple]) -> NoReturn:
         problem = f"{function} got incompatible shapes for broadcasting: {shapes_text}."
     longest = max(shapes, key=len)
     leading = any(
-        0 < len(each) < len(longest) == len(each) + 1 and each == longest[:-1] for each in shapes
+        0 < len(shape) < len(longest) == len(shape) + 1 and shape == longest[:-1]
+        for shape in shapes
     )
     repair = " To align the first dimensions, write `y[..., None]`." if leading else ""
     raise ShapeError(

@@ -288,7 +288,7 @@ def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
     last = values.ndim - 1
     positions = lax.broadcasted_iota(np.uint32, values.shape, last)
     sizes, positions, signs = lax.sort((sizes, positions, signs), last, num_keys=1)
-    sizes, positions, signs = (lax.rev(each, (last,)) for each in (sizes, positions, signs))
+    sizes, positions, signs = (lax.rev(array, (last,)) for array in (sizes, positions, signs))
     left = take_along_axis(vectors, lax.expand_dims(positions, (last,)), axis=-1)
     signs = lax.expand_dims(lax.convert_element_type(signs, left.dtype), (last,))
     return left, sizes, adjoint(left * signs)

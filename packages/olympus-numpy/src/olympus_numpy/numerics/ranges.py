@@ -113,7 +113,7 @@ def arange(
         result = _iota(size, dtype)
     else:
         if dtype in dtypes.half_width and wide_constants_allowed():
-            first, distance = (convert_exactly(each, dtype) for each in (first, distance))
+            first, distance = (convert_exactly(number, dtype) for number in (first, distance))
         result = _spaced(first, distance, size, dtype)
     return placed(result, device, out_sharding)
 

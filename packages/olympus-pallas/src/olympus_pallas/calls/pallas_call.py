@@ -369,7 +369,7 @@ class _Call:
     def trace_kernel(self, out_tree: Any, debug: bool) -> Olympuspr:
         """Returns the kernel's olympuspr."""
         mapping = self.grid_mapping
-        blocks = [each.transformed_block_aval for each in mapping.block_mappings]
+        blocks = [block_mapping.transformed_block_aval for block_mapping in mapping.block_mappings]
         avals = [*self.prefetched, *blocks, *mapping.scratch_avals]
         args_tree, outputs_are_tuple = self._kernel_trees(out_tree)
         num_inputs = self.num_prefetched + mapping.num_inputs

@@ -192,7 +192,7 @@ def fuse(
 
 
 def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> list[Any]:
-    positions = [n for n, each in enumerate(program.eqns) if each.primitive is fusible_p]
+    positions = [n for n, equation in enumerate(program.eqns) if equation.primitive is fusible_p]
     if not positions:
         raise ValueError("a function to be fused calls one fusible function, this one calls none")
     chosen = program.eqns[positions[0]]
@@ -203,7 +203,9 @@ def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> li
         if any(atom in dependent for atom in equation.invars if atom.__class__ is not Literal):
             dependent.update(equation.outvars)
     # Equations that do not depend on the fusible function's outputs can run before it.
-    independent = [each for each in after if not any(var in dependent for var in each.outvars)]
+    independent = [
+        equation for equation in after if not any(var in dependent for var in equation.outvars)
+    ]
     available = [*before, *independent]
 
     def compute(atoms: Sequence[Any]) -> list[Any]:
@@ -221,7 +223,7 @@ def _fused(program: Olympuspr, operands: Sequence[Any], strict_mode: bool) -> li
     is_plain = outputs == list(chosen.outvars) == list(program.outvars)
     output = None
     if not is_plain:
-        rest = [each for each in after if any(var in dependent for var in each.outvars)]
+        rest = [equation for equation in after if any(var in dependent for var in equation.outvars)]
         output = _output_fusion(chosen, rest, outputs, known, compute, strict_mode)
     leaves = pytrees.tree_leaves(params["func"](*fusions, output))
     results = dict(zip(outputs, leaves, strict=True))

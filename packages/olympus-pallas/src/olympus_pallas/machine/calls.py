@@ -159,7 +159,7 @@ def run_cores(core: Core, bodies: Sequence[tuple[Core, Callable[[Core], Any]]]) 
 
     with _ordered_within(core, [part for part, _ in bodies]):
         threads = [
-            threading.Thread(target=work, args=each, name=f"olympus {each[0]}") for each in bodies
+            threading.Thread(target=work, args=args, name=f"olympus {args[0]}") for args in bodies
         ]
         for thread in threads:
             thread.start()

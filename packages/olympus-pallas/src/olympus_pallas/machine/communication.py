@@ -45,10 +45,10 @@ def place_of(core: Core, device_id: Any, kind: DeviceIdType) -> tuple[int, Any]:
         for name, index in device_id.items():
             names = name if isinstance(name, tuple) else (name,)
             index = int(index)
-            for each in reversed(names):
-                size = core.sizes[each]
-                if each in sizes:
-                    position[each] = index % size
+            for axis in reversed(names):
+                size = core.sizes[axis]
+                if axis in sizes:
+                    position[axis] = index % size
                 else:
                     on_core = index % size if on_core is None else on_core
                 index //= size

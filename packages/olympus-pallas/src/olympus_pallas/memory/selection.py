@@ -28,7 +28,7 @@ class SelectedRef(RefMethods):
         self.index = index
         self.refs = tuple(refs)
 
-    def _each(self, function: Callable[[Any], Any]) -> Any:
+    def _switch(self, function: Callable[[Any], Any]) -> Any:
         return lax.switch(self.index, [lambda ref=ref: function(ref) for ref in self.refs])
 
     def _view(self, transform: Any) -> SelectedRef:  # type: ignore[override]
@@ -38,26 +38,26 @@ class SelectedRef(RefMethods):
         return self.refs[0]._array_aval()
 
     def __getitem__(self, idx: Any) -> Any:
-        return self._each(lambda ref: ref[idx])
+        return self._switch(lambda ref: ref[idx])
 
     def __setitem__(self, idx: Any, value: Any) -> None:
-        self._each(lambda ref: ref.set(value, idx))
+        self._switch(lambda ref: ref.set(value, idx))
 
     def get(self, idx: Any = ()) -> Any:
         """Reads the reference, or the part that an index selects."""
-        return self._each(lambda ref: ref.get(idx))
+        return self._switch(lambda ref: ref.get(idx))
 
     def set(self, value: Any, idx: Any = ()) -> None:
         """Writes the reference, or the part that an index selects."""
-        self._each(lambda ref: ref.set(value, idx))
+        self._switch(lambda ref: ref.set(value, idx))
 
     def swap(self, value: Any, idx: Any = ()) -> Any:
         """Writes the reference, or the part that an index selects; returns the old elements."""
-        return self._each(lambda ref: ref.swap(value, idx))
+        return self._switch(lambda ref: ref.swap(value, idx))
 
     def addupdate(self, value: Any, idx: Any = ()) -> None:
         """Adds to the reference, or to the part that an index selects."""
-        self._each(lambda ref: ref.addupdate(value, idx))
+        self._switch(lambda ref: ref.addupdate(value, idx))
 
     def __repr__(self) -> str:
         return f"SelectedRef(index={self.index!r}, refs={self.refs!r})"
@@ -67,7 +67,7 @@ def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
     """Calls a function on references; each choice of a selected reference becomes a branch."""
     for position, ref in enumerate(refs):
         if isinstance(ref, SelectedRef):
-            ref._each(
+            ref._switch(
                 lambda chosen, place=position: with_selected(
                     [*refs[:place], chosen, *refs[place + 1 :]], function
                 )

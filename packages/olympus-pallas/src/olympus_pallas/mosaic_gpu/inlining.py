@@ -59,7 +59,9 @@ def inline_mgpu(
     """
     types, type_tree = pytrees.tree_flatten(tuple(arg_types), is_leaf=_is_type)
     returned, result_tree = pytrees.tree_flatten(return_type, is_leaf=_is_struct)
-    out_avals = [ShapedArray(tuple(each.shape), dtypes.dtype(each.dtype)) for each in returned]
+    out_avals = [
+        ShapedArray(tuple(result.shape), dtypes.dtype(result.dtype)) for result in returned
+    ]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         def inlined(*args: Any) -> Any:

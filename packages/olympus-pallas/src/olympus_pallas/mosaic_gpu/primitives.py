@@ -62,11 +62,11 @@ _BOOL = ShapedArray((), np.dtype(np.bool_))
 
 
 def _same_shape(name: str, source: Any, target: Any) -> None:
-    one, other = aval_of_view(source), aval_of_view(target)
-    if one.shape != other.shape or one.dtype != other.dtype:
+    source, target = aval_of_view(source), aval_of_view(target)
+    if source.shape != target.shape or source.dtype != target.dtype:
         raise ValueError(
-            f"the references of {name} must have one shape and dtype, got {one.str_short()} and "
-            f"{other.str_short()}"
+            f"the references of {name} must have one shape and dtype, got {source.str_short()} "
+            f"and {target.str_short()}"
         )
 
 

@@ -63,10 +63,10 @@ class _Operand:
         block = self.index_map(*place)
         return tuple(block) if isinstance(block, tuple | list) else (block,)
 
-    def changes_between(self, here: Sequence[Any], there: Sequence[Any]) -> Any:
+    def changes_between(self, place: Sequence[Any], other_place: Sequence[Any]) -> Any:
         """Returns whether two grid indices have different blocks, as a boolean scalar."""
         result: Any = np.bool_(False)
-        for left, right in zip(self.block_index(here), self.block_index(there), strict=True):
+        for left, right in zip(self.block_index(place), self.block_index(other_place), strict=True):
             result = lax.bitwise_or(result, lax.ne(as_int32(left), as_int32(right)))
         return result
 
@@ -83,14 +83,14 @@ class _Step(NamedTuple):
     """One step of a pipeline.
 
     Attributes:
-      here: the grid index of the step.
+      place: the grid index of the step.
       after: the grid index of the next step.
       before: the grid index of the previous step.
       is_first: whether it is the first step, a boolean scalar.
       is_last: whether it is the last step.
     """
 
-    here: tuple[Any, ...]
+    place: tuple[Any, ...]
     after: tuple[Any, ...]
     before: tuple[Any, ...]
     is_first: Any
@@ -126,8 +126,10 @@ class _Window:
     def visit(self, step: _Step, number: Any) -> _Visit:
         """Returns the operand's block in a step; ``number`` blocks were finished before it."""
         slot = lax.rem(number, np.int32(2))
-        leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.here, step.after))
-        enters = lax.bitwise_or(step.is_first, self.operand.changes_between(step.here, step.before))
+        leaves = lax.bitwise_or(step.is_last, self.operand.changes_between(step.place, step.after))
+        enters = lax.bitwise_or(
+            step.is_first, self.operand.changes_between(step.place, step.before)
+        )
         return _Visit(step, number, slot, enters, leaves)
 
     def view(self, slot: Any) -> Any:
@@ -170,7 +172,7 @@ class _InputWindow(_Window):
         when(follows)(lambda: self._copy(other, step.after).start())
 
     def _await(self, visit: _Visit) -> None:
-        when(visit.enters)(lambda: self._copy(visit.slot, visit.step.here).wait())
+        when(visit.enters)(lambda: self._copy(visit.slot, visit.step.place).wait())
 
 
 class _SequentialInputWindow(_InputWindow):
@@ -190,10 +192,10 @@ class _OutputWindow(_Window):
         # The block before the previous one used this buffer. The buffer is free when the copy of
         # that block has completed.
         in_use = lax.bitwise_and(visit.enters, lax.ge(visit.number, np.int32(2)))
-        when(in_use)(lambda: self._copy(visit.slot, visit.step.here).wait())
+        when(in_use)(lambda: self._copy(visit.slot, visit.step.place).wait())
 
     def finish(self, visit: _Visit) -> None:
-        when(visit.leaves)(lambda: self._copy(visit.slot, visit.step.here).start())
+        when(visit.leaves)(lambda: self._copy(visit.slot, visit.step.place).start())
 
     def drain(self, count: Any, place: Sequence[Any]) -> None:
         for back in (1, 2):
@@ -263,8 +265,8 @@ class _Pipeline:
 
         def run(*made: Any) -> None:
             windows = [
-                kind(operand, each)
-                for kind, operand, each in zip(self.window_kinds, operands, made, strict=True)
+                kind(operand, spec)
+                for kind, operand, spec in zip(self.window_kinds, operands, made, strict=True)
             ]
             self._run(body, windows)
 
@@ -312,7 +314,7 @@ class _Pipeline:
         for window, visit in zip(windows, visits, strict=True):
             window.prepare(visit)
         views = [window.view(visit.slot) for window, visit in zip(windows, visits, strict=True)]
-        with inside_grid(self.grid, step.here):
+        with inside_grid(self.grid, step.place):
             body(*views)
         for window, visit in zip(windows, visits, strict=True):
             window.finish(visit)
@@ -326,7 +328,7 @@ class _Pipeline:
 
     def _step(self, index: Any) -> _Step:
         return _Step(
-            here=self._place(index),
+            place=self._place(index),
             after=self._place(lax.add(index, np.int32(1))),
             before=self._place(lax.max(lax.sub(index, np.int32(1)), np.int32(0))),
             is_first=lax.eq(index, np.int32(0)),

@@ -242,11 +242,11 @@ def pack(
       >>> pack(np.int32([1, 2]), np.int32([3, 4]), format=PackFormat.INTERLEAVED)
       Array([1, 3, 2, 4], dtype=int16)
     """
-    one, other = get_aval(a), get_aval(b)
-    if one.shape != other.shape or one.dtype != other.dtype or len(one.shape) != 1:  # type: ignore[attr-defined]
+    first, second = get_aval(a), get_aval(b)
+    if first.shape != second.shape or first.dtype != second.dtype or len(first.shape) != 1:  # type: ignore[attr-defined]
         raise ValueError(
-            f"arrays to pack must have one type and one dimension, got {one.str_short()} and "
-            f"{other.str_short()}"
+            f"arrays to pack must have one type and one dimension, got {first.str_short()} and "
+            f"{second.str_short()}"
         )
     narrow = _other_dtype(a.dtype, preferred_element_type, _NARROW, 0.5)
     pairs = jnp.stack([a, b], axis=1)

@@ -68,7 +68,7 @@ def score_function(
     check_samples(samples)
 
     def expectation(key: Any, f: Callable[[Any], Any], /, *parameters: Any) -> Any:
-        draws = vmap(lambda each: sampler(each, *parameters))(split(key, samples))
+        draws = vmap(lambda sample_key: sampler(sample_key, *parameters))(split(key, samples))
         draws = pytrees.tree_map(lax.stop_gradient, draws)
         log_densities = vmap(lambda draw: log_prob(draw, *parameters))(draws)
         if np.shape(log_densities) != (samples,):
@@ -114,7 +114,7 @@ def pathwise(sampler: Sampler, *, samples: int = 1000) -> Expectation:
     check_samples(samples)
 
     def expectation(key: Any, f: Callable[[Any], Any], /, *parameters: Any) -> Any:
-        draws = vmap(lambda each: sampler(each, *parameters))(split(key, samples))
+        draws = vmap(lambda sample_key: sampler(sample_key, *parameters))(split(key, samples))
         for leaf in pytrees.tree_leaves(draws):
             if not dtypes.issubdtype(leaf.dtype, np.inexact):
                 raise TypeError(

@@ -111,7 +111,7 @@ def straight_through(value: PyTree, surrogate: PyTree) -> PyTree:
 
 def _softmax(x: Any, axis: int) -> Any:
     def spread(reduced: Any) -> Any:
-        other_axes = tuple(each for each in range(x.ndim) if each != axis)
+        other_axes = tuple(dim for dim in range(x.ndim) if dim != axis)
         return lax.broadcast_in_dim(reduced, x.shape, other_axes)
 
     largest = lax.stop_gradient(lax.reduce_max(x, (axis,)))

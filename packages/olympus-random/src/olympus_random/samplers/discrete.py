@@ -227,6 +227,6 @@ def _categorical_once(
     draws = math.prod(prefix)
     _, indices = lax.top_k(total, draws, axis=axis)
     # [..., draw, ...] -> [draw, ...] -> [*prefix, ...]
-    indices = lax.transpose(indices, (axis, *(each for each in range(total.ndim) if each != axis)))
+    indices = lax.transpose(indices, (axis, *(dim for dim in range(total.ndim) if dim != axis)))
     batch_shape = logits.shape[:axis] + logits.shape[axis + 1 :]
     return lax.reshape(indices, (*prefix, *batch_shape))

@@ -75,8 +75,8 @@ def _beta(key: Any, a: Any, b: Any, *, shape: tuple[int, ...], dtype: Any) -> An
     keys = two_keys(key)
     a, b = broadcast_parameter(a, shape), broadcast_parameter(b, shape)
     log_a, log_b = (
-        _gamma(each, parameter, shape=shape, dtype=dtype, log_space=True)
-        for each, parameter in zip(keys, (a, b), strict=True)
+        _gamma(gamma_key, parameter, shape=shape, dtype=dtype, log_space=True)
+        for gamma_key, parameter in zip(keys, (a, b), strict=True)
     )
     # A sample is a / (a + b) for gamma samples a and b. It is computed from their logarithms, since
     # both may be too small for the dtype.

@@ -100,7 +100,7 @@ def multivariate_normal(
 def _multivariate_normal(
     key: Any, mean: Any, cov: Any, *, shape: tuple[int, ...], dtype: Any, own: Any, method: str
 ) -> Any:
-    mean, cov = (lax.convert_element_type(each, own) for each in (mean, cov))
+    mean, cov = (lax.convert_element_type(array, own) for array in (mean, cov))
     if method == "cholesky":
         factor = linalg.cholesky(cov)
     else:
@@ -113,7 +113,7 @@ def _multivariate_normal(
         factor = lax.mul(vectors, roots)
     draws = _normal(key, shape=(*shape, mean.shape[-1]), dtype=dtype)
     wide = promote_types(own, dtype)
-    mean, factor, draws = (lax.convert_element_type(each, wide) for each in (mean, factor, draws))
+    mean, factor, draws = (lax.convert_element_type(array, wide) for array in (mean, factor, draws))
     last = len(shape)
     if factor.ndim == 2:
         moved = lax.dot_general(draws, factor, (((last,), (1,)), ((), ())))

@@ -127,11 +127,9 @@ def _shuffle(key: Any, x: Any, *, axis: int) -> Any:
 
 def take(array: Any, indices: Any, axis: int, unique: bool = False) -> Any:
     """Returns the slices of an array at indices along an axis; the indices are in range."""
-    window = tuple(1 if each == axis else size for each, size in enumerate(array.shape))
+    window = tuple(1 if dim == axis else size for dim, size in enumerate(array.shape))
     ndim = np.ndim(indices)
-    kept = tuple(
-        each if each < axis else each + ndim - 1 for each in range(array.ndim) if each != axis
-    )
+    kept = tuple(dim if dim < axis else dim + ndim - 1 for dim in range(array.ndim) if dim != axis)
     return lax.gather(
         array,
         lax.expand_dims(indices, (ndim,)),

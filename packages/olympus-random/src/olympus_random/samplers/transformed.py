@@ -157,7 +157,7 @@ def _weibull_min(
     power = lax.div(scalar(1, dtype), lax.convert_element_type(concentration, dtype))
     shape = lax.broadcast_shapes(shape, np.shape(scale), np.shape(power))
     e, power, scale = (
-        broadcast_parameter(as_dtype(each, dtype), shape) for each in (e, power, scale)
+        broadcast_parameter(as_dtype(parameter, dtype), shape) for parameter in (e, power, scale)
     )
     return lax.mul(lax.pow(e, power), scale)
 

@@ -264,7 +264,7 @@ def _randint(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtyp
     limits = dtypes.iinfo(dtype)
     wide = np.dtype(np.int32)
     smallest, past_largest = np.int32(limits.min), np.int32(int(limits.max) + 1)
-    minval, maxval = (clipped_to(_as_integers(each, wide), wide) for each in (minval, maxval))
+    minval, maxval = (clipped_to(_as_integers(bound, wide), wide) for bound in (minval, maxval))
     minval = lax.clamp(smallest, minval, np.int32(limits.max))
     maxval = lax.clamp(smallest, maxval, past_largest)
     return lax.convert_element_type(_randint_of(key, minval, maxval, shape, wide), dtype)

@@ -369,7 +369,7 @@ def _polar_of(
     if a.ndim < 2:
         raise ValueError(f"The input `a` must be at least a 2-D array, got shape {a.shape}.")
     if a.ndim > 2:
-        return vmap(lambda each: _polar_of(each, side, method, eps, max_iterations))(a)
+        return vmap(lambda matrix: _polar_of(matrix, side, method, eps, max_iterations))(a)
     rows, columns = a.shape
     if method == "svd":
         left, values, right = jnp.linalg.svd(a, full_matrices=False)

@@ -210,7 +210,7 @@ def schur(a: ArrayLike, output: str = "real") -> list[Array]:
 
 def _rsf2csf_of(t: Any, z: Any) -> Any:
     t, z = floating("rsf2csf", t, z)
-    t, z = (each.astype(complex_dtype(each.dtype)) for each in (t, z))
+    t, z = (matrix.astype(complex_dtype(matrix.dtype)) for matrix in (t, z))
     size = t.shape[0]
     eps = float(dtypes.finfo(t.dtype).eps)
     rows = jnp.arange(size)

@@ -64,11 +64,11 @@ def block_diag(*arrs: ArrayLike) -> Array:
     if not arrs:
         return jnp.zeros((1, 0))
     check_arraylike("block_diag", *arrs)
-    for position, each in enumerate(arrs):
-        if np.ndim(each) > 2:
+    for position, block in enumerate(arrs):
+        if np.ndim(block) > 2:
             raise ValueError(
                 "Arguments to scipy.linalg.block_diag must have at most 2 dimensions, got shape "
-                f"{np.shape(each)} at argument {position}."
+                f"{np.shape(block)} at argument {position}."
             )
     blocks = [jnp.atleast_2d(array) for array in promote_dtypes(*map(ensure_array, arrs))]
     columns = sum(block.shape[1] for block in blocks)

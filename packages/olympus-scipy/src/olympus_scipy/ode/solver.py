@@ -228,7 +228,7 @@ def _adjoint(
         solved = odeint(
             backwards, augmented, ends, *args, rtol=rtol, atol=atol, mxstep=mxstep, hmax=hmax
         )
-        _, y_bar, start_bar, args_bar = pytrees.tree_map(lambda each: each[1], solved)
+        _, y_bar, start_bar, args_bar = pytrees.tree_map(lambda values: values[1], solved)
         return (y_bar + cotangent[position - 1], start_bar, args_bar), time_bar
 
     zeros = pytrees.tree_map(onp.zeros_like, args)

@@ -140,7 +140,7 @@ def _spectrogram(
         )
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"Unknown scaling: {scaling}; it is 'density' or 'spectrum'.")
-    operands = [onp.asarray(each) for each in ((x,) if y is None else (x, y))]
+    operands = [onp.asarray(signal) for signal in ((x,) if y is None else (x, y))]
     axis = canonical_axis(axis, operands[0].ndim)
     operands = [onp.moveaxis(array, axis, -1) for array in promote_dtypes_inexact(*operands)]
     dtype = operands[0].dtype
@@ -150,20 +150,22 @@ def _spectrogram(
     step = nperseg - noverlap
     onesided = return_onesided and not dtypes.issubdtype(dtype, np.complexfloating)
     prepared = []
-    for each in operands:
-        missing = length - each.shape[-1]
-        each = onp.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, missing)]) if missing else each
+    for signal in operands:
+        missing = length - signal.shape[-1]
+        signal = (
+            onp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, missing)]) if missing else signal
+        )
         if boundary is not None:
-            each = _extended(each, nperseg // 2, boundary)
+            signal = _extended(signal, nperseg // 2, boundary)
         if padded:
-            extra = (-(each.shape[-1] - nperseg) % step) % nperseg
-            each = onp.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, extra)])
-        prepared.append(each)
+            extra = (-(signal.shape[-1] - nperseg) % step) % nperseg
+            signal = onp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, extra)])
+        prepared.append(signal)
     total = prepared[0].shape[-1]
     weights = values.astype(dtype)
     transforms = []
-    for each in prepared:
-        segments = _without_trend(_segments(each, nperseg, step), detrend)
+    for signal in prepared:
+        segments = _without_trend(_segments(signal, nperseg, step), detrend)
         segments = segments * lax.broadcast_to_rank(weights, segments.ndim)
         transform = onp.fft.rfft if onesided else onp.fft.fft
         transforms.append(transform(segments, nfft))

@@ -36,20 +36,20 @@ def _floats(name: str, value: Any, size: int | None = None) -> Any:
     return value.astype(dtypes.to_inexact_dtype(value.dtype))
 
 
-def _chosen(flag: Any, one: Callable[[], Any], other: Callable[[], Any]) -> Any:
-    """Returns the vectors of ``one()`` where ``flag`` is true, and of ``other()`` elsewhere.
+def _chosen(flag: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
+    """Returns the vectors of ``if_true()`` where ``flag`` is true, and of ``if_false()`` elsewhere.
 
     The flag may be traced, or an array with one flag for each vector.
     """
     if not isinstance(flag, Array | np.ndarray):
-        return one() if flag else other()
-    chosen = one()
+        return if_true() if flag else if_false()
+    chosen = if_true()
     if np.shape(flag) not in ((), np.shape(chosen)[:-1]):
         raise ShapeError(
             "a flag must be one boolean, or one for each of the rotations of shape "
             f"{np.shape(chosen)[:-1]}; got an array of shape {np.shape(flag)}"
         )
-    return onp.where(onp.expand_dims(flag, -1) if np.ndim(flag) else flag, chosen, other())
+    return onp.where(onp.expand_dims(flag, -1) if np.ndim(flag) else flag, chosen, if_false())
 
 
 @boundary_class

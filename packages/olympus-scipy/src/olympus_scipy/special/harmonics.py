@@ -59,7 +59,7 @@ def sph_harm_y(
         )
     check_arraylike("sph_harm_y", n, m, theta, phi)
     degrees = n  # The degrees are concrete during a trace if the caller's array is concrete.
-    n, m, theta, phi = (onp.asarray(each) for each in (n, m, theta, phi))
+    n, m, theta, phi = (onp.asarray(argument) for argument in (n, m, theta, phi))
     for name, value in (("n", n), ("m", m)):
         if not dtypes.issubdtype(value.dtype, np.integer):
             raise TypeError(

@@ -48,7 +48,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
 @outlined()
 def _logpdf(x: Any, mean: Any, cov: Any) -> Any:
-    x, mean, cov = promote_dtypes_inexact(*(onp.asarray(each) for each in (x, mean, cov)))
+    x, mean, cov = promote_dtypes_inexact(*(onp.asarray(operand) for operand in (x, mean, cov)))
     if not mean.shape:
         return -0.5 * onp.square(x - mean) / cov - 0.5 * (math.log(2 * math.pi) + lax.log(cov))
     dimension = mean.shape[-1]

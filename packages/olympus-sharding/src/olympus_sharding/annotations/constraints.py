@@ -85,7 +85,10 @@ def _mesh_of_sharding(sharding: Any) -> BaseMesh | None:
 
 
 def _meshes_of_call(params: dict[str, Any]) -> list[BaseMesh | None]:
-    return [_mesh_of_sharding(each) for each in (*params["in_shardings"], *params["out_shardings"])]
+    return [
+        _mesh_of_sharding(sharding)
+        for sharding in (*params["in_shardings"], *params["out_shardings"])
+    ]
 
 
 sharding_constraint_p.placement_meshes = lambda params: [_mesh_of_sharding(params["sharding"])]  # type: ignore[attr-defined]

@@ -64,19 +64,20 @@ def _check_decision(equation: Equation) -> None:
     params = equation.params
     if equation.primitive is cond_p:
         decision, programs = equation.invars[0], params["branches"]
-        what, consequence = "the predicate or index of the cond or switch", "choose another branch"
+        condition = "the predicate or index of the cond or switch"
+        consequence = "choose another branch"
     else:
         decision = params["cond_jaxpr"].jaxpr.outvars[0]
         programs = params["cond_jaxpr"], params["body_jaxpr"]
-        what, consequence = "the condition of the while_loop", "leave the loop"
+        condition, consequence = "the condition of the while_loop", "leave the loop"
     varying = decision.aval.vma
     if not varying:
         return
     for program in programs:
         for name, axes in _collectives(program.jaxpr, varying):
             raise ValueError(
-                f"{name} over {_names(axes)} may not be reached by all devices: {what} around it "
-                f"varies over {_names(varying)}, so that some devices may {consequence} while "
+                f"{name} over {_names(axes)} may not be reached by all devices: {condition} around "
+                f"it varies over {_names(varying)}, so that some devices may {consequence} while "
                 "others wait for them forever. Call the collective outside, or make the decision "
                 "the same on all devices, for instance by olympus.lax.pmax; with check_vma=False "
                 "nothing is checked."

@@ -58,7 +58,7 @@ class _Estimate:
         if name == "cond":
             return max(
                 (self.program(branch.jaxpr) for branch in params["branches"]),
-                key=lambda each: each.unfused_flops,
+                key=lambda cost: cost.unfused_flops,
             )
         for key in ("jaxpr", "call_jaxpr"):
             inner = params.get(key)

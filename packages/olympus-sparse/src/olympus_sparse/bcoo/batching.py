@@ -28,8 +28,8 @@ def without_lead(results: Sequence[Any], axis_size: int) -> tuple[list[Any], lis
     """Returns results with their batch dimensions: None for a result that all examples share."""
     shared = [out.shape[0] == 1 and axis_size != 1 for out in results]
     return (
-        [lax.squeeze(out, (0,)) if each else out for out, each in zip(results, shared)],
-        [None if each else 0 for each in shared],
+        [lax.squeeze(out, (0,)) if is_shared else out for out, is_shared in zip(results, shared)],
+        [None if is_shared else 0 for is_shared in shared],
     )
 
 

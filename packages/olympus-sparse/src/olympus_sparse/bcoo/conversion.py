@@ -127,7 +127,11 @@ def _bcoo_extract_transpose(
     if not assume_unique:
         n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
         sparse_shape = shape[n_batch : n_batch + n_sparse]
-        first = over_batches(lambda each: first_of_equals(each, sparse_shape), n_batch, indices)
+        first = over_batches(
+            lambda rows: first_of_equals(rows, sparse_shape),
+            n_batch,
+            indices,
+        )
         first = lax.expand_dims(first, tuple(range(first.ndim, cotangent.ndim)))
         cotangent = jnp.where(first, cotangent, jnp.zeros((), cotangent.dtype))
     batch = np.broadcast_shapes(cotangent.shape[: indices.ndim - 2], indices.shape[:-2])

@@ -94,7 +94,7 @@ def bcoo_slice(
     ):
         out = make((data, indices), mat._info._replace(shape=shape))
         return limited(out, math.prod(shape[sparse]))
-    start, limit, step = (padding(each[sparse], indices) for each in (starts, limits, steps))
+    start, limit, step = (padding(numbers[sparse], indices) for numbers in (starts, limits, steps))
     distance = indices - start
     kept = (distance >= 0) & (indices < limit) & (distance % step == 0)
     out = _selected(data, distance // step, kept, n_batch, shape)

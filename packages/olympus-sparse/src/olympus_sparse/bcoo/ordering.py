@@ -131,7 +131,7 @@ def _unique(indices: Any, spinfo: SparseInfo, nse: int) -> tuple[Any, Any]:
             return jnp.zeros((0, n_sparse), indices.dtype), jnp.zeros(count, np.int32)
         ordered, numbers, ranks = ranks_of_unique(indices, sparse_shape)
         out = jnp.broadcast_to(jnp.asarray(padding(sparse_shape, indices)), (nse, n_sparse))
-        numbers, ranks = (jnp.where(each >= count, nse, each) for each in (numbers, ranks))
+        numbers, ranks = (jnp.where(array >= count, nse, array) for array in (numbers, ranks))
         return out.at[numbers].set(ordered, mode="drop"), ranks
 
     return over_batches(of_batch, n_batch, indices)

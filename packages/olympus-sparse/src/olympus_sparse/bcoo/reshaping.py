@@ -130,10 +130,10 @@ def _leading(shape: Sequence[int], size: int, ones: bool = True) -> int | None:
     With ``ones``, the dimensions of size one that follow are counted too.
     """
     product = 1
-    for count, each in enumerate(shape):
-        if product == size and (each != 1 or (not ones and count)):
+    for count, extent in enumerate(shape):
+        if product == size and (extent != 1 or (not ones and count)):
             return count
-        product *= each
+        product *= extent
     return len(shape) if product == size else None
 
 

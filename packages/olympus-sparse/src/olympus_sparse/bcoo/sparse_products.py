@@ -53,10 +53,10 @@ def bcoo_spdot_general_p(
     lhs_order = [l for l, _ in pairs.batch] + [d for d in pairs.lhs_free if d < lhs.n_batch]
     rhs_order = [r for _, r in pairs.batch]
     alone = tuple(range(len(pairs.batch), n_batch))
-    lhs_buffers = [_batches_in_order(each, lhs_order) for each in (lhs.data, lhs.indices)]
+    lhs_buffers = [_batches_in_order(buffer, lhs_order) for buffer in (lhs.data, lhs.indices)]
     rhs_buffers = [
-        lax.expand_dims(_batches_in_order(each, rhs_order), alone)
-        for each in (rhs.data, rhs.indices)
+        lax.expand_dims(_batches_in_order(buffer, rhs_order), alone)
+        for buffer in (rhs.data, rhs.indices)
     ]
     lhs_sparse, rhs_sparse = lhs._sparse_shape, rhs._sparse_shape
     left, right = (

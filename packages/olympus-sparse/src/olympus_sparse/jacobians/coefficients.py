@@ -60,6 +60,6 @@ def coefficients_of(results: Sequence[Any], pattern: Pattern, dtype: Any) -> lis
                 Coefficients(filled(coefficient, positions.shape).astype(dtype), positions)
             )
         start += value.size if isinstance(value, Linear) else math.prod(np.shape(value))
-    if sum(each.entries.size for each in found) > _MOST_PER_ENTRY * max(pattern.nnz, 64):
+    if sum(term.entries.size for term in found) > _MOST_PER_ENTRY * max(pattern.nnz, 64):
         raise Unsupported("there are many terms for each entry")
     return found

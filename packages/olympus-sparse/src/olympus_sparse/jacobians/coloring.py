@@ -57,7 +57,7 @@ def color_columns(pattern: Pattern, shapes: Sequence[tuple[int, ...]] = ()) -> n
         return best
     orders = [np.arange(count), np.argsort(-degrees, kind="stable")]
     greedy = [_greedy_columns(by_column, order) for order in orders]
-    best = min([each for each in (best, *greedy) if each is not None], key=lambda c: c.max())
+    best = min([colors for colors in (best, *greedy) if colors is not None], key=lambda c: c.max())
     if len(shapes) == 1 and len(shapes[0]) > 1:
         num_colors_tried = range(least, min(int(best.max()) + 1, least + _PERIODS))
         lattice = _lattice_coloring(pattern, shapes[0], num_colors_tried)

@@ -67,7 +67,7 @@ def run_terms(program: Olympuspr, operands: Sequence[Any]) -> list[Any]:
     for equation in program.eqns:
         values = list(map(read, equation.invars))
         constants = list(map(read_known, equation.invars))
-        if any(isinstance(each, Linear) for each in values):
+        if any(isinstance(value, Linear) for value in values):
             pairs = zip(values, constants, strict=True)
             results = _apply(equation, [v if k is None else k for v, k in pairs])
         else:
@@ -117,7 +117,7 @@ def moved_terms(primitive: Primitive, fill: bool = False) -> Rule:
 
     def rule(results: Sequence[Any], *operands: Any, **params: Any) -> Any:
         operands, fixed = (operands[:1], operands[1:]) if fill else (operands, ())
-        if any(isinstance(each, Linear) for each in fixed):
+        if any(isinstance(value, Linear) for value in fixed):
             raise Unsupported("padding depends on the argument")
         starts = [
             0,
@@ -156,7 +156,7 @@ def _origins(
     ]
     zero = [np.array(-1)] if fill else []
     moved = reference_rules[primitive](*indices, *zero, **params)
-    return [np.asarray(each) for each in (moved if primitive.multiple_results else [moved])]
+    return [np.asarray(array) for array in (moved if primitive.multiple_results else [moved])]
 
 
 def _terms_with_rows(operands: Sequence[Any], starts: Sequence[int]) -> Iterator[Term]:
@@ -240,7 +240,7 @@ def _moved_coefficients(
     dtype = next(operand.aval.dtype for operand in operands if isinstance(operand, Linear))
     full = [filled(term.coefficient, term.columns.shape).astype(dtype) for term in aligned]
     if all(map(is_known, full)):
-        flat = np.concatenate([each.ravel() for each in full])
+        flat = np.concatenate([array.ravel() for array in full])
         return [picked(flat, origin) for origin in origins]
     if len(full) == 1 and np.ndim(coefficients[0]) == 0:
         return [coefficients[0] for _ in origins]

@@ -131,7 +131,7 @@ def moved_origins(primitive: Primitive) -> Rule:
         ]
         moved = reference_rules[primitive](*indices, **params)
         if primitive.multiple_results:
-            return [chosen(origins, np.asarray(each)) for each in moved]
+            return [chosen(origins, np.asarray(positions)) for positions in moved]
         return chosen(origins, np.asarray(moved))
 
     return rule

@@ -60,9 +60,9 @@ def parts_of(pattern: Pattern, mode: str, in_shapes: Shapes, out_shapes: Shapes)
         of_rows = color_columns(pattern.T.tocsr(), out_shapes)
         candidates.append(Parts(no_colors(columns), of_rows, by_row))
     if mode == "auto":
-        fewest = min(candidates, key=lambda each: each.cost).cost[0]
+        fewest = min(candidates, key=lambda candidate: candidate.cost).cost[0]
         candidates += _split(pattern, fewest)
-    return min(candidates, key=lambda each: each.cost)
+    return min(candidates, key=lambda candidate: candidate.cost)
 
 
 def _split(pattern: Pattern, fewest: int) -> Iterator[Parts]:

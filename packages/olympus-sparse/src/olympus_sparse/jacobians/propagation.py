@@ -95,11 +95,11 @@ def moved_elements(primitive: Primitive, count: int | None = None) -> Rule:
     def rule(results: Sequence[Any], *operands: Flow, **params: Any) -> Any:
         moving = operands[:count]
         fixed = operands[len(moving) :]
-        if any(each.known is None for each in fixed):
+        if any(flow.known is None for flow in fixed):
             return within_blocks(0)(results, *operands)
         arrays, pattern = numbered(moving)
         reference = reference_rules[primitive]
-        out = reference(*arrays, *[each.known for each in fixed], **params)
+        out = reference(*arrays, *[flow.known for flow in fixed], **params)
         if primitive.multiple_results:
             return [select_rows(pattern, part) for part in out]
         return select_rows(pattern, out)

@@ -146,7 +146,7 @@ def _groups(
 
 def _view(indices: np.ndarray, factors: np.ndarray, sources: Sequence[Any]) -> Any | None:
     """Returns a matrix of entries as a view of a source times factors of columns, or None."""
-    starts = np.cumsum([0, *(each.size for each in sources)])
+    starts = np.cumsum([0, *(source.size for source in sources)])
     source = int(np.searchsorted(starts, indices[0, 0], "right")) - 1
     if indices.shape[1] == 1 or source < 0 or (factors != factors[0]).any():
         return None

@@ -58,8 +58,8 @@ def program_of_entries(
     def coefficients(leaves: Any, others: Any) -> list[Any]:
         operands = [*tangents, *leaves, *pytrees.tree_leaves(others)]
         found = coefficients_of(eliminate(push, operands), pattern, dtype)
-        entries_of_each[:] = [each.entries for each in found]
-        return [each.values for each in found]
+        entries_of_each[:] = [term.entries for term in found]
+        return [term.values for term in found]
 
     try:
         made = make_olympuspr(coefficients)(list(flat.avals), flat.others)

@@ -199,7 +199,7 @@ def _are_alike(term: Term, other: Term) -> bool:
 
 def _sum(term: Term, other: Term) -> Term:
     columns = np.maximum(term.columns, other.columns)
-    parts = [_masked(each, columns.shape) for each in (term, other)]
+    parts = [_masked(part, columns.shape) for part in (term, other)]
     if all(map(is_known, parts)):
         return Term(columns, np.asarray(parts[0] + parts[1]))
     return Term(columns, jnp.add(*parts))

@@ -80,7 +80,7 @@ def _strided(source: Any, start: int, dimensions: Sequence[_Dimension]) -> Any |
         return source[..., start]
     (size, stride), *inner = dimensions
     first = min(start, source.shape[-1] - size * stride)
-    extent = sum((each.size - 1) * each.stride for each in inner)
+    extent = sum((axis.size - 1) * axis.stride for axis in inner)
     if first < 0 or start - first + extent >= stride:
         return None
     whole = source[..., first : first + size * stride]

@@ -117,7 +117,7 @@ def spsolve(
         raise ValueError(f"{reorder=} not valid, must be one of [1, 2, 3, 4]")
     if data.dtype != b.dtype:
         raise ValueError(f"data types do not match: {data.dtype=} {b.dtype=}")
-    integers = (dtypes.issubdtype(each.dtype, np.integer) for each in (indices, indptr))
+    integers = (dtypes.issubdtype(array.dtype, np.integer) for array in (indices, indptr))
     if not all(integers):
         raise ValueError(
             f"index arrays must be integer typed; got {indices.dtype=} {indptr.dtype=}"

@@ -229,7 +229,7 @@ def _scan(
         return layout.results(run(jaxpr, [*consts, *carry, *parts]))
 
     def first(buffers: Any) -> Any:
-        return pytrees.tree_map(lambda each: each[0], buffers)
+        return pytrees.tree_map(lambda buffer: buffer[0], buffers)
 
     if length == 0 and rows:
         raise NotImplementedError("sparse rule for scan of length zero is not implemented.")
@@ -253,8 +253,8 @@ def _scan(
         checkpoints=params.get("checkpoints"),
     )
     results = [
-        each if info is None else make(each, info._replace(shape=(length, *info.shape)))
-        for each, info in zip(stacked, infos, strict=True)
+        operand if info is None else make(operand, info._replace(shape=(length, *info.shape)))
+        for operand, info in zip(stacked, infos, strict=True)
     ]
     return [*carry, *results]
 

@@ -65,7 +65,7 @@ def _concatenate(*operands: Any, dimension: int) -> Any:
             "bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got "
             f"{tuple(operands)}"
         )
-    return bcoo_concatenate([as_bcoo(each) for each in operands], dimension=dimension)
+    return bcoo_concatenate([as_bcoo(operand) for operand in operands], dimension=dimension)
 
 
 @sparse_rules.define(lax.reshape_p)
@@ -155,7 +155,7 @@ def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
             "zero because it would result in dense output."
         )
     n_batch, n_sparse = mat.n_batch, mat.n_sparse
-    if any(tuple(each) != (0, 0, 0) for each in padding_config[:n_batch]):
+    if any(tuple(config) != (0, 0, 0) for config in padding_config[:n_batch]):
         raise NotImplementedError("sparse rule for pad is not implemented for batch dimensions.")
     sparse = padding_config[n_batch : n_batch + n_sparse]
     dense = padding_config[n_batch + n_sparse :]
@@ -166,10 +166,10 @@ def _pad(operand: Any, padding_value: Any, *, padding_config: Any) -> Any:
     zero = jnp.zeros((), mat.data.dtype)
     data = lax.pad(mat.data, zero, ((0, 0, 0),) * (n_batch + 1) + tuple(map(tuple, dense)))
     indices = mat.indices
-    if any(tuple(each) != (0, 0, 0) for each in sparse):
+    if any(tuple(config) != (0, 0, 0) for config in sparse):
         dtype = indices.dtype
-        low = np.array([each[0] for each in sparse], dtype)
-        step = np.array([each[2] + 1 for each in sparse], dtype)
+        low = np.array([config[0] for config in sparse], dtype)
+        step = np.array([config[2] + 1 for config in sparse], dtype)
         sizes = np.array(mat._sparse_shape, dtype)
         limits = np.array(shape[n_batch : n_batch + n_sparse], dtype)
         moved = indices * step + low

@@ -301,7 +301,7 @@ def random_kind(
     empty: float = 0.02,
 ) -> Kind:
     """Returns a type with few elements."""
-    ranks = [each for each in (0, 1, 1, 2, 2, 2, 3) if rank is None or rank(each)] or [4]
+    ranks = [count for count in (0, 1, 1, 2, 2, 2, 3) if rank is None or rank(count)] or [4]
     sizes = [chooser.choice((1, 2, 2, 3, 3, 4)) for _ in range(chooser.choice(ranks))]
     if sizes and chooser.random() < empty:
         sizes[chooser.randrange(len(sizes))] = 0

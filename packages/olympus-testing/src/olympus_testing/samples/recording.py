@@ -36,7 +36,7 @@ def recorded_params(
         ]
         with config.enable_x64(True):
             program, _ = trace_to_olympuspr(lambda *args: list(fun(*args)), avals)
-        (equation,) = [each for each in program.eqns if each.primitive is primitive]
+        (equation,) = [equation for equation in program.eqns if equation.primitive is primitive]
         return equation.params
 
     return params

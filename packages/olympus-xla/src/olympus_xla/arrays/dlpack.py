@@ -22,8 +22,8 @@ __all__ = ["DLDeviceType", "dlpack_device", "from_dlpack", "is_supported_dtype",
 # The dtypes that most other libraries can read. The runtime also exports 8-bit floats, which few
 # libraries support.
 _SUPPORTED_DTYPES = frozenset(
-    np.dtype(each)
-    for each in (
+    np.dtype(dtype)
+    for dtype in (
         *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
         *("float16", ml_dtypes.bfloat16, "float32", "float64", "complex64", "complex128"),
     )

@@ -94,9 +94,9 @@ def pjit(
 
 def _replicated_for_none(shardings: Any) -> Any:
     return pytrees.tree_map(
-        lambda each: PartitionSpec() if each is None else each,
+        lambda spec: PartitionSpec() if spec is None else spec,
         shardings,
-        is_leaf=lambda each: each is None,
+        is_leaf=lambda spec: spec is None,
     )
 
 

@@ -197,7 +197,9 @@ class Traced(Stage):
         self._options = options
         # The shardings of committed operands.
         self._shardings = list(map(committed_sharding, operands))
-        layouts = [each._layout if type(each) is ShapeDtypeStruct else None for each in operands]
+        layouts = [
+            operand._layout if type(operand) is ShapeDtypeStruct else None for operand in operands
+        ]
         is_laid_out = any(isinstance(layout, Layout) for layout in layouts)
         self._layouts = tuple(layouts) if is_laid_out else ()
 

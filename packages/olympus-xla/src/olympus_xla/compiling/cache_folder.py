@@ -147,7 +147,7 @@ def _check_parent(folder: Path) -> None:
     """
     if not _HAS_OWNERS or os.geteuid() != 0:
         return
-    parent = next(each for each in folder.parents if each.exists())
+    parent = next(parent for parent in folder.parents if parent.exists())
     owner = parent.stat().st_uid
     if owner != 0:
         raise CacheFolderError(

@@ -111,7 +111,7 @@ def _platforms(requested: Sequence[str] | str | None) -> list[str]:
     if requested is None:
         return known
     names = [requested] if isinstance(requested, str) else list(requested)
-    found = [each for name in names for each in backends.ALIASES.get(name, (name,))]
+    found = [platform for name in names for platform in backends.ALIASES.get(name, (name,))]
     unknown = sorted(set(found) - set(known))
     if unknown:
         raise ValueError(f"unknown platforms {unknown}; there are {known}")

@@ -270,7 +270,7 @@ def _key(
             options,
             changed,
             config_trace_context(),
-            [each.device_kind for each in backends.devices()],
+            [device.device_kind for device in backends.devices()],
             _library_versions(),
         )
     )

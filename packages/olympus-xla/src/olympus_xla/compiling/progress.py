@@ -92,7 +92,7 @@ def _line() -> str:
     """Returns the text to show: the earliest compilation, and the number of other compilations."""
     now = time.monotonic()
     slow = [(now - began, name) for name, began in list(_running.values())]
-    slow = sorted((each for each in slow if each[0] >= _SHOWN_AFTER), reverse=True)
+    slow = sorted((entry for entry in slow if entry[0] >= _SHOWN_AFTER), reverse=True)
     if not slow:
         return ""
     seconds, name = slow[0]

@@ -261,7 +261,7 @@ def _batched(
 
     def of_definition(axis_size: int, in_batched: list[Any], *args: Any) -> Any:
         in_axes = tuple(
-            pytrees.tree_map(lambda each: 0 if each else None, each) for each in in_batched
+            pytrees.tree_map(lambda flag: 0 if flag else None, flags) for flags in in_batched
         )
         out = vmap(definition, in_axes=in_axes, axis_size=axis_size)(*args)
         return out, pytrees.tree_map(lambda _: True, out)
@@ -280,7 +280,7 @@ def _partitioned(
         return function
 
     def on_parts(mesh: Any, arg_shapes: Any, result_shape: Any) -> Any:
-        shardings = pytrees.tree_map(lambda each: each.sharding, (result_shape, arg_shapes))
+        shardings = pytrees.tree_map(lambda leaf: leaf.sharding, (result_shape, arg_shapes))
         return mesh, fun, shardings[0], tuple(shardings[1])
 
     function.def_partition(on_parts, sharding_rule=partition)

@@ -254,17 +254,17 @@ def ffi_call(
 
 def _result_avals(types: Sequence[Any]) -> tuple[Any, ...]:
     avals: list[Any] = []
-    for position, each in enumerate(types):
-        if isinstance(each, AbstractToken):
-            avals.append(each)
+    for position, result in enumerate(types):
+        if isinstance(result, AbstractToken):
+            avals.append(result)
             continue
-        if not hasattr(each, "shape") or not hasattr(each, "dtype"):
+        if not hasattr(result, "shape") or not hasattr(result, "dtype"):
             raise ValueError(
                 "All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
-                f"{each} at position {position}."
+                f"{result} at position {position}."
             )
-        dtype = each.dtype if dtypes.is_extended(each.dtype) else np.dtype(each.dtype)
-        avals.append(ShapedArray(canonicalize_shape(each.shape), dtype))
+        dtype = result.dtype if dtypes.is_extended(result.dtype) else np.dtype(result.dtype)
+        avals.append(ShapedArray(canonicalize_shape(result.shape), dtype))
     return tuple(avals)
 
 
@@ -318,13 +318,13 @@ def check_aliases(
 ) -> tuple[tuple[int, int], ...]:
     aliases = []
     for source, target in sorted((pairs or {}).items()):
-        for index, count, what in (
+        for index, count, kind in (
             (source, len(in_avals), "input"),
             (target, len(out_avals), "output"),
         ):
             if not 0 <= index < count:
                 raise ValueError(
-                    f"input_output_aliases contains the mapping '{source}:{target}' with {what} "
+                    f"input_output_aliases contains the mapping '{source}:{target}' with {kind} "
                     f"index {index} outside the range [0, {count})."
                 )
         in_aval, out_aval = in_avals[source], out_avals[target]

@@ -164,8 +164,8 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
             probe.bind(("", 0))
             address = f"{socket.gethostname()}:{probe.getsockname()[1]}"
     address = world.bcast(address, root=0)
-    here = world.Split_type(mpi.COMM_TYPE_SHARED)
-    local = (here.Get_rank(),) if here.Get_size() > 1 else None
+    on_host = world.Split_type(mpi.COMM_TYPE_SHARED)
+    local = (on_host.Get_rank(),) if on_host.Get_size() > 1 else None
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 

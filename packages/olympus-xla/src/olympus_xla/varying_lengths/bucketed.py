@@ -340,7 +340,7 @@ def _is_counted(shape: Sequence[Any], buckets: Mapping[str, Bucket]) -> bool:
 
 def _advice(name: str, buckets: Mapping[str, Bucket]) -> str:
     ranges = ", ".join(
-        f"{each} from {bucket.first} to {bucket.last}" for each, bucket in buckets.items()
+        f"{name} from {bucket.first} to {bucket.last}" for name, bucket in buckets.items()
     )
     return (
         f"bucketed traces {name} once for all lengths {ranges}. Let the comparison hold for all of "

@@ -70,8 +70,8 @@ def _lengthen_on_host(x: Any, *, shape: tuple[int, ...], repeats: bool) -> Any:
     longer[tuple(map(slice, values.shape))] = values
     for axis, size in enumerate(values.shape) if repeats and values.size else ():
         if size < shape[axis]:
-            here = (slice(None),) * axis
-            longer[(*here, slice(size, None))] = longer[(*here, slice(size - 1, size))]
+            leading = (slice(None),) * axis
+            longer[(*leading, slice(size, None))] = longer[(*leading, slice(size - 1, size))]
     return _placed_like(longer, x)
 
 
@@ -111,7 +111,7 @@ def _lengthen_in_program(x: Any, *, shape: tuple[int, ...], repeats: bool) -> An
         if not count:
             continue
         last = lax.slice_in_dim(x, x.shape[axis] - 1, x.shape[axis], axis=axis)
-        added = tuple(count if position == axis else each for position, each in enumerate(x.shape))
+        added = tuple(count if position == axis else size for position, size in enumerate(x.shape))
         filling = lax.broadcast_in_dim(last, added, tuple(range(x.ndim)))
         filling = filling if repeats else lax.full_like(filling, 0)
         x = lax.concatenate([x, filling], axis)

@@ -44,7 +44,7 @@ def _devices() -> dict[str, str]:
         devices = installation.devices()
     except RuntimeError as error:
         return {"none": str(error).splitlines()[0]}
-    return {f"{each['platform']}:{each['id']}": each["kind"] for each in devices}
+    return {f"{device['platform']}:{device['id']}": device["kind"] for device in devices}
 
 
 def _extras() -> dict[str, str]:

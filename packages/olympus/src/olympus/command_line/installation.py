@@ -296,7 +296,7 @@ def cache_in_force() -> Cache | None:
 
 def _can_be_written(directory: Path) -> bool:
     """Returns whether a process may write files in a directory, or make the directory."""
-    nearest = next(each for each in (directory, *directory.parents) if each.exists())
+    nearest = next(folder for folder in (directory, *directory.parents) if folder.exists())
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 

@@ -32,7 +32,7 @@ _NARROW = {"bfloat16": (1e-2, 1e-1), "float4_e2m1fn": (1.0, 1.0), "float8_e8m0fn
 _WIDE = {"float16": (1e-3, 1e-2), "float32": (1e-6, 2e-3), "float64": (1e-15, 1e-5)}
 _COMPLEX = {"complex64": (1e-6, 1e-3), "complex128": (1e-15, 1e-5)}
 _TOLERANCES = {
-    **{np.dtype(each).name: (1e-1, 1e-1) for each in dtypes.small_floats},
+    **{np.dtype(dtype).name: (1e-1, 1e-1) for dtype in dtypes.small_floats},
     **_NARROW,
     **_WIDE,
     **_COMPLEX,
@@ -41,7 +41,7 @@ _EXACT = (dtypes.float0, np.dtype(bool), *dtypes.signed_integers, *dtypes.unsign
 
 default_gradient_tolerance = {np.dtype(name): values[1] for name, values in _TOLERANCES.items()}
 _default_tolerance: dict[Any, float] = {
-    **{np.dtype(each): 0 for each in _EXACT},
+    **{np.dtype(dtype): 0 for dtype in _EXACT},
     **{np.dtype(name): values[0] for name, values in _TOLERANCES.items()},
 }
 

@@ -182,7 +182,7 @@ def ir_attribute(val: Any) -> Any:
     if isinstance(val, np.ndarray | np.generic):
         return _mlir.dense(np.asarray(val))
     if isinstance(val, Sequence):
-        return _mlir.array([ir_attribute(each) for each in val])
+        return _mlir.array([ir_attribute(item) for item in val])
     raise TypeError(f"a value of type {type(val)} cannot be an attribute of an operation")
 
 

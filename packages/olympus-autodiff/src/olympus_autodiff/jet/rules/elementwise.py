@@ -287,7 +287,7 @@ def _atan2_jet(primals: Terms, series: Terms) -> Any:
     result = lax.atan2_p.bind(*primals)
     shape = shape_of(result)
     ys, xs = (
-        [broadcast_to(each, shape) for each in (value, *terms_or_zeros(value, terms, order))]
+        [broadcast_to(term, shape) for term in (value, *terms_or_zeros(value, terms, order))]
         for value, terms in zip(primals, series, strict=True)
     )
     y_rates, x_rates = velocity(ys[1:]), velocity(xs[1:])

@@ -78,7 +78,7 @@ def _images(
     images, image_terms = jet_flat(
         lambda *operands: eval_olympuspr(matvec.jaxpr, matvec.consts, *operands),
         [*consts, *(coefficients[0] for coefficients in solutions)],
-        [*(each if each is zero_series else each[:k] for each in const_series), *terms],
+        [*(series if series is zero_series else series[:k] for series in const_series), *terms],
         k,
     )
     return [

@@ -40,7 +40,7 @@ def one_by_one(*ranks: int) -> Callable[[Expansion], Expansion]:
                 return function(*operands, **params)
             count = math.prod(batch)
             flat = [lax.reshape(x, (count, *x.shape[len(batch) :])) for x in operands]
-            results = lax.map(lambda each: function(*each, **params), flat)
+            results = lax.map(lambda operands: function(*operands, **params), flat)
             if isinstance(results, list):
                 return [lax.reshape(x, (*batch, *x.shape[1:])) for x in results]
             return lax.reshape(results, (*batch, *results.shape[1:]))
@@ -260,7 +260,7 @@ def tridiagonal(a: Any, *, lower: bool) -> list[Any]:
     result = lax.add(tril(packed), triu(flipped, 1))
     if lower:
         return [result, main, beside, taus]
-    return [lax.rev(result, (0, 1)), *[lax.rev(each, (0,)) for each in (main, beside, taus)]]
+    return [lax.rev(result, (0, 1)), *[lax.rev(vector, (0,)) for vector in (main, beside, taus)]]
 
 
 def _entries(a: Any, rows: np.ndarray, columns: np.ndarray) -> Any:

@@ -67,7 +67,7 @@ def _windows(
             if sizes[axis] != aval.shape[axis] or (low, high) != (0, 0):
                 raise refused(site, primitive, f"windows along axis {axis} vary in size")
             sizes[axis] = lengths.capacity(sizes[axis])
-        if not any(isinstance(each, SymbolicDim) for each in (aval.shape[axis], low, high)):
+        if not any(isinstance(size, SymbolicDim) for size in (aval.shape[axis], low, high)):
             continue
         spread = params.get("window_dilation", (1,) * aval.ndim)[axis] * (sizes[axis] - 1) + 1
         reach = (lengths.capacity(counts[axis]) - 1) * params["window_strides"][axis] + spread

@@ -495,7 +495,9 @@ def _reads(code: types.CodeType, path: str) -> Iterator[tuple[str, bool, list[st
     if refused:
         raise UnknownIdentityError(f"{path} reads {min(refused)}")
     instructions = [
-        each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "EXTENDED_ARG")
+        instruction
+        for instruction in dis.get_instructions(code)
+        if instruction.opname not in ("CACHE", "EXTENDED_ARG")
     ]
     for index, instruction in enumerate(instructions):
         name, operation = instruction.argval, instruction.opname

@@ -79,8 +79,8 @@ def causes_of(record: TraceRecord, earlier: Sequence[TraceRecord]) -> tuple[Caus
     """
     if not earlier:
         return ()
-    same = [each for each in earlier if _is_same_function(record, each)]
-    compared = [list(_differences(record, each)) for each in reversed(same or earlier)]
+    same = [previous for previous in earlier if _is_same_function(record, previous)]
+    compared = [list(_differences(record, previous)) for previous in reversed(same or earlier)]
     closest = min(compared, key=_distance)
     if not same:
         code = record.codes[-1]

@@ -64,7 +64,7 @@ class Compilation:
 
     def __init__(self, placement: Sequence[Any]) -> None:
         self.number = next_number()
-        self.placement = [_placement_text(each) for each in placement]
+        self.placement = [_placement_text(entry) for entry in placement]
 
 
 def _placement_text(sharding: Any) -> str:

@@ -452,8 +452,8 @@ def backward_keys(
                 output[...] = sum_[...].astype(output.dtype)
 
     outputs = [
-        (ShapeDtypeStruct((heads, keys, size), each.dtype), call.of_keys(size, heads))
-        for size, each in zip(sizes, (operands.k, operands.v), strict=True)
+        (ShapeDtypeStruct((heads, keys, size), operand.dtype), call.of_keys(size, heads))
+        for size, operand in zip(sizes, (operands.k, operands.v), strict=True)
     ]
     scratch = [(settings.block_kv, size) for size in sizes]
     residuals = _residuals(call, logarithm, cotangent, mean)

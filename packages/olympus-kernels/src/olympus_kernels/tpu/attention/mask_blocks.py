@@ -86,7 +86,7 @@ def _found(mask: MultiHeadMask, block_q: int, block_kv: int, shards: int) -> tup
     Equal blocks are stored once.
     """
     heads, queries, keys = mask.shape
-    alike = heads // shards if all(each == mask.masks[0] for each in mask.masks) else 1
+    alike = heads // shards if all(head_mask == mask.masks[0] for head_mask in mask.masks) else 1
     known: dict[bytes, int] = {}
     blocks: list[np.ndarray] = []
     shape = (heads // alike, queries // block_q, keys // block_kv)

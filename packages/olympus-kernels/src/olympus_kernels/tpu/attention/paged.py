@@ -170,7 +170,9 @@ def _paged_attention(
             scratch_shapes=RunningSoftmax.scratch(group, size),
         ),
         compiler_params=CompilerParams(
-            dimension_semantics=tuple("parallel" if each else "arbitrary" for each in parallel)
+            dimension_semantics=tuple(
+                "parallel" if is_parallel else "arbitrary" for is_parallel in parallel
+            )
         ),
     )(
         *(lengths, page_indices.astype(np.int32), q.reshape(batch, kv_heads, group, size)),

@@ -345,7 +345,7 @@ def _attention_bwd(options: _Options, residuals: Any, cotangent: Any) -> tuple:
     )
     settings = options.settings(sizes.block_q_dkv, sizes.block_kv_dkv)
     of_k, of_v = kernels.backward_keys(operands, masks[2], settings, logarithm, cotangent, mean)
-    of_k, of_v = (_sum_of_groups(each, like) for each, like in ((of_k, k), (of_v, v)))
+    of_k, of_v = (_sum_of_groups(gradient, like) for gradient, like in ((of_k, k), (of_v, v)))
     of_sinks = None
     if sinks is not None:
         shares = jnp.exp(sinks.astype(np.float32)[:, None] - logarithm[..., 0])
@@ -525,7 +525,7 @@ def make_attention_reference(
 
     def attention(q: Any, k: Any, v: Any, segment_ids: Any = None, sinks: Any = None) -> Any:
         if not is_mqa and q.shape[0] != k.shape[0]:
-            k, v = (jnp.repeat(each, q.shape[0] // k.shape[0], axis=0) for each in (k, v))
+            k, v = (jnp.repeat(array, q.shape[0] // k.shape[0], axis=0) for array in (k, v))
         of_head = functools.partial(attention_reference, **params)
         keys = None if is_mqa else 0
         axes = (0, 0, keys, keys, None, None if sinks is None else 0)

@@ -119,15 +119,17 @@ def _nextafter(x: Any, y: Any) -> Any:
         bits = lax.bitcast_convert_type(value, np.int32)
         return lax.select_n(lax.lt(bits, zero), bits, lax.sub(lowest, bits))
 
-    here, there = rank(x), rank(y)
-    ones = lax.full_like(here, 1)
-    moved = lax.add(here, lax.select_n(lax.lt(there, here), ones, lax.neg(ones)))
+    rank_of_x, rank_of_y = rank(x), rank(y)
+    ones = lax.full_like(rank_of_x, 1)
+    moved = lax.add(rank_of_x, lax.select_n(lax.lt(rank_of_y, rank_of_x), ones, lax.neg(ones)))
     # A negative number that moves up to zero keeps its sign.
     is_negative = lax.bitwise_or(
-        lax.lt(moved, zero), lax.bitwise_and(lax.eq(moved, zero), lax.lt(here, zero))
+        lax.lt(moved, zero), lax.bitwise_and(lax.eq(moved, zero), lax.lt(rank_of_x, zero))
     )
     bits = lax.select_n(is_negative, moved, lax.sub(lowest, moved))
-    result = lax.select_n(lax.eq(here, there), lax.bitcast_convert_type(bits, np.float32), y)
+    result = lax.select_n(
+        lax.eq(rank_of_x, rank_of_y), lax.bitcast_convert_type(bits, np.float32), y
+    )
     unordered = lax.bitwise_or(lax.ne(x, x), lax.ne(y, y))
     return lax.select_n(unordered, result, lax.full_like(x, np.nan))
 

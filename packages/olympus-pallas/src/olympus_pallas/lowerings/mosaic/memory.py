@@ -211,7 +211,7 @@ def _load_key(builder: MosaicBuilder, ref: MosaicRef) -> KeyWords:
     starts = _starts(builder, ref)
     words = []
     for position in np.ndindex(*physical.shape):
-        index = [*starts, *(builder.index(each) for each in position)]
+        index = [*starts, *(builder.index(coordinate) for coordinate in position)]
         words.append(
             builder.create("memref.load", element_type(physical.dtype), (ref.memref, *index))
         )

@@ -21,9 +21,9 @@ for _primitive in (*AXIS_REDUCTIONS, lax.reduce_p):
     roofline_rules.define(_primitive, _reduction)
 
 
-def _cumulative(each: int) -> Callable[..., RooflineResult]:
+def _cumulative(flops_per_element: int) -> Callable[..., RooflineResult]:
     def rule(context: RooflineRuleContext, x: RooflineShape, *, axis: int, **_: Any) -> Any:
-        return unfused(context, each * x.shape[axis])
+        return unfused(context, flops_per_element * x.shape[axis])
 
     return rule
 

@@ -149,7 +149,7 @@ def _stacked(aval: Any, rows: Sequence[Flow]) -> Flow:
         ids, pattern = numbered(rows)
         return Flow(aval, pattern=select_rows(pattern, np.stack(ids)))
     known = [row.known for row in rows]
-    if not rows or any(each is None for each in known):
+    if not rows or any(value is None for value in known):
         return Flow(aval)
     return Flow(aval, np.stack(known))  # type: ignore[arg-type]
 
@@ -174,7 +174,7 @@ def _long_scan(
         return layout.results(propagate(jaxpr, [*consts, *carry, *whole])).carry
 
     carry = _settled(step, init)
-    around = [Flow(each.aval, each.known) for each in whole]
+    around = [Flow(flow.aval, flow.known) for flow in whole]
     through_carry = layout.results(propagate(jaxpr, [*consts, *carry, *around])).ys
     own = _own_slices(layout, consts, carry, xs, jaxpr)
     stacked = []
@@ -213,10 +213,10 @@ def _own_slices(
     jaxpr: ClosedOlympuspr,
 ) -> list[list[Any]]:
     """Returns for each stacked result its patterns with respect to the slices of each operand."""
-    constant = [Flow(each.aval, each.known) for each in (*consts, *carry)]
+    constant = [Flow(flow.aval, flow.known) for flow in (*consts, *carry)]
     columns = []
     for chosen, x in enumerate(xs):
-        slices = [Flow(each.aval.update(shape=each.shape[1:])) for each in xs]
+        slices = [Flow(flow.aval.update(shape=flow.shape[1:])) for flow in xs]
         if x.pattern is not None:
             size = slices[chosen].size
             slices[chosen] = slices[chosen]._replace(pattern=identity(size, size, 0))

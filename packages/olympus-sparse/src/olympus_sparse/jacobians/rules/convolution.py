@@ -103,7 +103,7 @@ def _convolution_terms(
     """Returns one term for each pair of a window position and an input channel."""
     if not isinstance(x, Linear) or isinstance(kernel, Linear):
         raise Unsupported("a kernel that depends on the argument")
-    if feature_group_count * batch_group_count != 1 or any(each != 1 for each in lhs_dilation):
+    if feature_group_count * batch_group_count != 1 or any(factor != 1 for factor in lhs_dilation):
         raise Unsupported("a grouped or dilated convolution")
     numbers = dimension_numbers
     kernel = kernel.transpose(numbers.rhs_spec)

@@ -62,7 +62,7 @@ for _primitive in (lax.convert_element_type_p, lax.copy_p, lax.reduce_precision_
 
 @define(lax.clamp_p)
 def _clamp(results: Sequence[Any], low: Flow, x: Flow, high: Flow, **_: Any) -> Pattern:
-    return merged(broadcast_rows(each, results[0].shape) for each in (low, x, high))
+    return merged(broadcast_rows(operand, results[0].shape) for operand in (low, x, high))
 
 
 # ---- terms ----

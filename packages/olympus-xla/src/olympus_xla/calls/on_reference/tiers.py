@@ -182,7 +182,7 @@ def note_call(fun: Callable[..., Any], program: TracedProgram) -> None:
             if compilation in known:
                 known.remove(compilation)
             known.append(compilation)
-        known[:-1] = [each for each in known[:-1] if not each.done.is_set()]
+        known[:-1] = [task for task in known[:-1] if not task.done.is_set()]
 
 
 def tier_of(fun: Callable[..., Any]) -> str | None:
@@ -199,11 +199,11 @@ def tier_of(fun: Callable[..., Any]) -> str | None:
 
 def wait(fun: Callable[..., Any]) -> None:
     """Waits for the compilations of all signatures of a function."""
-    pending = [each for each in _of_functions.of(fun).get(_ALL, ()) if not each.done.is_set()]
-    for each in pending:
-        _compiler.submit(each, 0)
-    for each in pending:
-        each.done.wait()
+    pending = [task for task in _of_functions.of(fun).get(_ALL, ()) if not task.done.is_set()]
+    for task in pending:
+        _compiler.submit(task, 0)
+    for task in pending:
+        task.done.wait()
 
 
 # ---- evaluation ----

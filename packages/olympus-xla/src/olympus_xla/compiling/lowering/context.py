@@ -212,7 +212,7 @@ class ModuleLowering:
             attributes["arg_attrs"] = mlir.array(list(map(mlir.dictionary, all_attributes)))
         if result_attributes is not None:
             attributes["res_attrs"] = mlir.array(
-                [mlir.dictionary(each) for each in [{}] * len(tokens) + list(result_attributes)]
+                [mlir.dictionary(pairs) for pairs in [{}] * len(tokens) + list(result_attributes)]
             )
         function = create_operation(
             "func.func",

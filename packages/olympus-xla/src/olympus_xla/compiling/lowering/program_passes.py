@@ -41,7 +41,7 @@ def prepared(
     olympuspr, found = cut(outlined(olympuspr, platforms), platforms, budget)
     olympuspr, operands = cut_from_operands(olympuspr, platforms)
     olympuspr, windows = with_starts_as_values(olympuspr, platforms)
-    cuts += [each for each in (found, operands, windows) if each is not None]
+    cuts += [cut for cut in (found, operands, windows) if cut is not None]
     return olympuspr
 
 

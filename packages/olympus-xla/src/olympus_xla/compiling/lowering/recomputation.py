@@ -159,13 +159,13 @@ class _Plan:
         positions: set[int] = set()
         pending: list[Any] = [var]
         while pending:
-            each = pending.pop()
-            position = self.made.get(each)
-            if each.__class__ is Literal or position is None or position in positions:
+            atom = pending.pop()
+            position = self.made.get(atom)
+            if atom.__class__ is Literal or position is None or position in positions:
                 continue
-            if position not in block or each in kept:
+            if position not in block or atom in kept:
                 # Recomputation may extend the lifetime of an operand by at most one block.
-                if each in self.chains or self.last_use[each] < first_use - len(block):
+                if atom in self.chains or self.last_use[atom] < first_use - len(block):
                     return None
                 continue
             equation = self.equations[position]
@@ -207,10 +207,10 @@ def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
         for var in plan.wanted_at.get(position, ()):
             again: dict[Any, Any] = {}
             for origin in plan.chains[var]:
-                each = equations[origin]
-                outvars = [Var(out.aval) for out in each.outvars]
-                result.append(each.replace(invars=_renamed(each, again), outvars=outvars))
-                again.update(zip(each.outvars, outvars, strict=True))
+                original = equations[origin]
+                outvars = [Var(out.aval) for out in original.outvars]
+                result.append(original.replace(invars=_renamed(original, again), outvars=outvars))
+                again.update(zip(original.outvars, outvars, strict=True))
             renamed[var] = again[var]
         if not renamed.keys().isdisjoint(equation.invars):
             equation = equation.replace(invars=_renamed(equation, renamed))

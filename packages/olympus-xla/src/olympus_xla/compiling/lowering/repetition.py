@@ -359,7 +359,7 @@ def _calls(olympuspr: Olympuspr, uses: Uses, blocks: Sequence[range]) -> list[Eq
     if any(wiring.key != first.key for wiring in wirings):
         return None
     # Each block returns every value that is used outside of any block.
-    is_result = [any(flags) for flags in zip(*(each.results for each in wirings), strict=True)]
+    is_result = [any(flags) for flags in zip(*(wiring.results for wiring in wirings), strict=True)]
     results = [var for var, flag in zip(first.made, is_result, strict=True) if flag]
     equations = [olympuspr.eqns[position] for position in blocks[0]]
     body = ClosedOlympuspr(

@@ -111,7 +111,7 @@ def _large_results(program: Olympuspr, known: dict[int, _Results]) -> _Results:
 def _of_equation(equation: Equation, known: dict[int, _Results]) -> Iterator[_Results]:
     inner = list(olympusprs_in_params(equation.params))
     if inner:
-        yield from (_large_results(each, known) for each in inner)
+        yield from (_large_results(program, known) for program in inner)
         return
     primitive = equation.primitive
     gains = primitive.family in _FAMILIES or primitive in _OTHERS

@@ -142,7 +142,7 @@ def _is_complete(lowered: Lowered) -> bool:
         lowered.effects
         or lowered.host_callbacks
         # Calls of the executable do not need the programs that lowering keeps alive.
-        or any(not isinstance(each, ClosedOlympuspr) for each in lowered.keep_alive)
+        or any(not isinstance(kept, ClosedOlympuspr) for kept in lowered.keep_alive)
         or lowered.is_for_devices
         or lowered.needs_refinement
     )

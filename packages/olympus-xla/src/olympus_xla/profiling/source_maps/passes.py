@@ -29,11 +29,11 @@ def _equations(olympuspr: Olympuspr) -> Iterator[Equation]:
     for equation in olympuspr.eqns:
         yield equation
         for value in equation.params.values():
-            for each in value if isinstance(value, tuple) else (value,):
-                if isinstance(each, ClosedOlympuspr):
-                    yield from _equations(each.jaxpr)
-                elif isinstance(each, Olympuspr):
-                    yield from _equations(each)
+            for param in value if isinstance(value, tuple) else (value,):
+                if isinstance(param, ClosedOlympuspr):
+                    yield from _equations(param.jaxpr)
+                elif isinstance(param, Olympuspr):
+                    yield from _equations(param)
 
 
 def _dump_program(closed: ClosedOlympuspr, work_dir: str) -> SourceMapDump:

@@ -260,7 +260,9 @@ def remaining(original: Sequence[Any], *removed_lists: Collection[Any]) -> list[
       >>> remaining(range(4), [1], [3])
       [0, 2]
     """
-    return [each for each in original if not any(each in removed for removed in removed_lists)]
+    return [
+        operand for operand in original if not any(operand in removed for removed in removed_lists)
+    ]
 
 
 def ranges_like(*xs: Sequence[Any]) -> Iterator[Iterator[int]]:

@@ -66,7 +66,7 @@ def zero_jvp(
     """JVP rule of a primitive whose derivative is zero."""
     result = primitive.bind(*primals, **params)
     if primitive.multiple_results:
-        return result, [Zero.of(each) for each in result]
+        return result, [Zero.of(value) for value in result]
     return result, Zero.of(result)
 
 

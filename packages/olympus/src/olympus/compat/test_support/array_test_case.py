@@ -172,8 +172,8 @@ class JaxTestCase(_TestCase):
             if _is_array(desired) or not _is_sequence(desired):
                 self.fail(f"Expected sequence, got {desired}")
             self.assertEqual(len(actual), len(desired))
-            for each, other in zip(actual, desired, strict=True):
-                self.assertAllClose(each, other, **options)
+            for item, other in zip(actual, desired, strict=True):
+                self.assertAllClose(item, other, **options)
         elif actual != desired:
             raise TypeError(f"{type(actual)} and {type(desired)} cannot be compared")
 
@@ -207,10 +207,10 @@ class JaxTestCase(_TestCase):
         with record_warnings() as recorded:
             yield recorded
         pattern = re.compile(regex or "")
-        for each in recorded:
-            if isinstance(each.message, warning) and pattern.search(str(each.message)):
+        for record in recorded:
+            if isinstance(record.message, warning) and pattern.search(str(record.message)):
                 return
-        found = [str(each.message) for each in recorded]
+        found = [str(record.message) for record in recorded]
         self.fail(f"Expected {warning.__name__} with {regex!r}, got the warnings {found}")
 
     def assertDeprecationWarnsOrRaises(

@@ -44,8 +44,8 @@ def assert_dot_precision(expected_precision: Any, fun: Callable[..., Any], *args
     """
     for params in _products(fun, args):
         found = params["precision"]
-        for each in found if isinstance(found, tuple) else (found,):
-            assert each == expected_precision, (
+        for precision in found if isinstance(found, tuple) else (found,):
+            assert precision == expected_precision, (
                 f"Unexpected precision: {expected_precision} != {found}"
             )
 

@@ -82,17 +82,17 @@ def build_ffi_lowering_function(
                 **{name: mlir_attribute(value) for name, value in params.items()},
             }
 
-        def processed(layouts: Sequence[Any] | None, avals: Sequence[Any], what: str) -> Any:
+        def processed(layouts: Sequence[Any] | None, avals: Sequence[Any], name: str) -> Any:
             if skip_ffi_layout_processing:
                 return layouts
             if layouts is None:
-                return minor_to_major_layouts((None,) * len(avals), avals, what)
+                return minor_to_major_layouts((None,) * len(avals), avals, name)
             # A plain sequence is in XLA's order, minor to major. `_layouts` takes the reverse.
             major_to_minor = [
                 layout if layout is None or isinstance(layout, Layout) else tuple(layout)[::-1]
                 for layout in layouts
             ]
-            return minor_to_major_layouts(major_to_minor, avals, what)
+            return minor_to_major_layouts(major_to_minor, avals, name)
 
         return context.custom_call_operation(
             call_target_name,

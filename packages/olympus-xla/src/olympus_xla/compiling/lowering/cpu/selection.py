@@ -26,7 +26,7 @@ from .choice import is_for_this_cpu, is_static
 from .keys import FLOATS, INTEGERS
 from .sorting import SMALLEST_SORT, write_sorted
 
-_DTYPES = frozenset(each for each in (*FLOATS, *INTEGERS) if each.itemsize >= 4)
+_DTYPES = frozenset(dtype for dtype in (*FLOATS, *INTEGERS) if dtype.itemsize >= 4)
 
 # In lines of at least this length, bounds from a sample are faster than a sort.
 _LONG = 1 << 15
@@ -83,10 +83,10 @@ def _selected_from(line: Any, at: Any) -> Any:
     while remaining:
         below, candidates = _between_bounds(line, int(at[remaining[0]]))
         # The candidates for the first position also serve for other positions near it.
-        shared = [each for each in remaining if at[each] < below + candidates.size]
-        candidates.partition([at[each] - below for each in shared])
-        for each in shared:
-            values[each] = _of_equals(line, int(at[each]), candidates[at[each] - below])
+        shared = [rank for rank in remaining if at[rank] < below + candidates.size]
+        candidates.partition([at[rank] - below for rank in shared])
+        for rank in shared:
+            values[rank] = _of_equals(line, int(at[rank]), candidates[at[rank] - below])
         remaining = remaining[len(shared) :]
     return values
 

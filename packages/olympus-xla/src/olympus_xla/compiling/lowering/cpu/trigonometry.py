@@ -226,9 +226,9 @@ def _words_from(first: Any) -> list[Any]:
 def _word_at(index: Any, offset: int) -> Any:
     """Returns the table's word at index (at most 4) plus offset."""
     word = lax.full_like(index, _TWO_OVER_PI[offset])
-    for each in range(1, 5):
-        is_it = lax.eq(index, lax.full_like(index, each))
-        word = lax.select(is_it, lax.full_like(index, _TWO_OVER_PI[offset + each]), word)
+    for number in range(1, 5):
+        is_it = lax.eq(index, lax.full_like(index, number))
+        word = lax.select(is_it, lax.full_like(index, _TWO_OVER_PI[offset + number]), word)
     return word
 
 

@@ -350,5 +350,5 @@ def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
             renamed.update(zip(cut, barred, strict=True))
             source = equation.source_info
             equations.append(Equation.pure([*cut], barred, lax.optimization_barrier_p, {}, source))
-    results = [renamed.get(each, each) for each in olympuspr.outvars]
+    results = [renamed.get(var, var) for var in olympuspr.outvars]
     return olympuspr.replace(eqns=equations, outvars=results)

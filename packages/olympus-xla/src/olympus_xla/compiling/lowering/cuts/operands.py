@@ -44,7 +44,9 @@ def cut_from_operands(
     if tuple(platforms) != ("cpu",) or not may_be_cut(olympuspr):
         return olympuspr, None
     equations = olympuspr.eqns
-    definitions = {var: position for position, each in enumerate(equations) for var in each.outvars}
+    definitions = {
+        var: position for position, equation in enumerate(equations) for var in equation.outvars
+    }
     positions: set[int] = set()
     for equation in equations:
         if equation.primitive in UPDATES:

@@ -46,7 +46,7 @@ def is_cut_from_update(equation: Equation, fused: Iterable[Equation]) -> bool:
     """
     operand = equation.invars[0]
     return _is_one_window(equation) and any(
-        operand in each.invars and each.primitive.name in MOVING for each in fused
+        operand in equation.invars and equation.primitive.name in MOVING for equation in fused
     )
 
 

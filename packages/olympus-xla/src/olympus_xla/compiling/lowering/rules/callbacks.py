@@ -226,8 +226,8 @@ def _on_first_device(module: ModuleLowering, num_results: int) -> dict[str, Any]
     if module.num_partitions == 1 or module.axis_context is not None:
         return {}
     # A call without results also needs an entry.
-    each = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
-    return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{each}]>")}
+    shardings = ", ".join([f"<@{module.first_device_symbol()}, []>"] * max(num_results, 1))
+    return {"sdy.sharding": mlir.parsed(f"#sdy.sharding_per_value<[{shardings}]>")}
 
 
 def _whole(context: LoweringContext, operand: Any, aval: ShapedArray) -> Any:

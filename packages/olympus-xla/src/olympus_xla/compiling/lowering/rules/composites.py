@@ -89,9 +89,9 @@ def attribute(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return mlir.dense(value)
     if isinstance(value, list | tuple):
-        return mlir.array([attribute(each) for each in value])
+        return mlir.array([attribute(item) for item in value])
     if isinstance(value, dict):
-        return mlir.dictionary({key: attribute(each) for key, each in value.items()})
+        return mlir.dictionary({key: attribute(item) for key, item in value.items()})
     raise TypeError(
         f"composite: the attribute {value!r} of type {type(value).__name__} cannot be written into "
         "the program; attributes are numbers, strings, NumPy arrays, and lists or dictionaries of "

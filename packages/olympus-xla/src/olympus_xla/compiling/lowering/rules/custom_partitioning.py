@@ -154,8 +154,8 @@ def _partition(
         _part(aval, sharding) for aval, sharding in zip(out_avals, out_flat, strict=True)
     ]
     code = _program_of_device(found, mesh, lower_fn, in_tree, parts, local_results)
-    in_hlo = [_hlo(each, aval.ndim) for each, aval in zip(in_flat, in_avals, strict=True)]
-    packed = [_hlo(each, aval.ndim) for each, aval in zip(out_flat, out_avals, strict=True)]
+    in_hlo = [_hlo(sharding, aval.ndim) for sharding, aval in zip(in_flat, in_avals, strict=True)]
+    packed = [_hlo(sharding, aval.ndim) for sharding, aval in zip(out_flat, out_avals, strict=True)]
     return code, in_hlo, _packed(packed, is_tuple)
 
 
@@ -221,7 +221,7 @@ def _infer(
         result = pytrees.tree_unflatten(out_tree, structs)
         inferred = infer(*found.params["static_args"], found.mesh, types, result)
         flat = pytrees.tree_leaves(inferred)
-    packed = [_hlo(each, aval.ndim) for each, aval in zip(flat, out_avals, strict=True)]
+    packed = [_hlo(sharding, aval.ndim) for sharding, aval in zip(flat, out_avals, strict=True)]
     return _packed(packed, result_shape.is_tuple())
 
 
@@ -235,5 +235,5 @@ def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
     hlo = _one_each(sharding, len(out_avals), shape.is_tuple())
     types = found.types(out_tree, out_avals, hlo)
     flat = pytrees.tree_leaves(propagate(*found.params["static_args"], found.mesh, types))
-    packed = [_hlo(each, aval.ndim) for each, aval in zip(flat, out_avals, strict=True)]
+    packed = [_hlo(sharding, aval.ndim) for sharding, aval in zip(flat, out_avals, strict=True)]
     return _packed(packed, shape.is_tuple())

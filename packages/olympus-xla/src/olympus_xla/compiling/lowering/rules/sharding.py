@@ -28,12 +28,12 @@ def _shardings(
     avals: Sequence[Any],
     open_dimensions: bool,
 ) -> Any:
-    each = [f"<@{symbol}, []>"] * num_tokens
-    each += [
+    shardings = [f"<@{symbol}, []>"] * num_tokens
+    shardings += [
         sharding_text(symbol, spec, mlir.physical_aval(aval).ndim, open_dimensions)
         for spec, aval in zip(specs, avals, strict=True)
     ]
-    return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(each)}]>")
+    return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(shardings)}]>")
 
 
 @lowering_rules.define(shard_map_p)

@@ -87,7 +87,7 @@ def _ordered_pairs(context: LoweringContext, left: Any, right: Any, dtype: Any) 
         pairs = []
         for name in ("stablehlo.real", "stablehlo.imag"):
             parts = [context.create(name, kind, (operand,)) for operand in (left, right)]
-            pairs.append((*(_canonical(context, each, part) for each in parts), part))
+            pairs.append((*(_canonical(context, operand, part) for operand in parts), part))
         return pairs
     if dtypes.issubdtype(dtype, np.floating):
         return [(_canonical(context, left, dtype), _canonical(context, right, dtype), dtype)]

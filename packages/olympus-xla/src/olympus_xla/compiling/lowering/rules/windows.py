@@ -164,7 +164,9 @@ def _with_whole_windows(
     ]
     if not any(overlaps) or module.mesh is None or module.axis_context is not None:
         return array
-    spec = PartitionSpec(*(None if each else PartitionSpec.UNCONSTRAINED for each in overlaps))
+    spec = PartitionSpec(
+        *(None if overlap else PartitionSpec.UNCONSTRAINED for overlap in overlaps)
+    )
     attribute = spec_attribute(spec, len(spec), mesh=module.mesh_symbol(module.mesh))
     aval = context.aval_out
     return context.create(

@@ -62,7 +62,7 @@ def replacement(
     context: LoweringContext, params: dict[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]] | None:
     """Returns a function of both operands with its parameters, or None for XLA's convolution."""
-    for each in _REPLACEMENTS:
-        if each.is_faster(context, **params):
-            return each.function, {name: params[name] for name in each.parameters}
+    for replacement in _REPLACEMENTS:
+        if replacement.is_faster(context, **params):
+            return replacement.function, {name: params[name] for name in replacement.parameters}
     return None

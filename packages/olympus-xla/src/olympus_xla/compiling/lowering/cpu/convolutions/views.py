@@ -109,6 +109,6 @@ def _product_in_groups(view: Any, weights: Any, dimension: int) -> Any:
     """
     shape = list(view.shape)
     shape.insert(dimension + 1, weights.shape[1])
-    kept = [each for each in range(len(shape)) if each != dimension + 1]
+    kept = [axis for axis in range(len(shape)) if axis != dimension + 1]
     factor = lax.broadcast_in_dim(weights, shape, (dimension, dimension + 1))
     return lax.mul(lax.broadcast_in_dim(view, shape, kept), factor)

@@ -214,7 +214,7 @@ def part_of_spectrum(
     found = [vectors, values] if compute_eigenvectors else [values]
     if subset is None:
         return found
-    return [lax.slice_in_dim(each, *subset, axis=-1) for each in found]
+    return [lax.slice_in_dim(result, *subset, axis=-1) for result in found]
 
 
 def part_of_svd(
@@ -222,7 +222,7 @@ def part_of_svd(
 ) -> list[Any]:
     """Returns the requested singular values and vectors."""
     if subset is not None:
-        values, left = (lax.slice_in_dim(each, *subset, axis=-1) for each in (values, left))
+        values, left = (lax.slice_in_dim(result, *subset, axis=-1) for result in (values, left))
         right = lax.slice_in_dim(right, *subset, axis=-2)
     return [values, left, right] if compute_uv else [values]
 
@@ -277,7 +277,7 @@ def _svd(
         mode=ui8(("A" if full_matrices else "S") if compute_uv else "N"),
     )
     ok = succeeded(info)
-    values, left, right = (nan_unless(ok, each) for each in (values, left, right))
+    values, left, right = (nan_unless(ok, result) for result in (values, left, right))
     return part_of_svd(values, left, right, subset_by_index, compute_uv)
 
 

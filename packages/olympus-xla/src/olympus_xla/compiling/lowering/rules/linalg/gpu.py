@@ -304,7 +304,7 @@ def _svd_by_rotations(
         full_matrices=full_matrices if polar else True,
     )
     ok = succeeded(info)
-    return [nan_unless(ok, each) for each in (values, u, adjoint(v))]
+    return [nan_unless(ok, result) for result in (values, u, adjoint(v))]
 
 
 def _svd_by_qr(gpu: str, x: Any, full_matrices: bool, compute_uv: bool) -> list[Any]:
@@ -334,4 +334,4 @@ def _svd_by_qr(gpu: str, x: Any, full_matrices: bool, compute_uv: bool) -> list[
     )
     ok = succeeded(info)
     factors = (second, first) if flipped else (first, second)
-    return [nan_unless(ok, each) for each in (values, *factors)]
+    return [nan_unless(ok, result) for result in (values, *factors)]
