@@ -42,3 +42,17 @@ def test_functions_of_keys_start_on_numpy_with_the_bits_of_compiled_code():
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_first_calls_load_no_rare_modules():
+    program = """
+import sys, olympus
+from olympus import numpy as jnp, random
+jnp.pad(jnp.ones(3), 1), jnp.bincount(jnp.arange(3), length=5), random.split(random.key(0))
+rare = ("numpy.ordering.quantiles", "numpy.numerics.index_tricks", "ir.lax.random_bits")
+print([name for name in rare if f"olympus_{name}" in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "[]\n", done.stderr

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import olympus_numpy as jnp
+from olympus_ir.programs.make import make_olympuspr
 
 SHAPES = [(), (1,), (4,), (0,), (2, 3), (3, 0), (2, 1, 3)]
 DTYPES = [np.float32, np.int32, np.bool_, np.uint8, np.complex64]
@@ -467,6 +468,15 @@ def test_searchsorted_finds_every_position(count, unrolled):
     a, v = a.astype(np.float32), v.astype(np.float32)
     for side in ("left", "right"):
         check(jnp.searchsorted(a, v, side=side, method=unrolled), np.searchsorted(a, v, side=side))
+
+
+def test_short_arrays_are_searched_without_a_loop():
+    def has_loop(count):
+        program = str(make_olympuspr(jnp.searchsorted)(np.arange(count), np.arange(100)))
+        return "scan" in program
+
+    assert not has_loop(16)
+    assert has_loop(17)
 
 
 def test_sets_of_bounded_size():

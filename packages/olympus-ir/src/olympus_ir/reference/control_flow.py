@@ -12,7 +12,6 @@ from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
-from ..lax.control_flow.predicates import with_scalar_condition
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
 from ..lax.creation import empty
 from ..lax.indexing import index_in_dim
@@ -25,8 +24,10 @@ from .runs import run, typed
 from .tables import reference_rules, takes_arrays
 
 if TYPE_CHECKING:
+    from ..lax.control_flow import predicates
     from ..references import primitives as references
 else:
+    predicates = deferred("..lax.control_flow.predicates", milliseconds=0.3)
     references = deferred("..references.primitives", milliseconds=6.0)
 
 
@@ -43,7 +44,9 @@ def cond(
 @reference_rules.define(while_p)
 @takes_arrays
 def while_loop(*operands: Any, **params: Any) -> list[Any]:
-    return _while_loop(*with_scalar_condition(operands, params))
+    if params["cond_jaxpr"].out_avals[0].shape:
+        return _while_loop(*predicates.with_scalar_condition(operands, params))
+    return _while_loop(operands, params)
 
 
 def _while_loop(operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:

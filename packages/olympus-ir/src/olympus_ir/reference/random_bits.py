@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..lax.random_bits import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
+from .random import threefry2x32
 from .tables import reference_rules
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -84,9 +85,6 @@ def _philox(counters: np.ndarray, key: np.uint64) -> np.ndarray:
 
 # ---- Threefry ----
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
-
 
 def _threefry_bits(
     key: np.uint64, counter: np.uint64, shape: Sequence[int], wide: bool
@@ -114,28 +112,6 @@ def _threefry(counters: np.ndarray, key: np.uint64) -> tuple[np.ndarray, np.ndar
     keys = (np.uint32(key & _LOW), np.uint32(key >> _HALF))
     words = (counters & _LOW).astype(np.uint32), (counters >> _HALF).astype(np.uint32)
     return threefry2x32(keys, words)
-
-
-def threefry2x32(
-    key: tuple[Any, Any], words: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Encrypts pairs of 32-bit words by twenty rounds of Threefry.
-
-    Args:
-      key: the two words of the key; scalars, or arrays with a key for each pair.
-      words: the first words of the pairs, and the second words of the pairs.
-    """
-    keys = [*key, key[0] ^ key[1] ^ _PARITY]
-    x, y = words
-    with np.errstate(over="ignore"):
-        x, y = x + keys[0], y + keys[1]
-        for step in range(5):
-            for rotation in _ROTATIONS[step % 2]:
-                x = x + y
-                y = (y << np.uint32(rotation) | y >> np.uint32(32 - rotation)) ^ x
-            x = x + keys[(step + 1) % 3]
-            y = y + keys[(step + 2) % 3] + np.uint32(step + 1)
-    return x, y
 
 
 @functools.cache

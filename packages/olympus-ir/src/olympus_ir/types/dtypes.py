@@ -132,7 +132,8 @@ numpy_scalar_types: frozenset[type] = frozenset(
 
 def is_extended(dtype: Any) -> bool:
     """Returns whether a dtype is extended, like the dtypes of typed random keys."""
-    return isinstance(dtype, ExtendedDType)
+    # The first test is several times faster, because the second class is abstract.
+    return not isinstance(dtype, np.dtype) and isinstance(dtype, ExtendedDType)
 
 
 def is_python_scalar(value: Any) -> bool:

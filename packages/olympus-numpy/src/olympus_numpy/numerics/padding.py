@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.sizes import is_at_most, max_dim, min_dim
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -20,11 +21,16 @@ from ..core.compilation import compiled, unless_default
 from ..core.options import is_among
 from ..core.promotion import check_arraylike, convert, ensure_array, spread
 from ..elementwise.floats import round as round_to_even
-from ..elementwise.vectorization import apply_along_axis
-from ..ordering.quantiles import median
 from ..reductions.extremes import largest, smallest
 from ..reductions.moments import mean
 from .ranges import linspace
+
+if TYPE_CHECKING:
+    from ..elementwise import vectorization
+    from ..ordering import quantiles
+else:
+    vectorization = deferred("..elementwise.vectorization", milliseconds=0.6)
+    quantiles = deferred("..ordering.quantiles", milliseconds=0.5)
 
 __all__ = ["pad"]
 
@@ -359,7 +365,7 @@ def _mean_of(x: Any, axis: int) -> Any:
 
 
 def _median_of(x: Any, axis: int) -> Any:
-    return median(x, axis=axis, keepdims=True)
+    return quantiles.median(x, axis=axis, keepdims=True)
 
 
 def _largest_of(x: Any, axis: int) -> Any:
@@ -405,5 +411,5 @@ def _pad_by_function(array: Any, widths: Widths, fun: Callable[..., Any], **kwar
         array, np.zeros((), array.dtype), [(before, after, 0) for before, after in widths]
     )
     for axis in range(padded.ndim):
-        padded = apply_along_axis(fun, axis, padded, widths[axis], axis, kwargs)
+        padded = vectorization.apply_along_axis(fun, axis, padded, widths[axis], axis, kwargs)
     return padded

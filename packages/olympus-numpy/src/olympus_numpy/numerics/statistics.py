@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError, ShardingTypeError
+from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
@@ -35,8 +36,12 @@ from ..ordering.searching import searchsorted
 from ..products.contractions import dot
 from ..reductions.extremes import largest, ptp, smallest
 from ..reductions.moments import average
-from .index_tricks import ravel_multi_index
 from .ranges import linspace
+
+if TYPE_CHECKING:
+    from . import index_tricks
+else:
+    index_tricks = deferred(".index_tricks", milliseconds=0.5)
 
 __all__ = [
     "bincount",
@@ -376,7 +381,7 @@ def histogramdd(
         edges.append(edge)
         widths.append(lax.sub(edge[1:], edge[:-1]))
         counts.append(edge.shape[0] + 1)
-    flat = ravel_multi_index(tuple(positions), tuple(counts), mode="clip")
+    flat = index_tricks.ravel_multi_index(tuple(positions), tuple(counts), mode="clip")
     total = bincount(flat, weights, length=int(np.prod(counts)))
     total = lax.reshape(total, tuple(counts))[(slice(1, -1),) * dimensions]
     if density:

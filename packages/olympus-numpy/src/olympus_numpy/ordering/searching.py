@@ -23,6 +23,10 @@ from ..core.promotion import check_arraylike, convert, ensure_array, promote_dty
 
 __all__ = ["digitize", "searchsorted"]
 
+# In a sorted array of so few elements, a comparison with all of them takes a quarter to a half of
+# the time of bisection for 100,000 values, and as long for few values.
+_MOST_ELEMENTS_COMPARED = 16
+
 
 # ---- positions in sorted arrays ----
 
@@ -37,7 +41,8 @@ def _searched(a: Any, v: Any, side: str = "left", sorter: Any = None, method: st
     index_dtype = np.dtype(np.int64 if too_large else np.int32)
     if count == 0:
         return lax.full(v.shape, np.zeros((), index_dtype))
-    if method == "compare_all":
+    is_short = is_constant_dim(count) and count <= _MOST_ELEMENTS_COMPARED
+    if method == "compare_all" or (method == "scan" and is_short):
         return _count_before(a, v, side, index_dtype)
     if method == "sort":
         return _place_by_sorting(a, v, side, index_dtype)
@@ -150,7 +155,8 @@ def searchsorted(
       side: whether to insert before (``"left"``) or after (``"right"``) equal elements.
       sorter: indices that sort ``a``, if it is not sorted.
       method: ``"scan"`` and ``"scan_unrolled"`` bisect; ``"sort"`` sorts both arrays;
-        ``"compare_all"`` compares all pairs, for short arrays.
+        ``"compare_all"`` compares all pairs. ``"scan"`` compares all pairs, too, if ``a`` has at
+        most 16 elements.
 
     Returns:
       An integer array of the shape of ``v``.

@@ -15,6 +15,8 @@ at once.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,7 +47,7 @@ from ...compiling.placement.placements import Placement
 from ...compiling.placement.resolution import committed_sharding, resolve_placement
 from ...platforms import backends
 from ..result_checks import checks_results
-from .exactness import Exactness, exactness_rules, is_narrow
+from .exactness import Exactness, exactness_rules, narrow_dtypes
 
 __all__ = [
     "device_array",
@@ -270,6 +272,11 @@ def device_array(value: Any, aval: ShapedArray, sharding: Any, committed: bool) 
 # ---- interpreters ----
 
 
+def _aval_of(value: Any) -> Any:
+    """Returns the type of a value; most values are arrays of the reference."""
+    return value._aval if value.__class__ is ReferenceArray else get_aval(value)
+
+
 class _AbandonedError(Exception):
     """Error that stops the evaluation because an equation must be compiled."""
 
@@ -291,7 +298,7 @@ class _CloseTrace(EvaluationTrace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        return self._evaluated(primitive, args, list(map(get_aval, args)), params)[0]
+        return self._evaluated(primitive, args, list(map(_aval_of, args)), params)[0]
 
     def _evaluated(
         self,
@@ -310,16 +317,16 @@ class _CloseTrace(EvaluationTrace):
         """
         self._equations_left -= 1
         most = _MOST_ELEMENTS_IN_A_LOOP if primitive.family in _LOOPS else _MOST_ELEMENTS
-        if not is_of_instruction_set(primitive):
+        if primitive in expansion_rules.rules and not is_of_instruction_set(primitive):
             raise _AbandonedError
-        sizes = [aval.size for aval in avals]
+        sizes = [math.prod(aval.shape) for aval in avals]
         self.work += sum(sizes)
         if self._equations_left < 0 or self.work > _MOST_WORK or max(sizes, default=0) > most:
             raise _AbandonedError
         results = reference_evaluator.evaluate(primitive, args, params)
-        new_avals = list(map(get_aval, results if primitive.multiple_results else (results,)))
+        new_avals = list(map(_aval_of, results if primitive.multiple_results else (results,)))
         for aval in new_avals:
-            self.work += aval.size
+            self.work += math.prod(aval.shape)
         return results, new_avals
 
 
@@ -344,10 +351,10 @@ class _ExactTrace(_CloseTrace):
     def process_primitive(
         self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]
     ) -> Any:
-        if _is_expanded(primitive):
+        if primitive in expansion_rules.rules and _is_expanded(primitive):
             # This trace receives the equations of the expansion.
             return super().process_primitive(primitive, args, params)
-        avals = list(map(get_aval, args))
+        avals = list(map(_aval_of, args))
         rule = exactness_rules.rules.get(primitive) or exactness_rules.find(primitive)
         exactness = None if rule is None else rule(avals, params)
         if exactness is None:
@@ -370,7 +377,9 @@ class _ExactTrace(_CloseTrace):
           values: the operands and the results.
           avals: their types.
         """
-        narrow = [value for value, aval in zip(values, avals, strict=True) if is_narrow(aval)]
+        narrow = [
+            value for value, aval in zip(values, avals, strict=True) if aval.dtype in narrow_dtypes
+        ]
         if exactness is Exactness.MOVES:
             # XLA moves some narrow floats in a wider dtype, which may change the bits of NaNs.
             if any(map(_has_nan, narrow)):
@@ -413,18 +422,27 @@ def _has_negative_zero(value: Any) -> bool:
 
 def _has_special_elements(value: Any) -> bool:
     """Returns whether elements are NaN, or so small that XLA flushes them to zero."""
-    aval = get_aval(value)
-    if not dtypes.issubdtype(aval.dtype, np.inexact):
+    if not dtypes.issubdtype(_aval_of(value).dtype, np.inexact):
         return False
     array = np.asarray(value)
     if array.dtype.kind == "c":
         array = np.stack([np.real(array), np.imag(array)])
-    # Without the sign, the bits of floats are ordered like their magnitudes, and NaN comes last.
-    # The smallest normal number counts as small: the processor flushes a smaller result to zero
-    # before it would round the result up to this number.
-    unsigned = np.dtype(f"u{array.dtype.itemsize}")
-    limits = np.array([dtypes.finfo(array.dtype).tiny, np.inf], array.dtype)
-    smallest, infinity = limits.view(unsigned) << unsigned.type(1)
+    unsigned, smallest, infinity = _doubled_limits(array.dtype)
     magnitude = array.view(unsigned) << unsigned.type(1)
     ordinary = (magnitude > smallest) & (magnitude <= infinity)
     return not bool((ordinary | (magnitude == 0)).all())
+
+
+@functools.cache
+def _doubled_limits(dtype: np.dtype) -> tuple[np.dtype, Any, Any]:
+    """Returns an unsigned dtype for the bits of floats, and twice the bits of two floats.
+
+    Without the sign, the bits of floats are ordered like their magnitudes, and NaN comes last. The
+    first float is the smallest normal number, which counts as small: the processor flushes a
+    smaller result to zero before it would round the result up to this number. The second float is
+    infinity.
+    """
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    limits = np.array([dtypes.finfo(dtype).tiny, np.inf], dtype)
+    smallest, infinity = limits.view(unsigned) << unsigned.type(1)
+    return unsigned, smallest, infinity

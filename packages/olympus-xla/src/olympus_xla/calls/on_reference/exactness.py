@@ -18,7 +18,7 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.types import dtypes
 
-__all__ = ["Exactness", "exactness_rules", "is_narrow"]
+__all__ = ["Exactness", "exactness_rules", "narrow_dtypes"]
 
 
 class Exactness(enum.IntEnum):
@@ -41,12 +41,8 @@ Rule = Callable[[Sequence[Any], dict[str, Any]], "Exactness | None"]
 exactness_rules: RuleTable[Rule] = RuleTable("exactness", package="olympus_xla", folder=None)
 
 
-_NARROW = frozenset(dtype for dtype in dtypes.floats if dtype.itemsize < 4)
-
-
-def is_narrow(aval: Any) -> bool:
-    """Returns whether XLA may compute with a type in a wider dtype and keep the extra digits."""
-    return aval.dtype in _NARROW
+#: Dtypes that XLA may replace by a wider dtype whose extra digits it keeps.
+narrow_dtypes = frozenset(dtype for dtype in dtypes.floats if dtype.itemsize < 4)
 
 
 def _is_inexact(aval: Any) -> bool:
