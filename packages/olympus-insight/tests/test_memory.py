@@ -12,13 +12,14 @@ import olympus_insight
 import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, grad, value_and_grad
 from olympus_batching import vmap
-from olympus_insight import memory
+from olympus_insight import memory, profile
 from olympus_ir import lax
 from olympus_ir.types.placement import PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 from olympus_sharding import AxisType, NamedSharding, make_mesh
 from olympus_xla import jit
 from olympus_xla.arrays.transfer import device_put
+from olympus_xla.compiling.compiler import compiled_programs
 
 
 def array(*shape, dtype=np.float32):
@@ -197,3 +198,21 @@ def test_out_of_memory_error_shows_the_report():
         outer(1.0)
     (report,) = [note for note in caught.value.__notes__ if "at its peak" in note]
     assert "16.0 TiB  float32[4194304,1048576]" in report and "test_memory.py" in report
+
+
+def test_compiled_once():
+    @jit
+    def step(x):
+        return layers(x).sum()
+
+    x = np.ones((64, 64), np.float32)
+    fresh = memory(lambda x: step(x), x)
+    step(x).block_until_ready()
+    count = len(compiled_programs)
+    report = memory(step, x)
+    assert profile(step, x).seconds > 0
+    assert not [each for each in list(compiled_programs)[count:] if "step" in each.source]
+    assert report.peak == fresh.peak
+    assert {each.line.number for each in report.top if each.line} >= {
+        each.line.number for each in fresh.top if each.line and each.line.function == "layers"
+    }

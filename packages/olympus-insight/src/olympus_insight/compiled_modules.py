@@ -6,6 +6,7 @@ The field numbers are those of ``hlo.proto`` and ``xla_data.proto`` of XLA.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -235,7 +236,7 @@ def _instruction(message: Message, stacks: list[tuple[Line, ...]]) -> Instructio
         message.integer(35),
         message.text(1),
         message.text(2),
-        _shape(message.message(3)),
+        _shape(message.bytes(3)),
         metadata.text(2),
         stack,
         message.integers(36),
@@ -247,10 +248,13 @@ def _instruction(message: Message, stacks: list[tuple[Line, ...]]) -> Instructio
     )
 
 
-def _shape(message: Message) -> Shape:
+@functools.lru_cache(maxsize=4096)
+def _shape(data: bytes) -> Shape:
+    """Reads a serialized ``ShapeProto``; most instructions of a module share a few."""
+    message = Message(data)
     kind = message.integer(2)
     if kind == _TUPLE:
-        return Shape("tuple", (), tuple(_shape(element) for element in message.messages(4)))
+        return Shape("tuple", (), tuple(map(_shape, message.all_bytes(4))))
     name, bits = _ELEMENT_TYPES.get(kind, ("opaque", 0))
     return Shape(name, tuple(message.integers(3)), (), bits)
 

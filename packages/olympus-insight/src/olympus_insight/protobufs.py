@@ -57,23 +57,33 @@ class Message:
 
     def __init__(self, data: bytes) -> None:
         fields: dict[int, list[int | bytes]] = {}
-        position = 0
-        while position < len(data):
-            key, position = varint(data, position)
+        position, end = 0, len(data)
+        while position < end:
+            # Most integers have one byte, and are read here.
+            key = data[position]
+            position += 1
+            if key >= 0x80:
+                key, position = varint(data, position - 1)
             kind = key & 7
             value: int | bytes
-            if kind == 0:
-                value, position = varint(data, position)
-            else:
+            if kind in (0, 2):
+                value = data[position]
+                position += 1
+                if value >= 0x80:
+                    value, position = varint(data, position - 1)
                 if kind == 2:
-                    length, position = varint(data, position)
-                elif kind in (1, 5):
-                    length = 8 if kind == 1 else 4
-                else:
-                    raise ValueError(f"the message has a field of the unknown wire type {kind}")
-                value = data[position : position + length]
-                position += length
-            fields.setdefault(key >> 3, []).append(value)
+                    start, position = position, position + value
+                    value = data[start:position]
+            elif kind in (1, 5):
+                start, position = position, position + (8 if kind == 1 else 4)
+                value = data[start:position]
+            else:
+                raise ValueError(f"the message has a field of the unknown wire type {kind}")
+            number = key >> 3
+            if number in fields:
+                fields[number].append(value)
+            else:
+                fields[number] = [value]
         self._fields = fields
 
     def integer(self, number: int) -> int:
@@ -99,15 +109,16 @@ class Message:
         return self.bytes(number).decode("utf-8", "replace")
 
     def texts(self, number: int) -> list[str]:
-        return [value.decode("utf-8", "replace") for value in self._all_bytes(number)]
+        return [value.decode("utf-8", "replace") for value in self.all_bytes(number)]
 
     def message(self, number: int) -> Message:
         return Message(self.bytes(number))
 
     def messages(self, number: int) -> list[Message]:
-        return [Message(value) for value in self._all_bytes(number)]
+        return [Message(value) for value in self.all_bytes(number)]
 
-    def _all_bytes(self, number: int) -> Iterator[bytes]:
+    def all_bytes(self, number: int) -> Iterator[bytes]:
+        """Yields the values of a repeated field of bytes or messages."""
         for value in self._fields.get(number, ()):
             assert isinstance(value, bytes)
             yield value

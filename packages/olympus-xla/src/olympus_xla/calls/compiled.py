@@ -50,9 +50,11 @@ class Compiled:
       placement: the devices, and the shardings of operands and results.
       constants: the arrays that are passed before the operands.
       entry: the entry of the cache on disk that holds the executable; None if none does.
+      seconds: the time of the compilation; None if the executable is from disk. An executable from
+        disk may have the source lines of an equal program.
     """
 
-    __slots__ = ("_noted", "constants", "entry", "executable", "lowered", "placement")
+    __slots__ = ("_noted", "constants", "entry", "executable", "lowered", "placement", "seconds")
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class Compiled:
         self.placement = placement
         self.constants = constants
         self.entry = entry
+        self.seconds: float | None = None
         self._noted = False  # whether the first call with donated operands is recorded
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
@@ -171,9 +174,11 @@ def compile_lowered(
         raise
     # Executables for inspection, and those that are written again, keep the bytes of their file.
     serialized = compiled.serialized if is_inspected or keeps_bytes else None
-    return assembled(
+    result = assembled(
         lowered, compiled.loaded, placement, serialized=serialized, entry=compiled.entry
     )
+    result.seconds = compiled.seconds if compiled.serialized is None else None
+    return result
 
 
 def _disabled_passes(lowered: Lowered, placement: Placement) -> list[str]:

@@ -40,7 +40,7 @@ else:
     program_digest = deferred("..compiling.recognition.program_digest", milliseconds=3.0)
     compiled_programs = deferred(".compiled", milliseconds=12.0)
 
-__all__ = ["compiled_for", "lowered_for", "lowered_module", "staged_module"]
+__all__ = ["compiled_for", "compiled_in_a_call", "lowered_for", "lowered_module", "staged_module"]
 
 _concrete_mesh = config_states.concrete_mesh
 
@@ -78,6 +78,19 @@ def compiled_for(
             compiled = executables[placement] = _compile(program, options, placement)
         executables[key] = compiled
     return compiled
+
+
+def compiled_in_a_call(
+    program: TracedProgram, placement: Placement
+) -> compiled_programs.Compiled | None:
+    """Returns the executable that a call of a program has compiled, with the program's own lines.
+
+    Returns None if no call has compiled one for the placement in this process.
+    """
+    found = program.executables.get(placement)
+    if isinstance(found, compiled_programs.Compiled) and found.seconds is not None:
+        return found
+    return None
 
 
 def _lacks_value(program: TracedProgram, position: int, leaf: ShapeDtypeStruct) -> TypeError:

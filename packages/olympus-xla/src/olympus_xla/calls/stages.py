@@ -30,7 +30,7 @@ from ..compiling.placement.requests import requested_device, requested_out_shard
 from ..compiling.placement.resolution import committed_sharding, resolve_placement
 from . import compiled as compiled_programs
 from .equation_params import options_of_params, program_of_params
-from .program_executables import staged_module
+from .program_executables import compiled_in_a_call, staged_module
 from .staged_programs import FlatExecutable, Lowering
 
 if TYPE_CHECKING:
@@ -270,6 +270,20 @@ class Traced(Stage):
         """The program to compile, which has only arrays and no references."""
         return self._program.array_program()
 
+    def _compiled_in_a_call(self) -> Compiled | None:
+        """Returns the stage of the executable that a call has compiled; None if none has."""
+        placement = self._placement()
+        found = compiled_in_a_call(self._compiled_program, placement)
+        if found is None:
+            return None
+        return Compiled(FlatExecutable(self._program, found), [], self.args_info, self.out_tree)
+
+    def _placement(self) -> Placement:
+        placement = resolve_placement(self._options, self._compiled_program, self._shardings)
+        if self._layouts and not placement.in_layouts:
+            placement = placement.with_layouts(self._layouts, placement.out_layouts)
+        return placement
+
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lowers the program to StableHLO.
 
@@ -282,9 +296,7 @@ class Traced(Stage):
           TypeError: ``lowering_platforms`` is not a sequence of strings.
           ValueError: ``lowering_platforms`` is empty.
         """
-        placement = resolve_placement(self._options, self._compiled_program, self._shardings)
-        if self._layouts and not placement.in_layouts:
-            placement = placement.with_layouts(self._layouts, placement.out_layouts)
+        placement = self._placement()
         if lowering_platforms is None:
             platforms = (platform_of(placement.devices[0]),)
         else:

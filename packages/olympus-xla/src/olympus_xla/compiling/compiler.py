@@ -57,11 +57,13 @@ class CompiledModule(NamedTuple):
       serialized: the bytes of an executable that was found on disk, else None. They are kept
         because jaxlib would serialize the executable without its machine code.
       entry: the entry of the cache on disk that holds the executable; None if none does.
+      seconds: the time of compiling or loading.
     """
 
     loaded: Any
     serialized: bytes | None
     entry: CacheEntry | None
+    seconds: float
 
 
 class CompiledProgram(NamedTuple):
@@ -164,7 +166,7 @@ def compile_module(
     seconds = time.monotonic() - started
     compiled_programs.append(CompiledProgram(name, source, equations, seconds, not compiled))
     entry = None if file is None else CacheEntry(file, options.SerializeAsString())
-    return CompiledModule(loaded, serialized, entry)
+    return CompiledModule(loaded, serialized, entry, seconds)
 
 
 def _may_be_on_disk(device: Any, is_inspected: bool) -> bool:
