@@ -14,6 +14,7 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.products.batches import is_product_in_one_loop, product_in_one_loop
 from ..cpu.products.vectors import parts_of_product, product_in_parts
 from ..gpu.products import is_padded_product, product_of_wide
 from ..tables import lowering_rules
@@ -68,6 +69,9 @@ def _dot_general(
     if (parts := parts_of_product(context, dimension_numbers)) > 1:
         params = {"parts": parts, "precision": precision}
         return context.inline_function(product_in_parts, (left, right), params)
+    if is_product_in_one_loop(context, dimension_numbers):
+        params = {"dimension_numbers": dimension_numbers}
+        return context.inline_function(product_in_one_loop, (left, right), params)
     attributes = {
         "dot_dimension_numbers": dot_dimension_numbers(dimension_numbers),
         "precision_config": precision_attribute(precision),
