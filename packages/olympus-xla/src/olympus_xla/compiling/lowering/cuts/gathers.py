@@ -21,7 +21,7 @@ from olympus_ir.programs.olympuspr import Equation, olympusprs_in_params
 from ..cpu.choice import is_static
 from .fusions import EXPENSIVE
 
-__all__ = ["GATHERS", "is_cut_from_gather"]
+__all__ = ["GATHERS", "is_cut_from_gather", "is_expensive"]
 
 #: The primitives that may be cut from their operand.
 GATHERS = frozenset((lax.gather_p,))
@@ -41,7 +41,7 @@ def is_cut_from_gather(equation: Equation, fused: Iterable[Equation]) -> bool:
       equation: the gather.
       fused: the equations that XLA would fuse into the gather.
     """
-    return _repeats_elements(equation) and any(map(_is_expensive, fused))
+    return _repeats_elements(equation) and any(map(is_expensive, fused))
 
 
 def _repeats_elements(equation: Equation) -> bool:
@@ -51,10 +51,11 @@ def _repeats_elements(equation: Equation) -> bool:
     return math.prod(out_shape) >= _LEAST_REPETITION * math.prod(in_shape)
 
 
-def _is_expensive(equation: Equation) -> bool:
+def is_expensive(equation: Equation) -> bool:
+    """Returns whether a result takes longer to compute than to write and read."""
     primitive = equation.primitive
     if primitive.family == "reductions":
         return True
     return (primitive.name in EXPENSIVE and primitive.name not in _CHEAP) or any(
-        any(map(_is_expensive, program.eqns)) for program in olympusprs_in_params(equation.params)
+        any(map(is_expensive, program.eqns)) for program in olympusprs_in_params(equation.params)
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cuts before operations that should not be fused with the computation of an operand.
 
-One walk over a program finds the updates of updates.py and the gathers of gathers.py. An
-optimization barrier after an operand keeps it out of the operation's fused function. As with the
-cuts of fusions.py, the pass of XLA that removes barriers is switched off.
+One walk over a program finds the updates of updates.py, the gathers of gathers.py and the searches
+of positions.py. An optimization barrier after an operand keeps it out of the operation's fused
+function. As with the cuts of fusions.py, the pass of XLA that removes barriers is switched off.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from olympus_ir.programs.olympuspr import Equation, Olympuspr, primitives_of
 
 from .fusions import Cuts, is_fused, with_barriers
 from .gathers import GATHERS, is_cut_from_gather
+from .positions import POSITIONS, is_cut_from_position
 from .updates import UPDATES, is_cut_from_update, update_of
 
 __all__ = ["cut_from_operands", "may_be_cut"]
@@ -25,13 +26,13 @@ def may_be_cut(olympuspr: Olympuspr) -> bool:
     return not _CUT.isdisjoint(primitives_of(olympuspr))
 
 
-_CUT = UPDATES | GATHERS
+_CUT = UPDATES | GATHERS | POSITIONS
 
 
 def cut_from_operands(
     olympuspr: Olympuspr, platforms: Sequence[str]
 ) -> tuple[Olympuspr, Cuts | None]:
-    """Cuts updates and gathers from computations that XLA should not fuse with them.
+    """Cuts updates, gathers and searches from computations that XLA should not fuse with them.
 
     Args:
       olympuspr: the program.
@@ -53,6 +54,8 @@ def cut_from_operands(
             value, is_cut = update_of(equation), is_cut_from_update
         elif equation.primitive in GATHERS:
             value, is_cut = equation.invars[0], is_cut_from_gather
+        elif equation.primitive in POSITIONS:
+            value, is_cut = equation.invars[0], is_cut_from_position
         else:
             continue
         fused = _fused_into(value, equations, definitions, positions)
