@@ -22,6 +22,7 @@ from ..cpu import (
     inverses,
     logarithms,
     powers,
+    remainders,
     trigonometry,
 )
 from ..cuts.fusions import Cuts
@@ -199,7 +200,17 @@ def _extreme(operation: str) -> Any:
 lowering_rules.define(lax.max_p, _extreme("maximum"))
 lowering_rules.define(lax.min_p, _extreme("minimum"))
 lowering_rules.define(lax.div_p, _division("stablehlo.divide"))
-lowering_rules.define(lax.rem_p, _division("stablehlo.remainder"))
+
+
+def _remainder(context: LoweringContext, *operands: Any) -> Any:
+    aval = context.aval_out
+    if not trigonometry.is_double_arithmetic(context, aval):
+        return _library_remainder(context, *operands)
+    return context.inline_function(remainders.remainder, operands, {"shape": aval.shape})
+
+
+_library_remainder = _division("stablehlo.remainder")
+lowering_rules.define(lax.rem_p, _remainder)
 
 for _primitive, _direction in {
     lax.eq_p: "EQ",
