@@ -14,7 +14,7 @@ from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_testing import assert_close, cases
 from olympus_xla import device_put, jit
 from olympus_xla.calls import eager
-from olympus_xla.compiling.lowering.cpu import scans
+from olympus_xla.compiling.lowering.cpu.scans import blocks as scans
 
 RNG = np.random.default_rng(0)
 SCANS = {
@@ -102,6 +102,14 @@ def test_errors_grow_with_the_square_root_of_the_length():
     error = np.abs(np.asarray(jit(lambda x: lax.cumsum(x, 0))(x)) - exact) / exact
     assert error.max() <= 2 * 1000 * 2.0**-24
     assert (np.diff(jit(lambda x: lax.cumsum(x, 0))(x)) >= 0).all()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_long_sums_are_rounded_once(reverse):
+    x = RNG.normal(size=(2, 50_003)).astype(np.float32)
+    exact = by_numpy(lax.cumsum, x.astype(np.float64), 1, reverse)
+    found = np.asarray(jit(lambda x: lax.cumsum(x, 1, reverse))(x))
+    assert (np.abs(found - exact) <= np.spacing(np.abs(found)) * 0.501).all()
 
 
 def test_derivatives_and_batches():

@@ -23,7 +23,7 @@ from ..cpu.reductions import (
     keeps_loops,
     without_library,
 )
-from ..cpu.scans import is_scanned_in_loops, scan_in_loops
+from ..cpu.scans.blocks import is_scanned_in_loops, scan_in_loops
 from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 from .elementwise import complex_comparison, complex_extreme

@@ -12,7 +12,8 @@ blocks.
 
 For integers, the results equal XLA's. Floats are combined in another order. The error of a sum is
 at most the error of adding n elements sequentially. Here n is `_LONGEST`, or twice the square root
-of the length if rows are longer. Floats of 16 bits are combined in float32.
+of the length if rows are longer. Floats of 16 bits are combined in float32. Sums of long rows of
+neighbors are those of `long_sums`.
 
 The group ``scans`` of the benchmarks covers this module.
 """
@@ -28,10 +29,11 @@ import numpy as np
 
 from olympus_ir import lax
 
-from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static
-from .keys import FLOATS, INTEGERS
-from .separate_calls import native_loop
+from ...context import LoweringContext
+from ..choice import is_for_this_cpu, is_static
+from ..keys import FLOATS, INTEGERS
+from ..separate_calls import native_loop
+from . import long_sums
 
 # With fewer elements, XLA's operation is as fast and compiles as fast.
 SMALLEST = 1024
@@ -89,6 +91,10 @@ def scan_in_loops(
 def _scanned(scan: Scan, rows: Any) -> Any:
     """Scans the middle dimension of ``rows[outer, length, inner]``."""
     outer, length, inner = rows.shape
+    is_sum = scan.combine is lax.add and rows.dtype in long_sums.DTYPES
+    if is_sum and inner == 1 and length > _LONGEST:
+        sums = long_sums.sums_in_one_pass(lax.reshape(rows, (outer, length)), reverse=scan.reverse)
+        return lax.reshape(sums, rows.shape)
     if length <= _LONGEST and (outer * inner >= _LANES or length < _LANES):
         return native_loop(functools.partial(_scanned_in_steps, scan), rows)
     block = _block_length(length)
