@@ -239,6 +239,9 @@ SHAPING = [
     ("interp", (4,), lambda f, x: f(x, np.array([-1.0, 0.0, 2.0]), np.array([1.0, 3.0, 2.0]))),
     ("unwrap", (9,), lambda f, x: f(10 * x)),
     ("trapezoid", (3, 4), lambda f, x: f(x, dx=0.5, axis=0)),
+    ("trapezoid", (3, 1), lambda f, x: f(x)),
+    ("trapezoid", (3, 4), lambda f, x: f(x, dx=np.array([0.5, 1.0, 2.0]))),
+    ("trapezoid", (5,), lambda f, x: f(x + 1j * x[::-1], dx=0.5)),
     ("vander", (4,), lambda f, x: f(x, 3)),
     ("cov", (3, 5), lambda f, x: f(x)),
     ("corrcoef", (3, 5), lambda f, x: f(x)),
@@ -567,6 +570,13 @@ def test_trim_zeros_along_axes(trim, axis):
 def test_gradient_along_one_axis_and_along_none():
     assert jnp.gradient(GRID, axis=(0,)).shape == GRID.shape
     assert jnp.gradient(2.0) == []
+
+
+def test_trapezoids_with_infinite_samples():
+    for samples in ([np.inf, 1, 2], [1, 2, -np.inf], [1, np.inf, 2]):
+        assert float(jnp.trapezoid(np.array(samples, np.float32))) == np.trapezoid(samples)
+    for samples in ([np.inf, 1, -np.inf], [np.nan, 1, 2], [1, np.nan, 2]):
+        assert np.isnan(jnp.trapezoid(np.array(samples, np.float32)))
 
 
 def test_variances_in_complex_numbers():

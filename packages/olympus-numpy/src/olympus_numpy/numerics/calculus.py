@@ -249,6 +249,8 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
         (y,) = promote_dtypes_inexact(ensure_array(y))
         y = moveaxis(ensure_array(y), axis, -1)
         widths = convert(1.0 if dx is None else dx, y.dtype)
+        if np.ndim(widths) == 0 and type(y.shape[-1]) is int and y.shape[-1] > 1:
+            return lax.mul(*promote_args("trapezoid", widths, _sum_of_heights(y)))
     else:
         y, x = promote_dtypes_inexact(ensure_array(y), ensure_array(x))
         y = moveaxis(ensure_array(y), axis, -1)
@@ -264,6 +266,20 @@ def _area(y: Any, x: Any, dx: Any, axis: int) -> Any:
     half = np.array(0.5, y.dtype)
     areas = lax.mul(*promote_args("trapezoid", widths, heights))
     return lax.mul(half, lax.reduce_sum(areas, (areas.ndim - 1,)))
+
+
+def _sum_of_heights(y: Any) -> Any:
+    """Returns the sum of the mean heights of neighbors along the last dimension.
+
+    It is the sum of all heights without half of the first and of the last one, which reads each
+    height once.
+    """
+    last, half = y.ndim - 1, np.array(0.5, y.dtype)
+    ends = lax.add(*(lax.mul(half, lax.index_in_dim(y, end, last, False)) for end in (0, -1)))
+    # If an end is infinite, so is the sum, and a subtraction would make it NaN.
+    is_finite = lax.eq(lax.sub(ends, ends), lax.full_like(ends, 0))
+    ends = lax.select(is_finite, ends, lax.full_like(ends, 0))
+    return lax.sub(lax.reduce_sum(y, (last,)), ends)
 
 
 _trapezoid = compiled(_area, ("axis",), inline=True, name="trapezoid")
