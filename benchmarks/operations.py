@@ -54,6 +54,7 @@ def names_of(library: str) -> SimpleNamespace:
             softmax=special.softmax,
             permutation=np.random.default_rng(0).permutation,
             running_sum=np.cumsum,
+            generator=np.random.default_rng(0),
         )
     top = importlib.import_module(library)
     return SimpleNamespace(
@@ -62,6 +63,7 @@ def names_of(library: str) -> SimpleNamespace:
         lax=top.lax,
         nn=top.nn,
         grad=top.grad,
+        random=top.random,
         softmax=top.nn.softmax,
         permutation=lambda x: top.random.permutation(top.random.key(0), x),
         running_sum=lambda x: top.lax.associative_scan(lambda a, b: a + b, x),

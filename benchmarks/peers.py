@@ -23,10 +23,11 @@ import numpy as np
 
 from . import turns
 from .common_operations import COMMON_OPERATIONS
+from .further_operations import FURTHER_OPERATIONS
 from .operations import OPERATIONS as GUARDED_OPERATIONS
 from .operations import Operation, names_of
 
-OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS)
+OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS, *FURTHER_OPERATIONS)
 
 HEADING = "## Operations beside NumPy, PyTorch and JAX"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "olympus": "OLYMPUS"}
