@@ -183,7 +183,7 @@ def series_exp(terms: Series, value: Any, rate: float = 1.0) -> Series:
 
 
 def series_log(x: Series, value: Any) -> Series:
-    """Returns all coefficients of a function with ``x y' = x'``, given its value."""
+    """Returns all coefficients of a logarithm ``y``, from ``x y' = x'`` and the value of ``y``."""
     result = [value]
     moved: list[Any] = [None]
     for k in range(1, len(x)):

@@ -78,7 +78,7 @@ class Linear(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """The larger of the number of elements and the entries of a term."""
+        """The number of elements, or the largest number of entries of a term if that is larger."""
         return max(self.size, *(term.columns.size for term in self.terms), 1)
 
 

@@ -288,7 +288,7 @@ class SymbolicContext(LoweringContext):
 
 
 class _Number:
-    """A scalar of 32-bit integers, with the arithmetic of dimensions."""
+    """A 32-bit integer in the lowered program, with the arithmetic of dimensions."""
 
     __slots__ = ("context", "value")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of JAX's private module of functions in NumPy, with which tests compare those of lax."""
+"""Names of JAX's private module of NumPy functions. Tests compare functions of lax with them."""
 
 from __future__ import annotations
 

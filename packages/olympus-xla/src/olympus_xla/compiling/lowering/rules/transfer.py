@@ -101,7 +101,7 @@ def placed(
     shardings: Sequence[Any],
     layouts: Sequence[Any],
 ) -> Sequence[Any]:
-    """Constrains the operands or results of a call.
+    """Constrains operands or results of a call to their shardings and layouts.
 
     Args:
       context: the state of lowering.

@@ -19,7 +19,7 @@ SMALLEST = 1024
 # Each element of a window is a view, and XLA compiles only a few hundred views per second.
 LARGEST_WINDOW = 49
 
-# Up to this many groups are worth a convolution each.
+# A convolution of at most this many groups is faster as one convolution for each group.
 FEW_GROUPS = 8
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
