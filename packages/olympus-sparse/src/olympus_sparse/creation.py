@@ -17,7 +17,7 @@ from olympus_ir.types.avals import canonicalize_shape
 from .bcoo.array import BCOO, make
 from .bcsr.array import BCSR, make_rows
 from .coo import COO, diagonal
-from .core.base import OLYMPUSSparse, SparseInfo
+from .core.base import OLYMPUSSparse, SparseInfo, split_shape
 from .core.primitives import (
     define_batching_by_expansion,
     define_multilinear_jvp,
@@ -130,11 +130,7 @@ def _empty_bcoo(
     n_sparse = len(shape) - n_batch - n_dense
     if n_sparse < 0 or n_batch < 0 or n_dense < 0 or nse < 0:
         raise ValueError(f"Invalid inputs: {shape=}, {n_batch=}, {n_dense=}, {nse=}")
-    batch, sparse, dense = (
-        shape[:n_batch],
-        shape[n_batch : n_batch + n_sparse],
-        shape[n_batch + n_sparse :],
-    )
+    batch, sparse, dense = split_shape(shape, n_batch, n_sparse)
     data = jnp.zeros((*batch, nse, *dense), dtype)
     out_of_bounds = jnp.asarray(np.array(sparse, index_dtype))
     indices = jnp.broadcast_to(out_of_bounds, (*batch, nse, n_sparse))

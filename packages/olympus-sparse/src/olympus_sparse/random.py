@@ -19,7 +19,7 @@ from olympus_ir.types.avals import canonicalize_shape
 
 from .bcoo.array import BCOO, make
 from .bcoo.ordering import bcoo_sort_indices
-from .core.base import SparseInfo
+from .core.base import SparseInfo, split_shape
 
 __all__ = ["random_bcoo"]
 
@@ -68,11 +68,7 @@ def random_bcoo(
     n_sparse = len(shape) - n_batch - n_dense
     if n_batch < 0 or n_dense < 0 or n_sparse < 0:
         raise ValueError(f"Invalid {n_batch=}, {n_dense=} for {shape=}")
-    batch, sparse, dense = (
-        shape[:n_batch],
-        shape[n_batch : n_batch + n_sparse],
-        shape[n_batch + n_sparse :],
-    )
+    batch, sparse, dense = split_shape(shape, n_batch, n_sparse)
     size = math.prod(sparse)
     if not 0 <= nse < 1:
         count = operator.index(nse)  # type: ignore[arg-type]

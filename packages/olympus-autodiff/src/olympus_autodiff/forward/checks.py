@@ -20,6 +20,7 @@ __all__ = [
     "check_results_are_arrays",
     "closed_over_error",
     "is_float0",
+    "reference_error",
     "split_aux",
     "tangent_aval_of",
 ]
@@ -65,10 +66,15 @@ def check_results_are_arrays(leaves: Iterable[Any]) -> None:
 def check_no_reference(aval: Any) -> None:
     """Raises TypeError if a function would be differentiated with respect to a reference."""
     if aval.is_ref:
-        raise TypeError(
-            "functions cannot be differentiated with respect to a reference, of type "
-            f"{aval.str_short()}: pass its value, `ref[...]`, and make a reference inside"
-        )
+        raise reference_error(aval)
+
+
+def reference_error(aval: Any) -> TypeError:
+    """Returns the error for a derivative with respect to a reference."""
+    return TypeError(
+        "functions cannot be differentiated with respect to a reference, of type "
+        f"{aval.str_short()}: pass its value, `ref[...]`, and make a reference inside"
+    )
 
 
 def check_constants(kind: str, tangents: Sequence[Any]) -> None:

@@ -15,6 +15,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.types import dtypes
 
+from ..forward.checks import reference_error
 from ..zeros import aval_of
 
 __all__ = [
@@ -178,10 +179,7 @@ def check_input(leaf: Any, holomorphic: bool, allow_int: bool, inputs: Inputs) -
         return  # a user-defined type defines its own tangents
     dtype = aval.dtype
     if aval.is_ref:
-        raise TypeError(
-            "functions cannot be differentiated with respect to a reference, of type "
-            f"{aval.str_short()}: pass its value, `ref[...]`, and make a reference inside"
-        )
+        raise reference_error(aval)
     if not holomorphic and dtype in _DIFFERENTIABLE_DTYPES:
         return
     if holomorphic:

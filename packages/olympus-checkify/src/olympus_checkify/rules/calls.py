@@ -12,7 +12,7 @@ import numpy as np
 from olympus_autodiff import checkpoint
 from olympus_ir.lax import calls
 from olympus_ir.programs.jit import jit, places_values
-from olympus_ir.programs.olympuspr import Equation, close_olympuspr
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, close_olympuspr
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.types.avals import get_aval, is_valid_value
@@ -119,15 +119,20 @@ def _run_rule(
     ]
 
 
+def _checked_function(closed: ClosedOlympuspr, enabled: Enabled, error: Error) -> Any:
+    """Returns a program as a function with errors, the error that enters it, and its effects."""
+    effects = effects_of(closed, enabled)
+    fun, metadata = call_with_errors(closed, enabled, effects)
+    return fun, error.with_effects(effects).with_metadata(metadata), effects
+
+
 @error_rules.define(calls.custom_jvp_call_p)
 def _custom_jvp_call(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
     params = equation.params
     closed, jvp = params["call_jaxpr"], params["jvp_jaxpr_fun"]
-    effects = effects_of(closed, enabled)
-    fun, metadata = call_with_errors(closed, enabled, effects)
-    error = error.with_effects(effects).with_metadata(metadata)
+    fun, error, effects = _checked_function(closed, enabled, error)
     leaves = error.leaves(effects)
     count = len(leaves)
     symbolic_zeros = params["symbolic_zeros"]
@@ -164,9 +169,7 @@ def _custom_vjp_call(
 ) -> Outcome:
     params = equation.params
     closed, fwd, bwd = params["call_jaxpr"], params["fwd_jaxpr_thunk"], params["bwd"]
-    effects = effects_of(closed, enabled)
-    fun, metadata = call_with_errors(closed, enabled, effects)
-    error = error.with_effects(effects).with_metadata(metadata)
+    fun, error, effects = _checked_function(closed, enabled, error)
     leaves = error.leaves(effects)
     count = len(leaves)
     num_results = len(closed.out_avals)

@@ -61,6 +61,19 @@ def assignment_error() -> TypeError:
     )
 
 
+def truth_value_error(size: int) -> ValueError:
+    """Returns the error for the truth value of an array whose size is not one."""
+    if size == 0:
+        return ValueError(
+            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
+            "array is not empty."
+        )
+    return ValueError(
+        "The truth value of an array with more than one element is ambiguous. "
+        "Use a.any() or a.all()"
+    )
+
+
 class OlympusError(Exception):
     """Base of all errors that OLYMPUS defines.
 

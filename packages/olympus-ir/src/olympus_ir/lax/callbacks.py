@@ -70,6 +70,16 @@ VMAP_METHODS = (
     None,
 )
 
+
+def check_vmap_method(vmap_method: str | None) -> None:
+    """Raises ValueError if there is no method of this name to batch a foreign call."""
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{vmap_method}"
+        )
+
+
 Types = tuple[Sequence[AbstractValue], frozenset]
 
 
@@ -431,11 +441,7 @@ def pure_callback(
       >>> pure_callback(np.sin, np.zeros((), np.float32), 0.0)
       Array(0., dtype=float32)
     """
-    if vmap_method not in VMAP_METHODS:
-        raise ValueError(
-            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}"
-        )
+    check_vmap_method(vmap_method)
     _check_sharding("pure_callback", sharding)
     arrays, in_tree = pytrees.tree_flatten((args, kwargs))
     result_avals, out_tree = _result_avals(result_shape_dtypes)

@@ -46,6 +46,7 @@ from .tracing import (
     current,
     escaped_tracer_error,
     inside_program,
+    operand_type_error,
     register_tracer_type,
     set_current_trace,
 )
@@ -212,12 +213,7 @@ class StagingTrace(Trace):
         except TypeError as error:
             if isinstance(value, Tracer):
                 raise
-            raise TypeError(
-                f"Error interpreting argument to {primitive.name} as {naming.a_library} value. "
-                "The "
-                f"problematic value is of type {type(value)} and was passed to {primitive.name} at "
-                f"position {position}."
-            ) from error
+            raise operand_type_error(primitive, position, value) from error
 
     def process_custom_jvp_call(
         self,

@@ -28,6 +28,7 @@ from ..diagnostics.errors import (
 )
 from ..diagnostics.name_stacks import NameStack, marks_of, no_names
 from ..settings import config_states
+from ..settings.naming import naming
 from ..types.arrays import ArrayBase
 from ..types.avals import AbstractValue, aval_getters, get_aval, register_value_type
 
@@ -558,6 +559,15 @@ def reject_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
     for arg in args:
         if isinstance(arg, Tracer):
             raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
+
+
+def operand_type_error(primitive: Primitive, position: int, value: Any) -> TypeError:
+    """Returns the error for an operand of a type that no operation accepts."""
+    return TypeError(
+        f"Error interpreting argument to {primitive.name} as {naming.a_library} value. The "
+        f"problematic value is of type {type(value)} and was passed to {primitive.name} at "
+        f"position {position}."
+    )
 
 
 def escaped_tracer_error(tracer: Tracer, detail: str = "") -> UnexpectedTracerError:

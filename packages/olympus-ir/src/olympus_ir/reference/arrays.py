@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.errors import truth_value_error
 from ..programs.olympuspr import register_literal_type
 from ..types import dtypes
 from ..types.array_text import array_text
@@ -70,15 +71,7 @@ class ReferenceArray(ConcreteArray):
         size = self._aval.size
         if size == 1:
             return bool(self._value)
-        if size == 0:
-            raise ValueError(
-                "The truth value of an empty array is ambiguous. Use `array.size > 0` to check "
-                "that an array is not empty."
-            )
-        raise ValueError(
-            "The truth value of an array with more than one element is ambiguous. Use a.any() or "
-            "a.all()"
-        )
+        raise truth_value_error(size)
 
     def __int__(self) -> int:
         return int(self._scalar())

@@ -20,12 +20,12 @@ from ..programs.tracing import (
     Tracer,
     current,
     evaluation_trace,
+    operand_type_error,
     reject_tracers,
     set_current_trace,
 )
 from ..programs.wide_constants import with_wide_constants
 from ..settings import config, config_states
-from ..settings.naming import naming
 from ..trees import pytrees
 from ..trees.wrapping import wraps
 from ..types import dtypes
@@ -107,12 +107,7 @@ def _elements(primitive: Primitive, position: int, value: Any) -> tuple[np.ndarr
     try:
         aval = array_aval(value)
     except TypeError as error:
-        raise TypeError(
-            f"Error interpreting argument to {primitive.name} as {naming.a_library} value. The "
-            "problematic "
-            f"value is of type {type(value)} and was passed to {primitive.name} at position "
-            f"{position}."
-        ) from error
+        raise operand_type_error(primitive, position, value) from error
     if isinstance(value, ExtendedArray):
         return elements_of(np.asarray(value.physical), value.dtype), aval
     convert = array_conversion(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for pytrees that are nested too deeply, and for tests of leaves that are no functions."""
+"""Flattening of pytrees, with errors for deep trees and for leaf tests that are no functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .._jaxlib import PyTreeDef, pytree_registry
+from .structures import PyTree
 
-__all__ = ["check_is_leaf", "flatten", "recursion_error"]
+__all__ = ["check_is_leaf", "recursion_error", "tree_flatten"]
 
 _flatten = pytree_registry.flatten
 
@@ -32,12 +33,21 @@ def check_is_leaf(is_leaf: Any) -> None:
         raise TypeError(f"is_leaf must be a function of a subtree, got {is_leaf!r}") from None
 
 
-def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
-    """Returns leaves and structure of a pytree.
+def tree_flatten(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], PyTreeDef]:
+    """Returns the leaves of a pytree, in order, and its structure.
+
+    Args:
+        tree: the pytree.
+        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
 
     Raises:
-      RecursionError: the tree is nested too deeply, or contains itself.
-      TypeError: ``is_leaf`` is no function.
+        RecursionError: the tree is nested too deeply, or contains itself.
+
+    Example:
+        >>> tree_flatten({"a": 1, "b": (2, None)})
+        ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
     """
     try:
         return _flatten(tree, is_leaf)

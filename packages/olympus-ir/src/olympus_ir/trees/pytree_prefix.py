@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._jaxlib import GetAttrKey, PyTreeDef, pytree_registry
 from ..loading import deferred
-from .deep_trees import flatten
+from .deep_trees import tree_flatten
 from .structures import PyTree, Structure, node_type
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ def broadcast_prefix(
         >>> broadcast_prefix([1, 2], ["a", ("b", "c")])
         [1, 2, 2]
     """
-    prefix_leaves, prefix_treedef = flatten(prefix_tree, is_leaf)
+    prefix_leaves, prefix_treedef = tree_flatten(prefix_tree, is_leaf)
     try:
         subtrees = prefix_treedef.flatten_up_to(full_tree)
     except ValueError as error:
         raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
     result: list[Any] = []
     for leaf, subtree in zip(prefix_leaves, subtrees, strict=True):
-        result.extend([leaf] * flatten(subtree, is_leaf)[1].num_leaves)
+        result.extend([leaf] * tree_flatten(subtree, is_leaf)[1].num_leaves)
     return result
 
 
@@ -76,13 +76,13 @@ def spread_prefix(
         >>> spread_prefix((0, None), ("a", ("b", None)), lambda axis: axis is None)
         [0, None]
     """
-    prefix_leaves, prefix_treedef = flatten(prefix_tree, is_leaf)
+    prefix_leaves, prefix_treedef = tree_flatten(prefix_tree, is_leaf)
     try:
         if full_tree.__class__ is Structure:
             counts = full_tree.leaf_counts(prefix_treedef)
         else:
             subtrees = prefix_treedef.flatten_up_to(full_tree)
-            counts = [flatten(subtree)[1].num_leaves for subtree in subtrees]
+            counts = [tree_flatten(subtree)[1].num_leaves for subtree in subtrees]
     except ValueError as error:
         raise structure_mismatch("prefix_tree", prefix_tree, full_tree, is_leaf, error) from None
     result: list[Any] = []
@@ -109,7 +109,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf | Non
         [1, (2, 2)]
     """
     leaves = broadcast_prefix(prefix_tree, full_tree, is_leaf)
-    return flatten(full_tree, is_leaf)[1].unflatten(leaves)
+    return tree_flatten(full_tree, is_leaf)[1].unflatten(leaves)
 
 
 # --- Explanations --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from .._jaxlib import PyTreeDef, pytree_registry
 from .._jaxlib import all_leaves as _all_leaves
 from .._jaxlib import treedef_tuple as _treedef_tuple
 from ..settings.sentinels import NOT_GIVEN
-from .deep_trees import check_is_leaf, recursion_error
+from .deep_trees import check_is_leaf, recursion_error, tree_flatten
 from .pytree_paths import (
     DictKey,
     FlattenedIndexKey,
@@ -108,29 +108,6 @@ __all__ = [
 IsLeaf = Callable[[Any], bool]
 
 _flatten = pytree_registry.flatten
-
-
-def tree_flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Any], PyTreeDef]:
-    """Returns the leaves of a pytree, in order, and its structure.
-
-    Args:
-        tree: the pytree.
-        is_leaf: a function of a subtree that returns whether to treat it as a leaf.
-
-    Raises:
-        RecursionError: the tree is nested too deeply, or contains itself.
-
-    Example:
-        >>> tree_flatten({"a": 1, "b": (2, None)})
-        ([1, 2], PyTreeDef({'a': *, 'b': (*, None)}))
-    """
-    try:
-        return _flatten(tree, is_leaf)
-    except SystemError as error:
-        raise recursion_error(error) from None
-    except TypeError:
-        check_is_leaf(is_leaf)
-        raise
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> PyTree:

@@ -201,15 +201,21 @@ def _number_of(name: str, num: Any) -> int:
     return num
 
 
-def _spaced_between(
-    start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
-) -> Any:
-    check_arraylike("linspace", start, stop)
+def _endpoints(name: str, start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """Returns the ends of a range as inexact arrays, and the dtype of the range."""
+    check_arraylike(name, start, stop)
     if dtype is None:
         dtype, _ = result_type_of(start, stop)
         dtype = dtypes.to_inexact_dtype(dtype)
     computed = dtypes.to_inexact_dtype(dtype)
-    start, stop = convert(start, computed), convert(stop, computed)
+    return convert(start, computed), convert(stop, computed), dtype
+
+
+def _spaced_between(
+    start: Any, stop: Any, num: int, endpoint: bool, retstep: bool, dtype: Any, axis: int
+) -> Any:
+    start, stop, dtype = _endpoints("linspace", start, stop, dtype)
+    computed = dtypes.to_inexact_dtype(dtype)
     check_ranks("linspace", (np.shape(start), np.shape(stop)))
     shape = broadcast_shapes(np.shape(start), np.shape(stop))
     start, stop = spread(start, shape), spread(stop, shape)
@@ -332,12 +338,8 @@ def linspace(
 def _powers_between(
     start: Any, stop: Any, num: int, endpoint: bool, base: Any, dtype: Any, axis: int
 ) -> Any:
-    check_arraylike("logspace", start, stop)
-    if dtype is None:
-        dtype, _ = result_type_of(start, stop)
-        dtype = dtypes.to_inexact_dtype(dtype)
+    start, stop, dtype = _endpoints("logspace", start, stop, dtype)
     computed = dtypes.to_inexact_dtype(dtype)
-    start, stop = convert(start, computed), convert(stop, computed)
     exponents = _linspace(start, stop, num, endpoint, False, None, axis)
     base, exponents = promote_shapes("logspace", convert(base, computed), exponents)
     return convert(lax.pow(base, exponents), dtype)

@@ -29,6 +29,14 @@ class SparseInfo(NamedTuple):
     unique_indices: bool = False
 
 
+def split_shape(
+    shape: tuple[int, ...], n_batch: int, n_sparse: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Returns the batch, sparse and dense dimensions of a shape."""
+    first_dense = n_batch + n_sparse
+    return shape[:n_batch], shape[n_batch:first_dense], shape[first_dense:]
+
+
 @boundary_class
 class OLYMPUSSparse:
     """Base class of sparse arrays.

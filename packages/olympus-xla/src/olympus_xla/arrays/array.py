@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from olympus_ir.diagnostics.errors import assignment_error
+from olympus_ir.diagnostics.errors import assignment_error, truth_value_error
 from olympus_ir.diagnostics.traceback_filtering import boundary_members
 from olympus_ir.types.arrays import register_array_class
 from olympus_ir.types.avals import ShapedArray, register_value_type
@@ -173,15 +173,7 @@ def _bool(self: ArrayImpl) -> bool:
     size = self.aval.size
     if size == 1:
         return bool(host_value(self))
-    if size == 0:
-        raise ValueError(
-            "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an "
-            "array is not empty."
-        )
-    raise ValueError(
-        "The truth value of an array with more than one element is ambiguous. "
-        "Use a.any() or a.all()"
-    )
+    raise truth_value_error(size)
 
 
 def _int(self: ArrayImpl) -> int:

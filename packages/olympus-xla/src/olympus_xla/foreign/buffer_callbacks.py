@@ -9,7 +9,7 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.callback_calls import call_by_vmap_method
 from olympus_batching.tables import batching_rules
-from olympus_ir.lax.callbacks import VMAP_METHODS
+from olympus_ir.lax.callbacks import check_vmap_method
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.reference import reference_rules
 from olympus_ir.trees import pytrees
@@ -69,11 +69,7 @@ def buffer_callback(
       >>> buffer_callback(add_one, x)(x)
       Array([1., 2., 3.], dtype=float32)
     """
-    if vmap_method not in VMAP_METHODS:
-        raise ValueError(
-            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}"
-        )
+    check_vmap_method(vmap_method)
     types, out_tree = pytrees.tree_flatten(result_shape_dtypes)
     result_avals = tuple(ShapedArray(type_.shape, type_.dtype) for type_ in types)
 

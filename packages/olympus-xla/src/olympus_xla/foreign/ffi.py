@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.callbacks import VMAP_METHODS
+from olympus_ir.lax.callbacks import check_vmap_method
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import AbstractToken, ShapedArray, canonicalize_shape, get_aval
 
@@ -198,11 +198,7 @@ def ffi_call(
       >>> norm(np.ones(4, np.float32), eps=np.float32(1e-5))  # doctest: +SKIP
       Array([0.99999, 0.99999, 0.99999, 0.99999], dtype=float32)
     """
-    if vmap_method not in VMAP_METHODS:
-        raise ValueError(
-            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
-            f"{vmap_method}"
-        )
+    check_vmap_method(vmap_method)
     if legacy_backend_config is not None and custom_call_api_version >= 4:
         raise ValueError(
             "The use of the legacy_backend_config parameter requires custom_call_api_version < 4; "
