@@ -20,6 +20,7 @@ UPDATE = "dynamic_update_slice"
 def every_size(cpu_limits, monkeypatch):
     """Rotations of all sizes are updates, whatever the processor."""
     monkeypatch.setattr(rotations, "has_fast_wide_vectors", lambda identity: True)
+    monkeypatch.setattr(rotations, "has_slow_masked_stores", lambda identity: False)
     monkeypatch.setattr(rotations, "threads", lambda: 2)
     cpu_limits(rotations, SMALLEST=0)
 
@@ -114,5 +115,12 @@ def test_programs_and_processors_that_keep_the_concatenation(mesh, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(rotations, "has_fast_wide_vectors", lambda identity: False)
         assert not is_changed(x)
-    monkeypatch.setattr(rotations, "SMALLEST", 1 << 17)
+    with monkeypatch.context() as patch:
+        patch.setattr(rotations, "SMALLEST", 1 << 17)
+        assert not is_changed(x)
+    monkeypatch.setattr(rotations, "has_slow_masked_stores", lambda identity: True)
     assert not is_changed(x)
+    rows = np.arange(640, dtype=np.float32).reshape(8, 80)
+    assert is_changed(rows)
+    assert np.array_equal(jit(lambda x: rolled(x, 3))(rows), np.roll(rows, 3, 1))
+    assert not is_changed(rows.astype(np.complex64))

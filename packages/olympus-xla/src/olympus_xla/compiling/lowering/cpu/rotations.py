@@ -5,10 +5,10 @@ A rotation concatenates the end and the beginning of each row. XLA's loop over t
 for each element from which part it is read: 0.24 to 1 ns an element. Two updates of one array copy
 the parts by loops without decisions: 0.11 to 0.2 ns.
 
-LLVM uses masked vectors for rows of odd length. Where these are slow, and for elements of fewer
-than 32 bits, updates may take three times as long as the concatenation, so they keep it. A
-concatenation runs on several threads and an update on one, so programs with many threads keep it,
-too. The operation "roll" of the benchmarks covers this module.
+LLVM uses masked vectors for rows of odd length. Where these are slow, updates take up to twice as
+long for short rows and complex numbers, which keep the concatenation. Elements of fewer than 32
+bits keep it, too. A concatenation runs on several threads and an update on one, so programs with
+many threads keep it as well. The operation "roll" of the benchmarks covers this module.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from ...cache_key import processor_identity
 from .. import mlir
 from ..context import LoweringContext
 from .choice import is_for_this_cpu, is_static, threads
-from .machine_code import has_fast_wide_vectors
+from .machine_code import has_fast_wide_vectors, has_slow_masked_stores
 
 # With fewer elements, two more operations may take longer than the decisions.
 SMALLEST = 1 << 17
 
 # With more threads, XLA's concatenation takes less wall time.
 MOST_THREADS = 4
+
+# With slow masked stores, shorter rows take as long in both ways, or longer with updates.
+SHORTEST_ROW = 64
 
 _DTYPES = frozenset(map(np.dtype, "i4 u4 f4 i8 u8 f8 c8".split()))
 
@@ -64,8 +67,16 @@ def _may_be_updated(context: LoweringContext, dimension: int) -> bool:
         and math.prod(aval.shape) >= SMALLEST
         and is_for_this_cpu(context)
         and threads() <= MOST_THREADS
-        and has_fast_wide_vectors(processor_identity() or "")
+        and _is_faster_here(aval)
     )
+
+
+def _is_faster_here(aval: Any) -> bool:
+    """Returns whether updates of large rows are faster on this processor."""
+    identity = processor_identity() or ""
+    if has_slow_masked_stores(identity):
+        return aval.shape[-1] >= SHORTEST_ROW and aval.dtype.kind != "c"
+    return has_fast_wide_vectors(identity)
 
 
 def _are_ends_and_beginnings(parts: Sequence[Any], shape: Sequence[int]) -> bool:
