@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
+from olympus_ir.trees.deep_trees import tree_flatten as _tree_flatten
 from olympus_ir.trees.pytree_paths import tree_flatten_with_path as _tree_flatten_with_path
 from olympus_ir.trees.pytree_paths import tree_leaves_with_path as _tree_leaves_with_path
 from olympus_ir.trees.pytree_paths import tree_map_with_path as _tree_map_with_path
 from olympus_ir.trees.pytree_prefix import tree_broadcast as _tree_broadcast
 from olympus_ir.trees.pytree_registry import static_field as _static_field
 from olympus_ir.trees.pytrees import tree_all as _tree_all
-from olympus_ir.trees.pytrees import tree_flatten as _tree_flatten
 from olympus_ir.trees.pytrees import tree_leaves as _tree_leaves
 from olympus_ir.trees.pytrees import tree_map as _tree_map
 from olympus_ir.trees.pytrees import tree_reduce as _tree_reduce

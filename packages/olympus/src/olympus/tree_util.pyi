@@ -2,6 +2,7 @@
 # Written by tools/stubs.py.
 from olympus_ir._jaxlib import none_leaf_registry as none_leaf_registry
 from olympus_ir._jaxlib import pytree_registry as _pytree_registry
+from olympus_ir.trees.deep_trees import tree_flatten as tree_flatten
 from olympus_ir.trees.pytree_paths import DictKey as DictKey
 from olympus_ir.trees.pytree_paths import FlattenedIndexKey as FlattenedIndexKey
 from olympus_ir.trees.pytree_paths import GetAttrKey as GetAttrKey
@@ -34,7 +35,6 @@ from olympus_ir.trees.pytrees import Structure as Structure
 from olympus_ir.trees.pytrees import all_leaves as all_leaves
 from olympus_ir.trees.pytrees import flatten_one_level as flatten_one_level
 from olympus_ir.trees.pytrees import tree_all as tree_all
-from olympus_ir.trees.pytrees import tree_flatten as tree_flatten
 from olympus_ir.trees.pytrees import tree_leaves as tree_leaves
 from olympus_ir.trees.pytrees import tree_map as tree_map
 from olympus_ir.trees.pytrees import tree_reduce as tree_reduce
