@@ -324,7 +324,7 @@ def test_user_defined_tensorstore_specs(stores, tmp_path):
     assert written < 50_000  # of 400 000 bytes
 
 
-def test_pytrees_are_written_and_read_while_an_event_loop_runs(tmp_path):
+def test_pytrees_inside_event_loop(tmp_path):
     pytest.importorskip("tensorstore")
     from olympus.experimental.array_serialization import pytree_serialization
 

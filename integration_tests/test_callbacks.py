@@ -101,7 +101,7 @@ def test_print_in_cond_prints_the_taken_branch_only(printed):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_print_of_a_sharded_value_shows_the_whole_array_once(printed, mesh, ordered):
+def test_print_of_sharded_value(printed, mesh, ordered):
     x = olympus.device_put(jnp.arange(8), NamedSharding(mesh, P("x")))
     doubled = jit(lambda x: (show("{}", x, ordered=ordered), x * 2)[1])(x)
     assert printed() == ["[0 1 2 3 4 5 6 7]"]
@@ -304,7 +304,7 @@ def test_io_callback_without_results_under_vmap():
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit])
-def test_io_callback_runs_for_the_examples_that_take_its_path(transform):
+def test_io_callback_in_batched_cond(transform):
     log = []
 
     def host(v):
@@ -432,7 +432,7 @@ def in_buffers(host, x):
     "program",
     [on_one_device, on_each_device, in_a_loop, without_results, without_outputs, in_buffers],
 )
-def test_an_error_on_one_of_many_devices_ends_the_call_alone(program, mesh):
+def test_error_on_one_device(program, mesh):
     log = []
     x = olympus.device_put(jnp.arange(8.0), NamedSharding(mesh, P("x")))
     with olympus.set_mesh(mesh):
@@ -449,7 +449,7 @@ def test_an_error_on_one_of_many_devices_ends_the_call_alone(program, mesh):
         assert len(log) == (4 if program is in_a_loop else 2)
 
 
-def test_an_exit_on_one_of_many_devices_is_raised_itself(mesh):
+def test_exit_on_one_device(mesh):
     def leave(x):
         raise SystemExit(3)
 
@@ -458,7 +458,7 @@ def test_an_exit_on_one_of_many_devices_is_raised_itself(mesh):
         jit(lambda x: on_one_device(leave, x))(x)
 
 
-def test_a_callback_of_many_devices_gets_arrays_of_64_bits(mesh):
+def test_callback_with_64_bits(mesh):
     """The threads of XLA did not know the setting, so the callback's result had 32 bits."""
     seen = []
 
@@ -472,7 +472,7 @@ def test_a_callback_of_many_devices_gets_arrays_of_64_bits(mesh):
     assert seen == [np.float64]
 
 
-def test_programs_on_several_devices_do_not_wait_for_each_other(mesh):
+def test_independent_programs(mesh):
     """The program of the callback waited for the one that called it, and the process hung."""
     place = NamedSharding(mesh, P("x"))
     x = olympus.device_put(jnp.arange(8.0), place)

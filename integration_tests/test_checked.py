@@ -207,7 +207,7 @@ def test_operations_of_rules_show_the_line_of_the_rule(fun, rule, transform, whe
     assert f", at {__file__}:{last}:" in str(caught.value)
 
 
-def test_operations_without_a_line_show_the_line_of_the_call():
+def test_line_of_call():
     with pytest.raises(ZeroDivisionError) as caught:
         olympus.checked(lax.rem)(jnp.array(3), jnp.array(0))
     assert "olympus.checked(lax.rem)(jnp.array(3), jnp.array(0))" in str(caught.value)

@@ -165,7 +165,7 @@ def test_compositions_use_the_given_rule(name):
         assert ruled.calls["bwd" if rule == "vjp" else rule] >= 1
 
 
-def test_a_derivative_rule_and_a_batching_rule_are_both_used():
+def test_derivative_and_batching_rules():
     ruled = Ruled("vjp", "batch")
     np.testing.assert_allclose(vmap(ruled.fun)(XS), np.sin(XS), rtol=1e-5)
     assert ruled.calls == {"batch": 1}

@@ -114,7 +114,7 @@ def test_links_lead_to_sections(path: Path) -> None:
     assert broken == []
 
 
-def test_each_program_of_the_gallery_is_shown_with_its_picture() -> None:
+def test_gallery_pictures() -> None:
     text = (DOCS / "gallery.md").read_text("utf-8")
     programs = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.py")} - {"pictures"}
     assert len(programs) == 12

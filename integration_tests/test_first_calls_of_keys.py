@@ -37,7 +37,7 @@ for name, evaluate in cases.items():
 """
 
 
-def test_functions_of_keys_start_on_numpy_with_the_bits_of_compiled_code():
+def test_bits_of_first_calls():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=300
     )

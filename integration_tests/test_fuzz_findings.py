@@ -109,7 +109,7 @@ def test_argmin_and_argmax_of_complex_constants():
     assert done.stdout.split("\n")[0] == "0 [0 1]", done.stderr[-2000:]
 
 
-def test_arrays_of_64_bits_while_64_bit_types_are_disabled():
+def test_disabled_64_bit_arrays():
     """They keep their dtype among themselves, and are narrowed with other operands, as in JAX."""
     with olympus.enable_x64(True):
         x, n = jnp.arange(1.0, 4.0), jnp.arange(1, 4)

@@ -11,7 +11,7 @@ from olympus import lax
 from olympus.sharding import Mesh, PartitionSpec
 
 
-def test_values_equal_on_all_devices_are_known_outside_of_compiled_functions():
+def test_values_known_outside_of_jit():
     mesh = Mesh(np.array(olympus.devices()[:4]).reshape(2, 2), ("i", "j"))
     spec = PartitionSpec("i", "j")
 

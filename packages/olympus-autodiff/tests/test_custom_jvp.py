@@ -279,7 +279,7 @@ def test_equations_can_be_bound_again_with_their_parameters():
         assert grad(lambda x, given=given: equation.primitive.bind(x, **given)[0])(1.0) == 3.0
 
 
-def test_a_trace_of_a_library_transforms_the_functions_of_a_call():
+def test_trace_of_a_library():
     class OtherTracer(Tracer):
         def __init__(self, trace, value):
             self._trace, self.value = trace, value

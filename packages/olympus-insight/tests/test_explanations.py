@@ -45,7 +45,7 @@ def call(*args, **kwargs):
     return args, kwargs
 
 
-def test_first_trace_has_no_cause_and_hits_are_not_recorded():
+def test_cause_of_first_trace():
     causes, report = of(jit(lambda x: x), call(X), call(X), call(X + 1))
     assert causes == [] and len(report) == 1
     assert report.traces[0].arguments == ("x: f32[4]",)

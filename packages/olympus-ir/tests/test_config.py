@@ -235,7 +235,7 @@ def in_another_thread(function):
     return results[0]
 
 
-def test_overrides_are_local_to_the_thread_and_updates_are_not(restored):
+def test_scope_of_overrides(restored):
     with enable_x64(True):
         assert in_another_thread(lambda: config.olympus_enable_x64) is False
         config.update("olympus_enable_x64", True)

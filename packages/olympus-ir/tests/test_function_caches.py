@@ -37,7 +37,7 @@ def test_values_without_weak_references_are_not_kept():
     assert cache.of(3) == {}
 
 
-def test_derived_functions_are_the_same_each_time_and_do_not_keep_the_function():
+def test_derived_functions_are_cached_weakly():
     cache, f = FunctionCache(), make()
 
     def double(get):

@@ -34,7 +34,7 @@ class Counted:
 
 
 class TestTracingCache:
-    def test_calls_with_arguments_of_the_same_types_are_traced_once(self):
+    def test_traced_once_per_type(self):
         fun = Counted()
         compiled = jit(fun)
         for value in (1.0, 2.0, 3.0):
@@ -130,7 +130,7 @@ class TestStaticArguments:
         compiled = jit(fun, static_argnames=("n",))
         assert compiled(2.0, 3) == compiled(2.0, n=3) == 2
 
-    def test_last_position_of_a_call_with_any_number_of_arguments(self):
+    def test_last_of_any_number_of_arguments(self):
         compiled = jit(lambda x, *rest: lax.mul(x, float("2" * rest[-1])), static_argnums=-1)
         assert compiled(5.0, 1) == 10
         assert compiled(5.0, 1.0, 2) == 110

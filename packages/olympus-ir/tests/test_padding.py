@@ -262,7 +262,7 @@ def gathered(mode):
 
 
 @pytest.mark.parametrize("mode", ["clip", "fill"])
-def test_gathers_treat_indices_beyond_the_true_size_as_out_of_bounds(mode):
+def test_gathers_from_padding(mode):
     """Indices beyond the true size are out of bounds."""
     fun = gathered(mode)
     indices = np.array([0, 3, 5, 6, 7, 8, 100, -1], INT)
@@ -281,7 +281,7 @@ def test_gather_of_rows():
 
 @pytest.mark.parametrize("scatter", [lax.scatter, lax.scatter_add, lax.scatter_max])
 @pytest.mark.parametrize("mode", ["clip", "drop"])
-def test_scatters_treat_indices_beyond_the_true_size_as_out_of_bounds(scatter, mode):
+def test_scatters_drop_padding(scatter, mode):
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     indices = np.array([[0], [5], [6], [7], [20]], INT)
     updates = np.arange(1, 6, dtype=FLOAT)

@@ -40,7 +40,7 @@ def test_types_are_inferred_once():
     assert len(calls) == 2
 
 
-def test_types_are_inferred_each_time_where_the_cache_is_off():
+def test_types_without_cache():
     primitive, calls = counted(cache_inference=False)
     primitive.infer((F32,), {"a": []})
     primitive.infer((F32,), {"a": []})
@@ -109,7 +109,7 @@ def test_names_are_unique_and_families_are_known():
     assert all(primitive.family for primitive in primitives())
 
 
-def test_bind_with_a_trace_takes_the_types_of_the_operands_too():
+def test_bind_with_trace_and_types():
     primitive, _ = counted()
 
     def program(x):

@@ -141,7 +141,7 @@ class TestValuesAreNotKnown:
         with pytest.raises(TracerBoolConversionError, match="values of the arguments x and ys"):
             make_olympuspr(lambda x, *ys: bool(lax.add(x, ys[1])))(1.0, 2.0, 3.0)
 
-    def test_errors_of_values_that_depend_on_no_argument_name_the_operation(self):
+    def test_errors_of_constants(self):
         with pytest.raises(TracerBoolConversionError, match=r"operation `sin`\n.*test_tracing.py"):
             make_olympuspr(lambda: bool(lax.sin(1.0)))()
 

@@ -93,7 +93,7 @@ def test_gelu_of_python_numbers_while_tracing(approximate):
     assert (aval.shape, aval.dtype) == ((), np.float32)
 
 
-def test_derivatives_of_softplus_are_as_weakly_typed_as_its_argument():
+def test_weak_type_of_softplus_derivatives():
     assert grad(olympus_nn.softplus)(1.0).weak_type
     assert not grad(olympus_nn.softplus)(np.float32(1)).weak_type
 

@@ -79,7 +79,7 @@ def test_nonzero_fill_value_sets_the_dtype(fill):
         assert result[1] == fill
 
 
-def test_delete_out_of_bounds_and_fill_diagonal_of_empty_arrays():
+def test_delete_and_fill_diagonal_limits():
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         jit(lambda x: jnp.delete(x, 7))(np.ones(3, np.float32))
     nothing = np.ones((0, 3), np.float32)
@@ -479,7 +479,7 @@ def test_transpose_refuses_incomplete_permutations():
         lambda x, value: x > value,
     ],
 )
-def test_python_integers_beyond_a_narrow_dtype_wrap_around_in_programs(function, value):
+def test_large_python_integers(function, value):
     x = jnp.array([1, 2], np.uint8)
     wrapped = jnp.array(value % 256, np.uint8)
     expected = np.asarray(function(x, wrapped))
@@ -621,7 +621,7 @@ def test_logspace_with_array_base():
 
 
 @pytest.mark.parametrize("num", [0, 1])
-def test_the_distance_of_fewer_than_two_numbers_is_a_scalar(num):
+def test_distance_of_few_numbers(num):
     _, step = jnp.linspace(0.0, np.ones((2, 2)), num, retstep=True)
     assert step.shape == ()
     assert np.isnan(step)

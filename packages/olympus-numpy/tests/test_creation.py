@@ -292,7 +292,7 @@ def test_overflowing_casts_warn_as_in_numpy(convert, problem):
     assert [warning.filename for warning in caught] == [__file__]
 
 
-def test_asarray_of_an_array_of_the_dtype_is_the_array():
+def test_asarray_without_copy():
     x = jnp.ones(3)
     assert jnp.asarray(x) is x
     for dtype in ("float32", jnp.float32, float, np.float32):
@@ -312,7 +312,7 @@ def test_fill_values_out_of_range_wrap_around(value, dtype, call):
     assert call(lambda: jnp.full_like(jnp.zeros(1, dtype), value)).tolist() == [expected]
 
 
-def test_fill_values_without_a_dtype_are_of_the_default_integers():
+def test_default_dtype_of_fill_values():
     filled = jnp.full(1, 2**31)
     assert (filled.tolist(), str(filled.dtype), filled.weak_type) == ([-(2**31)], "int32", True)
     with pytest.raises(OverflowError):

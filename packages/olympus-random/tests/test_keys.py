@@ -309,7 +309,7 @@ def test_raw_keys_can_be_forbidden():
         random.normal(raw)
 
 
-def test_sampler_primitives_are_found_by_name_in_a_new_process():
+def test_pickled_sampler_primitives():
     program = "import pickle, sys, olympus_random; print(pickle.loads(bytes.fromhex(sys.argv[1])))"
     data = pickle.dumps(random.random_gamma_p).hex()
     command = [sys.executable, "-c", program, data]

@@ -295,7 +295,7 @@ def test_windows_may_be_traced():
     assert np.abs(gradient).max() > 0.1
 
 
-def test_frequencies_and_times_of_half_precision_have_the_precision_of_the_transforms():
+def test_precision_of_half_precision_axes():
     x = np.ones(16, np.float16)
     frequencies, times, _ = signal.stft(x, nperseg=8, return_onesided=False)
     assert frequencies.dtype == times.dtype == np.float32

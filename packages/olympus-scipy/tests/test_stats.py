@@ -412,7 +412,7 @@ def test_weak_types_match_jax(function):
         assert result.dtype == dtype and not result.weak_type
 
 
-def test_a_chi_squared_distribution_of_bfloat16_scalars_is_in_bfloat16():
+def test_chi_squared_of_bfloat16():
     x = np.array(1.5, dtypes.bfloat16)
     assert jit(lambda x: stats.chi2.cdf(x, 2.0))(x).dtype == x.dtype
 
@@ -428,7 +428,7 @@ def test_a_chi_squared_distribution_of_bfloat16_scalars_is_in_bfloat16():
         (lambda x: stats.bernoulli.ppf(x, 0.5), True, False),
     ],
 )
-def test_scalars_that_are_no_floats_are_weakly_typed_beside_floats(function, of_scalars, of_arrays):
+def test_weak_types_of_scalars(function, of_scalars, of_arrays):
     for dtype in ("bool", "int8"):
         one = array(1, dtype)
         assert eval_shape(function, one).weak_type == of_scalars

@@ -55,7 +55,7 @@ def test_runs_at_the_same_time_all_raise():
     assert len(caught) == 2
 
 
-def test_a_loop_that_never_ends_after_an_error_is_ended(monkeypatch):
+def test_endless_loop_after_error(monkeypatch):
     monkeypatch.setattr(DeferredErrors, "MOST_SKIPPED", 10)
     errors = DeferredErrors()
     fails = errors.deferring(failing, TYPES)

@@ -64,7 +64,7 @@ def test_sources_reach_the_first_extremes(name, largest):
     np.testing.assert_allclose(function(x, source), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_small_arrays_and_other_dtypes_keep_the_operation_of_xla():
+def test_xla_keeps_other_operands():
     def pooled(x):
         windows = lax.reduce_window(x, x.dtype.type(-np.inf), lax.max, (2,), (2,), "VALID")
         return lax.reduce_sum(lax.mul(windows, windows), (0,))

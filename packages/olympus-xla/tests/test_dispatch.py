@@ -152,7 +152,7 @@ def test_many_collectives_in_flight(total, mesh):
     assert all(result.tolist() == [8.0, 8.0] for result in results)
 
 
-def test_collectives_stay_on_the_python_path_where_they_are_bounded(total, add):
+def test_bounded_collectives(total, add):
     bounded = total.fastpath(LEAF, [True], []) is None
     assert bounded == _jaxlib.collectives_need_bound
     assert add.fastpath(LEAF, [True, True], []) is not None

@@ -37,7 +37,7 @@ def test_forward_mode_donates_primals_and_tangents():
     assert four == [(True, False, True, False)]
 
 
-def test_an_array_that_is_primal_and_tangent_is_not_donated():
+def test_primal_as_tangent():
     fun = jit(lambda x: lax.sin(x), donate_argnums=0)
     (x,), (x0,) = arrays(1)
     _, tangent = jvp(fun, (x,), (x,))

@@ -224,7 +224,7 @@ def test_older_interfaces_are_lowered():
         ffi.ffi_call("f", LIKE_X, custom_call_api_version=-1)
 
 
-def test_results_have_the_type_of_the_sequence_that_describes_them():
+def test_sequence_of_results():
     for kind in (list, tuple):
         assert type(eval_shape(ffi.ffi_call("f", kind([LIKE_X])), X)) is kind
 

@@ -116,7 +116,7 @@ def test_a_program_with_results_from_its_blocks():
     assert_equal_results(function, weights(20), X)
 
 
-def test_the_gradient_needs_the_memory_of_one_value_a_layer():
+def test_memory_of_layers():
     shape, count = (32, 64), 40
     x = RNG.normal(size=shape).astype(F32)
     compiled = jit(grad(loss)).lower(weights(count, shape[1:]), x).compile()

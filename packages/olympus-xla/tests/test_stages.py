@@ -368,7 +368,7 @@ def test_lowering_again_from_one_line_shares_the_module():
     assert elsewhere.operation != first.operation
 
 
-def test_lowering_again_for_other_platforms_or_settings_makes_another_module():
+def test_lowering_again():
     function = jit(lambda x: lax.sin(x))
 
     def lowered_text(limit, platforms):

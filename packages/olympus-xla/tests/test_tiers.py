@@ -45,7 +45,7 @@ def wanted(x, w):
     return x
 
 
-def test_first_call_runs_on_the_reference_and_the_executable_follows():
+def test_first_call_on_reference():
     f = jit(lambda x, w: network(x, w), tiers=True)
     assert f.tier == "reference"
     first = f(X, W)
@@ -159,7 +159,7 @@ def test_donated_operand_is_deleted():
     assert x.is_deleted()
 
 
-def test_error_of_the_compilation_is_raised_by_the_next_call():
+def test_failed_compilation():
     f = jit(lambda x: lax.sin(x), compiler_options={"no_such_option": True}, tiers=True)
     np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-5)
     f.wait()

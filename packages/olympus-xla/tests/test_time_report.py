@@ -94,7 +94,7 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-def test_a_long_compilation_is_shown_and_the_line_is_cleared(monkeypatch):
+def test_long_compilation(monkeypatch):
     terminal = show_on_terminal(monkeypatch)
     with progress.shown("jit(step)", 1234):
         wait_for(lambda: "compiling jit(step) of 1,234 equations: 0 s" in terminal.getvalue())

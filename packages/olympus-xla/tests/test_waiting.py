@@ -45,7 +45,7 @@ def folder(request, tmp_path):
     clear_caches()
 
 
-def test_programs_from_disk_run_in_the_thread_of_the_caller(devices, folder):
+def test_thread_of_programs_from_disk(devices, folder):
     x = device_put(X, devices[0]).block_until_ready()
     first = jit(product, caller_waits=True)
     assert all(first(x).is_ready() for _ in range(20))

@@ -78,7 +78,7 @@ def test_operands_and_results_are_named() -> None:
     assert {"params['w']", "x", "scale"} <= named and "params['unused']" not in named
 
 
-def test_scopes_in_backward_passes_of_users_stay_within_the_transpose() -> None:
+def test_scopes_of_backward_passes() -> None:
     @olympus.custom_vjp
     def f(x):
         return jnp.sin(x)

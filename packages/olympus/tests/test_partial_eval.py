@@ -69,7 +69,7 @@ def test_dead_code_by_a_rule() -> None:
     assert pair not in pe.dce_rules
 
 
-def test_built_in_dead_code_rules_have_the_form_of_jax() -> None:
+def test_built_in_dead_code_rules() -> None:
     def f(x, y):
         return olympus.jit(lambda x, y: (jnp.sin(x), jnp.cos(y)))(x, y)
 

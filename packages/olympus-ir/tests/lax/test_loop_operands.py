@@ -19,7 +19,7 @@ def _equation(fun, *shapes):
     return trace_to_olympuspr(fun, avals)[0].eqns[-1]
 
 
-def test_the_operands_of_a_scan_have_the_types_of_the_inputs_of_its_body():
+def test_scan_operand_types():
     def fun(const, init, xs):
         return lax.scan(lambda c, x: (lax.add(c, const), lax.mul(x, c)), init, xs)
 

@@ -51,7 +51,7 @@ def test_dtype_of_products(lhs, rhs, expected):
     assert lax.dot(np.ones(3, rhs), np.ones(3, lhs)).dtype == expected
 
 
-def test_sums_of_integers_wrap_around_in_the_dtype_of_the_result():
+def test_integer_sums_wrap_around():
     x = np.full(3, 100, np.int8)
     assert int(lax.dot(x, x)) == np.int64(30000).astype(np.int8)
     assert int(lax.dot(x, x, preferred_element_type=np.int32)) == 30000
@@ -75,7 +75,7 @@ def test_sums_of_short_floats_are_rounded_once():
         (np.float32, np.int8, True),
     ],
 )
-def test_integers_and_complex_numbers_are_not_summed_in_fewer_bits(dtype, preferred, accepted):
+def test_precision_of_exact_sums(dtype, preferred, accepted):
     def product(x):
         return lax.dot(x, x, preferred_element_type=preferred)
 

@@ -43,7 +43,7 @@ def test_dynamic_update_slice():
     assert values(result) == expected.tolist()
 
 
-def test_dynamic_update_index_in_dim_takes_updates_with_and_without_the_dimension():
+def test_dynamic_update_index_in_dim():
     row = np.zeros(5, np.float32)
     expected = X.copy()
     expected[1] = 0

@@ -405,7 +405,7 @@ def test_equalities_of_extremes_bound_their_operands():
     assert c >= a and c >= b and d <= a and d <= b
 
 
-def test_multiples_of_a_number_are_multiples_of_the_opposite_one():
+def test_multiples_of_opposite_numbers():
     (a,) = symbolic_shape("a", constraints=["mod(a + mod(a, 2), -2) == 0"])
     quotient, remainder = divmod(a + a % 2, 2)
     assert remainder == 0
