@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..lax.random_bits import RandomAlgorithm, rng_bit_generator_p, rng_uniform_p
-from .random import threefry2x32
 from .tables import reference_rules
+from .threefry import threefry2x32
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
