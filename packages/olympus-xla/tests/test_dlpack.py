@@ -147,3 +147,21 @@ def test_export_waits_for_running_computations():
     # The consumer reads the memory at once, so the producer must have written it.
     array = device_put(np.ones((256, 256), np.float32))
     assert np.from_dlpack(array).sum() == 256 * 256
+
+
+def test_exporters_that_lie():
+    class Exporter:
+        place, capsule = (1, 0), 5
+
+        def __dlpack_device__(self):
+            return self.place
+
+        def __dlpack__(self, **_):
+            return self.capsule
+
+    with pytest.raises(TypeError, match="Exporter.__dlpack__ must return a capsule"):
+        from_dlpack(Exporter())
+    for place in ("a",), 5, (1, 0, 0), (1, None):
+        Exporter.place = place
+        with pytest.raises(TypeError, match="__dlpack_device__ must return two integers"):
+            from_dlpack(Exporter())

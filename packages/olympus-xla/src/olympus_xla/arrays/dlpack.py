@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -162,7 +163,7 @@ def from_dlpack(
             "The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods, "
             f"got {type(external_array).__name__}."
         )
-    source = _device_of_number(*external_array.__dlpack_device__())
+    source = _device_of_number(external_array.__dlpack_device__())
     if copy is False and device is not None and getattr(device, "device_set", {device}) != {source}:
         raise ValueError(
             f"Specified {device=} which requires a copy since the source device is {source!r}, "
@@ -177,6 +178,11 @@ def from_dlpack(
         if not isinstance(external_array, np.ndarray) or external_array.flags.writeable:
             raise
         return _put_read_only(external_array, device, copy)
+    if type(capsule).__name__ != "PyCapsule":
+        raise TypeError(
+            f"{type(external_array).__name__}.__dlpack__ must return a capsule of DLPack, got "
+            f"{type(capsule).__name__}."
+        )
     array = _import(capsule, source, stream, copy)
     if dtypes.canonicalize_dtype(array.dtype) != array.dtype:
         if copy is False:
@@ -213,7 +219,15 @@ def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib
     return put_leaf(array, backends.local_devices(backend="cpu")[0] if device is None else device)
 
 
-def _device_of_number(kind: int, number: int) -> Any:
+def _device_of_number(place: Any) -> Any:
+    """Returns the device that a pair of a DLPack type and a number stands for."""
+    try:
+        kind, number = map(operator.index, place)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"__dlpack_device__ must return two integers, the type and number of a device, got "
+            f"{place!r}."
+        ) from None
     platform = _PLATFORM_OF_TYPE.get(kind)
     if platform is None:
         raise TypeError(
