@@ -52,6 +52,17 @@ REFUSED = {
     "arrays as dtypes of views": (ValueError, lambda: jnp.ones(3).view(jnp.ones(2))),
     "arrays as dtypes of conversions": (ValueError, lambda: lax.convert_element_type(X, X)),
     "types as values": (TypeError, lambda: olympus.vmap(jnp.dot, (None, 0))(X, STRUCT)),
+    "matrices as flags of svd": (ValueError, lambda: jnp.linalg.svd(M, M)),
+    "traced matrices as flags": (ValueError, lambda: olympus.jit(jnp.linalg.svd)(M, M)),
+    "sequences as counts": (
+        TypeError,
+        lambda: scipy.stats.multinomial.pmf(np.array([1, 2]), (3,), np.array([0.5, 0.5])),
+    ),
+    "ends of ramps without a value": (
+        TypeError,
+        lambda: jnp.pad(X, 1, mode="linear_ramp", end_values=None),
+    ),
+    "objects as values": (TypeError, lambda: jnp.full_like(X, np.array(None))),
     "fractions of bits": (TypeError, lambda: lax.reduce_precision(X, 5, 2.5)),
     "arrays as axes": (
         TypeError,
@@ -490,3 +501,11 @@ def test_sums_over_no_examples_have_no_parts():
         olympus.vmap(lambda x: lax.psum_scatter(x, "i", tiled=True), axis_name="i")(
             np.ones((0, 4), np.float32)
         )
+
+
+def test_keys_padded_without_values():
+    keys = olympus.random.split(olympus.random.key(0))
+    padded = jnp.pad(keys, 1, mode="empty")
+    data = olympus.random.key_data
+    assert padded.shape == (4,)
+    np.testing.assert_array_equal(data(padded)[1:3], data(keys))

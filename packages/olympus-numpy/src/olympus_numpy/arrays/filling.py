@@ -195,9 +195,14 @@ def _fill_scalar(value: Any, dtype: Any) -> Any:
     """Returns a fill value; a Python number that is out of range is converted as an array would be.
 
     Raises:
-      TypeError: a complex number is given for real elements.
+      TypeError: an array of Python objects is given, or a complex number for real elements.
     """
     kind = value.__class__
+    if kind is np.ndarray and value.dtype == object:
+        raise TypeError(
+            "the fill value must be a number or an array of numbers, got an array of Python "
+            f"objects: {value}"
+        )
     if kind is complex and not dtypes.issubdtype(dtype, np.complexfloating):
         if dtypes.issubdtype(dtype, np.number):
             raise TypeError(
@@ -322,7 +327,7 @@ def full_like(
       >>> full_like(np.array([1, 2]), 7)
       Array([7, 7], dtype=int32)
     """
-    check_arraylike("full_like", fill_value)
+    check_arraylike("full_like", 0, fill_value)
     return _constant_like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 

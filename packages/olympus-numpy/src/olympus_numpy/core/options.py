@@ -1,12 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that are one of a few values."""
+"""Options: flags, and values among a few choices."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from typing import Any
 
-__all__ = ["is_among"]
+__all__ = ["as_flag", "is_among"]
+
+
+def as_flag(function: str, name: str, value: Any) -> bool:
+    """Returns the truth value of an option.
+
+    Raises:
+      ValueError: an array of several elements is given, or one whose value is unknown while it is
+        traced.
+
+    Example:
+      >>> as_flag("svd", "hermitian", 1)
+      True
+    """
+    if value.__class__ is bool:
+        return value
+    try:
+        return bool(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{function} requires True or False for `{name}`, got {value.__class__.__name__}; it "
+            "cannot be an array"
+        ) from error
 
 
 def is_among(value: Any, choices: Container[Any]) -> bool:

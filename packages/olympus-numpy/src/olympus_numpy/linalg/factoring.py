@@ -17,6 +17,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..core.compilation import compiled
+from ..core.options import as_flag
 from ..core.promotion import check_arraylike, ensure_array, promote_dtypes_inexact
 from ..indexing.taking import take_along_axis
 from .semidefinite import semidefinite_cholesky
@@ -319,7 +320,7 @@ def svd(
       The triple ``(U, S, Vh)`` with the singular values in decreasing order, or ``S`` alone.
 
     Raises:
-      ValueError: if both ``hermitian`` and ``subset_by_index`` are given.
+      ValueError: if both ``hermitian`` and ``subset_by_index`` are given, or an array is a flag.
 
     Example:
       >>> from olympus_numpy import array
@@ -327,11 +328,14 @@ def svd(
       Array([4., 3.], dtype=float32)
     """
     check_arraylike("jnp.linalg.svd", a)
+    full_matrices = as_flag("svd", "full_matrices", full_matrices)
+    compute_uv = as_flag("svd", "compute_uv", compute_uv)
+    hermitian = as_flag("svd", "hermitian", hermitian)
     if hermitian and subset_by_index is not None:
         raise ValueError("svd: subset_by_index is not supported with hermitian=True")
     if subset_by_index is not None:
         subset_by_index = index_range("svd", subset_by_index)
-    result = _svd(a, bool(full_matrices), bool(compute_uv), bool(hermitian), subset_by_index)
+    result = _svd(a, full_matrices, compute_uv, hermitian, subset_by_index)
     return SVDResult(*result) if compute_uv else result
 
 

@@ -73,6 +73,7 @@ def pad(
 
     Raises:
       NotImplementedError: if ``mode`` is unknown.
+      TypeError: if the values are None.
       ValueError: if a keyword does not belong to the mode, or ``reflect_type`` is unknown.
 
     Example:
@@ -97,6 +98,9 @@ def pad(
     reflect_type = kwargs.get("reflect_type", "even")
     if reflect_type not in ("even", "odd"):
         raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {reflect_type!r}")
+    if values is None:
+        name = "end_values" if mode == "linear_ramp" else "constant_values"
+        raise TypeError(f"pad requires numbers as `{name}`, got None; leave it out for zeros")
     if mode == "linear_ramp":
         values = unless_default(values, 0)
     return _pad(array, values, widths, mode, stat_length, reflect_type)
@@ -215,7 +219,8 @@ def _padded_by_mode(
     if mode == "constant":
         return _pad_with_constants(array, values, widths)
     if mode == "empty":
-        zero = np.zeros((), array.dtype)
+        extended = dtypes.is_extended(array.dtype)
+        zero = lax.empty((), array.dtype) if extended else np.zeros((), array.dtype)
         return lax.pad(array, zero, [(before, after, 0) for before, after in widths])
     if mode == "wrap":
         return _pad_by_wrapping(array, widths)

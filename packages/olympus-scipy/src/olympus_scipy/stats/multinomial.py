@@ -10,7 +10,7 @@ from olympus_ir import lax
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
-from olympus_numpy.core.promotion import promote_dtypes_inexact
+from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 from .. import special
 
@@ -37,6 +37,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
       >>> round(float(logpmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5]))), 4)
       -0.6931
     """
+    check_arraylike("multinomial.logpmf", x, n, p)
     x, n = onp.asarray(x), onp.asarray(n)
     if not (onp.issubdtype(x.dtype, np.integer) and onp.issubdtype(n.dtype, np.integer)):
         raise ValueError(
