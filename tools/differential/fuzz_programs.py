@@ -7,8 +7,9 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
 Each program of `olympus_testing.compositions` is run on the NumPy reference, in one of the
 execution modes `WAYS`, and with loops in place of batches. Smooth programs in double precision are
-also run with finite differences in place of derivatives. One program in four is run in JAX. A
-finding is one of these:
+also run with finite differences in place of derivatives. One program in sixteen is traced in JAX,
+and one in 64 is computed there. Three programs in four are traced once for all modes, and one in
+four is traced for each. A finding is one of these:
 
 - the process dies, or a program takes longer than 20 seconds of processor time;
 - only one of OLYMPUS and JAX raises an error, or the errors differ in type;
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import fnmatch
 import json
 import pathlib
@@ -39,9 +41,12 @@ from olympus_testing.compositions import Program, random_program, shrunk, source
 
 #: The execution modes of OLYMPUS besides the reference, and their frequencies. Modes that compile
 #: little are most frequent.
-WAYS = {"tiers": 24, "close": 8, "jit": 3, "disable_jit": 2, "eager": 1, "cached": 1}
+WAYS = {"tiers": 48, "close": 16, "jit": 4, "disable_jit": 1, "eager": 1, "cached": 1}
 #: The maximal numbers of operations of programs; few programs are long.
 LENGTHS = (1, 2, 2, 3, 3, 6)
+#: Of N programs, one keeps a last transformation that XLA has to compile, and one is traced anew
+#: for each mode.
+COMPILED_EVERY = TRACED_EVERY = 4
 
 
 # ---- tests ---------------------------------------------------------------------------------------
@@ -116,11 +121,15 @@ def in_flight(
         chooser = random.Random(f"{options.seed} {number}")
         length = chooser.choice(LENGTHS)
         program = random_program(options.seed, number, devices=DEVICES, length=length)
+        compiled = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
+        if compiled and chooser.randrange(COMPILED_EVERY):
+            program = dataclasses.replace(program, stack=program.stack[:-1])
+        shared = chooser.randrange(TRACED_EVERY) > 0
         peer = ""
         if number % options.jax_every == 0:
             peer = "values" if number % (4 * options.jax_every) == 0 else "types"
         way = chooser.choices(tuple(WAYS), tuple(WAYS.values()))[0]
-        pending.append((number, program, referee.started(program, way, peer)))
+        pending.append((number, program, referee.started(program, way, peer, shared=shared)))
         if len(pending) > 7:
             yield pending.popleft()
     yield from pending
@@ -199,7 +208,7 @@ def main() -> int:
     parser.add_argument(
         "--jax-every",
         type=int,
-        default=4,
+        default=16,
         help="JAX traces every N-th program, and computes the values of every fourth of these",
     )
     parser.add_argument(

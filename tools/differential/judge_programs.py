@@ -146,7 +146,9 @@ class Referee:
             self.theirs.close()
         self.cache.cleanup()
 
-    def started(self, program: Program, way: str, peer: str = "values") -> tuple[Any, Any, Any]:
+    def started(
+        self, program: Program, way: str, peer: str = "values", *, shared: bool = False
+    ) -> tuple[Any, Any, Any]:
         """Sends a program to both libraries.
 
         Args:
@@ -154,6 +156,7 @@ class Referee:
           way: the execution mode in which OLYMPUS runs it, in addition to the reference.
           peer: "values" if the other library computes the results, "types" if it traces the
             program, and empty if it does nothing.
+          shared: whether the execution modes of OLYMPUS share one traced program.
         """
         # The last transformation of some programs accepts only concrete arrays of one library.
         outermost = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
@@ -161,8 +164,10 @@ class Referee:
         text = source(inner)
         base = base_way(text)
         requests = {
-            "reference": self._request(text, base, program),
-            way: self._request(source(program), "eager" if outermost else way, program),
+            "reference": self._request(text, base, program, shared=shared),
+            way: self._request(
+                source(program), "eager" if outermost else way, program, shared=shared
+            ),
         }
         if any(step.loop for step in inner.stack):
             requests["loop"] = self._request(source(inner, "loop"), base, program)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import gc
 import importlib
 import json
 import pathlib
@@ -141,6 +142,9 @@ class Library:
             "experimental.sparse",
         ):
             importlib.import_module(f"{name}.{module}")
+        self.defined: dict[str, dict[str, Any]] = {}
+        self.traced: dict[Any, Any] = {}
+        self.shared: set[Any] = set()
 
     def names(self, way: str, step: float = 1e-6, seed: int = 0) -> dict[str, Any]:
         """Returns the names that programs use."""
@@ -171,20 +175,61 @@ class Library:
             process_primitive = staticmethod(reference_evaluator.evaluate)
 
         def evaluated(*arguments: Any) -> Any:
-            program, shape = self.root.make_jaxpr(fun, return_shape=True)(*arguments)
-            leaves = self.root.tree.leaves(arguments)
+            traced = self._traced(fun, arguments)
             with set_current_trace(ReferenceTrace()), np.errstate(all="ignore"):
-                results = self.root.core.eval_jaxpr(program.jaxpr, program.consts, *leaves)
-            return self.root.tree.unflatten(self.root.tree.structure(shape), results)
+                return traced(*arguments)
 
         return evaluated
 
-    def run(self, text: str, way: str, wide: bool, **options: Any) -> Outcome:
-        """Runs the text of a program; returns its results or its error."""
+    def _traced(self, fun: Any, arguments: Any) -> Any:
+        """Returns a function that evaluates the program of ``fun``, traced once if shared."""
+        if fun in self.traced:
+            return self.traced[fun]
+        tree = self.root.tree
+        program, shape = self.root.make_jaxpr(fun, return_shape=True)(*arguments)
+
+        def evaluated(*arguments: Any) -> Any:
+            leaves = tree.leaves(arguments)
+            results = self.root.core.eval_jaxpr(program.jaxpr, program.consts, *leaves)
+            return tree.unflatten(tree.structure(shape), results)
+
+        if fun in self.shared:
+            self.traced[fun] = evaluated
+        return evaluated
+
+    def run_all(self, requests: list[dict[str, Any]]) -> list[Outcome]:
+        """Runs the requests of one program."""
+        try:
+            return [self.run(**request) for request in requests]
+        finally:
+            self.defined.clear()
+            self.traced.clear()
+            self.shared.clear()
+
+    def _definitions(self, text: str, way: str, shared: bool, options: Any) -> dict[str, Any]:
+        """Returns the names that a program defines."""
+        if shared and text in self.defined:
+            return self.defined[text]
+        names = self.names(way, **options)
+        exec(compile(text, "<program>", "exec"), names)
+        if shared:
+            self.defined[text] = names
+            self.shared.add(names["run"])
+        return names
+
+    def run(self, text: str, way: str, wide: bool, shared: bool = False, **options: Any) -> Outcome:
+        """Runs the text of a program; returns its results or its error.
+
+        Args:
+          text: the program.
+          way: the execution mode.
+          wide: whether 64-bit types are enabled.
+          shared: whether the modes share one traced program, instead of a trace for each.
+          **options: arguments of `names`.
+        """
         try:
             with self.root.enable_x64(wide):
-                names = self.names(way, **options)
-                exec(compile(text, "<program>", "exec"), names)
+                names = self._definitions(text, way, shared, options)
                 if way == "types":
                     results = self.root.eval_shape(names["run"], *names["arguments"])
                     return {
@@ -202,6 +247,7 @@ class Library:
             return run(*arguments)
         if way == "reference":
             return self._reference(run)(*arguments)
+        run = self.traced.get(run, run)
         if way == "jit":
             return root.jit(run)(*arguments)
         if way == "close":
@@ -251,9 +297,16 @@ def answer(library: str) -> None:
     runner = Library(library)
     replies = sys.stdout
     sys.stdout = sys.stderr
+    if library == "olympus":
+        # A busy machine would otherwise compile programs for second calls that never come.
+        tiers = importlib.import_module("olympus_xla.calls.on_reference.tiers")
+        tiers._PATIENCE = 3600.0
+    # Collections of a heap of modules and cached programs take a tenth of the time.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
     print("{}", file=replies, flush=True)
     for line in sys.stdin:
-        outcomes = [runner.run(**request) for request in json.loads(line)]
+        outcomes = runner.run_all(json.loads(line))
         print(json.dumps(outcomes), file=replies, flush=True)
         if resident_memory() > FULL:
             runner.root.clear_caches()
