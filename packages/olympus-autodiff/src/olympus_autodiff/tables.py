@@ -44,6 +44,7 @@ __all__ = [
     "jvp_rules",
     "linear",
     "linearize_rules",
+    "number_like",
     "partials",
     "product_transpose",
     "recognition_rules",
@@ -108,6 +109,15 @@ def constant(value: Any, like: Any) -> Any:
         if dtypes.python_scalar_dtype(kind) == dtype:
             return kind(value)
     return scalar(value, dtype)
+
+
+def number_like(value: Any, like: Any) -> Any:
+    """Returns a scalar of another operand's dtype, weakly typed if that operand is a weak scalar.
+
+    An operation with this scalar keeps weak scalars weak, but makes weakly typed arrays strong.
+    """
+    aval = aval_of(like)
+    return scalar(value, aval.dtype) if aval.shape else constant(value, like)
 
 
 def shape_of(value: Any) -> tuple[int, ...]:

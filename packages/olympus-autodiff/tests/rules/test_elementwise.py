@@ -8,6 +8,7 @@ import pytest
 
 from olympus_autodiff import grad, jvp, vjp
 from olympus_ir import lax
+from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape, make_olympuspr
 from olympus_ir.settings import config
 
 
@@ -106,3 +107,30 @@ def test_cotangents_of_broadcast_operands():
     low = np.float32(0)
     by_low, _, by_high = vjp(lax.clamp, low, m - 2, np.float32(3))[1](m)
     assert (by_low, by_high) == (6.0, 0.0)
+
+
+def names_in(function):
+    program = make_olympuspr(lambda x, t: jvp(function, (x,), (t,)))(np.float32(0.5), np.float32(1))
+    return [equation.primitive.name for equation in program.eqns]
+
+
+@pytest.mark.parametrize(
+    "function, names",
+    [
+        (lax.tanh, ["tanh", "mul", "add", "sub", "mul"]),
+        (lax.atanh, ["atanh", "add", "integer_pow", "sub", "div", "mul"]),
+        (lax.erf, ["erf", "square", "neg", "exp", "mul", "mul"]),
+        (lax.exp2, ["exp2", "log", "mul", "mul"]),
+    ],
+)
+def test_programs_of_tangents(function, names):
+    assert names_in(function) == names
+
+
+def test_tangents_of_weak_arrays():
+    x = ShapeDtypeStruct((2,), np.dtype(np.float32), weak_type=True)
+    strong = [lax.sqrt, lax.square, lax.erf, lax.atan, lambda x: lax.integer_pow(x, 3)]
+    for function in strong:
+        assert not eval_shape(lambda x, f=function: jvp(f, (x,), (x,))[1], x).weak_type
+    for function in (lax.sin, lax.tanh, lax.log1p):
+        assert eval_shape(lambda x, f=function: jvp(f, (x,), (x,))[1], x).weak_type

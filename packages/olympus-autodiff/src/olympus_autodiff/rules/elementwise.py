@@ -29,6 +29,7 @@ from ..tables import (
     from_output,
     jvp_rules,
     linear,
+    number_like,
     partials,
     product_transpose,
     transpose_rules,
@@ -85,41 +86,46 @@ def one_plus(x: Any) -> Any:
 
 
 def _one_more_than(x: Any) -> Any:
-    return add(constant(1, x), x)  # in the order of JAX's programs
+    return add(number_like(1, x), x)  # in the order of JAX's programs
+
+
+def _one_less(x: Any) -> Any:
+    return sub(number_like(1, x), x)
 
 
 def scaled(factor: float, x: Any) -> Any:
-    return product(constant(factor, x), x)
+    return product(number_like(factor, x), x)
 
 
 # ---- functions of one operand ----
 
-LOG_2 = math.log(2.0)
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 HALF_SQRT_PI = math.sqrt(math.pi) / 2.0
 
 _from_output = {
     lax.exp_p: lambda t, y, x: product(t, y),
-    lax.exp2_p: lambda t, y, x: product(t, scaled(LOG_2, y)),
+    lax.exp2_p: lambda t, y, x: product(log(number_like(2, x)), product(t, y)),
     lax.log_p: lambda t, y, x: quotient(t, x),
     lax.log1p_p: lambda t, y, x: quotient(t, one_plus(x)),
     lax.sin_p: lambda t, y, x: product(t, lax.cos_p.bind(x)),
     lax.tan_p: lambda t, y, x: product(t, _one_more_than(square(y))),
-    lax.asin_p: lambda t, y, x: product(t, rsqrt(one_minus(square(x)))),
-    lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(one_minus(square(x))))),
+    lax.asin_p: lambda t, y, x: product(t, rsqrt(_one_less(square(x)))),
+    lax.acos_p: lambda t, y, x: product(t, neg(rsqrt(_one_less(square(x))))),
     lax.atan_p: lambda t, y, x: quotient(t, _one_more_than(square(x))),
     lax.sinh_p: lambda t, y, x: product(t, lax.cosh_p.bind(x)),
     lax.cosh_p: lambda t, y, x: product(t, lax.sinh_p.bind(x)),
     lax.asinh_p: lambda t, y, x: product(t, rsqrt(one_plus(square(x)))),
     lax.acosh_p: lambda t, y, x: product(t, _acosh_derivative(x)),
-    lax.atanh_p: lambda t, y, x: quotient(quotient(t, one_minus(x)), one_plus(x)),
-    lax.sqrt_p: lambda t, y, x: product(t, div(constant(0.5, y), y)),
+    lax.atanh_p: lambda t, y, x: product(
+        lax.integer_pow_p.bind(add(constant(1, x), x), y=-1), quotient(t, one_minus(x))
+    ),
+    lax.sqrt_p: lambda t, y, x: product(t, div(number_like(0.5, y), y)),
     lax.rsqrt_p: lambda t, y, x: product(t, scaled(-0.5, div(y, x))),
     lax.cbrt_p: lambda t, y, x: product(t, scaled(1 / 3, lax.integer_pow_p.bind(y, y=-2))),
     lax.square_p: lambda t, y, x: product(t, scaled(2.0, x)),
-    lax.erf_p: lambda t, y, x: product(t, scaled(TWO_OVER_SQRT_PI, exp(neg(square(x))))),
-    lax.erfc_p: lambda t, y, x: product(t, scaled(-TWO_OVER_SQRT_PI, exp(neg(square(x))))),
-    lax.erf_inv_p: lambda t, y, x: product(t, scaled(HALF_SQRT_PI, exp(square(y)))),
+    lax.erf_p: lambda t, y, x: scaled(TWO_OVER_SQRT_PI, product(t, exp(neg(square(x))))),
+    lax.erfc_p: lambda t, y, x: scaled(-TWO_OVER_SQRT_PI, product(t, exp(neg(square(x))))),
+    lax.erf_inv_p: lambda t, y, x: scaled(HALF_SQRT_PI, product(t, exp(square(y)))),
     lax.lgamma_p: lambda t, y, x: product(t, lax.digamma_p.bind(x)),
     lax.digamma_p: lambda t, y, x: product(t, lax.polygamma_p.bind(constant(1, x), x)),
 }
@@ -127,11 +133,12 @@ for _primitive, _tangent in _from_output.items():
     jvp_rules.define(_primitive, from_output(_tangent))
 
 
-def of_accuracy(cheap: Callable[[Any, Any], Any], accurate: Callable[..., Any]) -> RuleFor:
+def of_accuracy(cheap: Callable[[Any, Any, Any], Any], accurate: Callable[..., Any]) -> RuleFor:
     """Returns the jvp rule of a function whose caller may ask for the highest accuracy.
 
     Args:
-      cheap: maps the result and the operand to the derivative, by a formula that may cancel.
+      cheap: maps the tangent, the result and the operand to the result's tangent, by a formula
+        that may cancel.
       accurate: maps the result, the operand and ``accuracy=`` to the derivative, at some cost.
     """
 
@@ -140,7 +147,7 @@ def of_accuracy(cheap: Callable[[Any, Any], Any], accurate: Callable[..., Any]) 
             (x,), (t,) = primals, tangents
             y = primitive.bind(x, **params)
             if params.get("accuracy") is not lax.AccuracyMode.HIGHEST:
-                return y, product(t, cheap(y, x))
+                return y, cheap(t, y, x)
             return y, product(t, accurate(y, x, **params))
 
         return rule
@@ -150,16 +157,18 @@ def of_accuracy(cheap: Callable[[Any, Any], Any], accurate: Callable[..., Any]) 
 
 logistic = lax.logistic_p.bind
 _by_accuracy = {
-    lax.expm1_p: of_accuracy(lambda y, x: one_plus(y), lambda y, x, **asked: exp(x, **asked)),
+    lax.expm1_p: of_accuracy(
+        lambda t, y, x: product(t, one_plus(y)), lambda y, x, **asked: exp(x, **asked)
+    ),
     # (1 + y) (1 - y) is accurate near 1, where 1 - y^2 is not; further out it cancels, too.
     lax.tanh_p: of_accuracy(
-        lambda y, x: product(one_plus(y), one_minus(y)),
+        lambda t, y, x: product(add(t, product(t, y)), one_minus(y)),
         lambda y, x, **asked: scaled(
             4.0, product(logistic(scaled(2.0, x), **asked), logistic(scaled(-2.0, x), **asked))
         ),
     ),
     lax.logistic_p: of_accuracy(
-        lambda y, x: product(y, one_minus(y)),
+        lambda t, y, x: product(t, product(y, one_minus(y))),
         lambda y, x, **asked: product(y, logistic(neg(x), **asked)),
     ),
 }
@@ -456,8 +465,10 @@ jvp_rules.define(
 
 def _share(x: Any, y: Any, extremum: Any) -> Any:
     """Returns the derivative of an extremum w.r.t. ``x``: 1 where ``x`` attains it; 1/2 at ties."""
-    dtype = aval_of(x).dtype
-    attained, tie = convert_dtype(eq(x, extremum), dtype), convert_dtype(eq(x, y), dtype)
+    aval = aval_of(extremum)
+    attained, tie = (
+        convert_dtype(equal, aval.dtype, aval.weak_type) for equal in (eq(x, extremum), eq(x, y))
+    )
     return sub(attained, scaled(0.5, tie))
 
 
@@ -473,6 +484,7 @@ for _primitive in (lax.max_p, lax.min_p):
 
 def _pow_by_base(t: Any, z: Any, x: Any, y: Any) -> Any:
     aval = aval_of(y)
+    x = convert_dtype(x, aval_of(z).dtype)  # a strong type, as of an exponent of that dtype
     if dtypes.issubdtype(aval.dtype, np.integer):
         # The factor y x^(y-1), which is zero if y is zero, even at x = 0.
         factor = convert_dtype(y, aval_of(x).dtype)

@@ -38,6 +38,8 @@ jvp_rules.define(lax.reduce_sum_p, linear)
 def _reduce_sum_transpose(cotangent: Any, aval: Any, *, axes: tuple, out_sharding: Any) -> Any:
     remaining_axes = tuple(axis for axis in range(aval.ndim) if axis not in axes)
     sharding = cotangent_sharding(cotangent, aval)
+    if not axes and sharding is None:
+        return cotangent
     return lax.broadcast_in_dim(cotangent, aval.shape, remaining_axes, out_sharding=sharding)
 
 
