@@ -195,16 +195,20 @@ class KeyFunction:
     """Function whose first operand is a typed key, compiled when it is first called.
 
     An eager call passes the data of the key, so the compiled program takes no array of an extended
-    dtype. Under a trace, the call becomes one ``jit`` equation.
+    dtype. Under a trace, the call becomes one ``jit`` equation, unless it is inlined.
 
     Args:
       fun: ``fun(key, *operands, **options)``. Options are static keyword arguments.
       options: the names of the options.
+      inline: whether the equations of the function replace the ``jit`` equation.
     """
 
-    def __init__(self, fun: Callable[..., Any], options: tuple[str, ...]) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], options: tuple[str, ...], inline: bool = False
+    ) -> None:
         self.fun = fun
         self.options = options
+        self.inline = inline
         self.__name__ = fun.__name__
         self.__doc__ = fun.__doc__
         self._of_key: Callable[..., Any] = None  # type: ignore[assignment] - by _compile
@@ -235,7 +239,7 @@ class KeyFunction:
             key = random_wrap_p.bind(data, impl=implementation)
             return fun(key, *operands, **options)
 
-        self._of_key = jit(fun, static_argnames=self.options, name=fun.__name__)
+        self._of_key = jit(fun, static_argnames=self.options, inline=self.inline, name=fun.__name__)
         self._of_data = jit(
             of_data, static_argnames=("implementation", *self.options), name=fun.__name__
         )
@@ -245,6 +249,6 @@ class KeyFunction:
         return f"<compiled function {self.__name__} of a key>"
 
 
-def compiled(*options: str) -> Callable[[Callable[..., Any]], KeyFunction]:
+def compiled(*options: str, inline: bool = False) -> Callable[[Callable[..., Any]], KeyFunction]:
     """Returns a decorator that makes a `KeyFunction`; ``options`` are the names of its options."""
-    return lambda fun: KeyFunction(fun, options)
+    return lambda fun: KeyFunction(fun, options, inline)

@@ -62,7 +62,7 @@ def bits(
     return _bits(key, bit_width=dtypes.itemsize_bits(dtype), shape=sample_shape(shape))
 
 
-@compiled("bit_width", "shape")
+@compiled("bit_width", "shape", inline=True)
 def _bits(key: Any, *, bit_width: int, shape: tuple[int, ...]) -> Any:
     return random_bits_p.bind(key, bit_width=bit_width, shape=shape)
 
