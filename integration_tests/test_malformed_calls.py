@@ -232,7 +232,7 @@ REFUSED = {
         ValueError,
         lambda: olympus.jit(lambda: jnp.asarray([1], device=olympus.P("i")))(),
     ),
-    "fractions as diagonals": (TypeError, lambda: jnp.eye(3, k=2.5)),
+    "fractions as diagonals": (ValueError, lambda: jnp.eye(3, k=2.5)),
     "fractions as diagonals of triangles": (TypeError, lambda: jnp.tri(3, k=np.float32(2))),
     "fractions of rows": (TypeError, lambda: sparse.eye(2.5)),
     "fractions of restarts": (

@@ -110,6 +110,10 @@ def containers(value: Any) -> str:
     return f"{type(value).__name__}({named})"
 
 
+# The dtypes of Python numbers: arrays of these may have weak types.
+WEAK_DTYPES = ("int32", "float32", "complex64", "int64", "float64", "complex128")
+
+
 def _eager(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
     return fun(*operands)
 
@@ -120,6 +124,16 @@ def _jit(library: Library, fun: Callable, operands: list[Any], positions: list[i
 
 def _trace(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
     return library.root.eval_shape(fun, *operands)
+
+
+def _weak(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
+    weak = [
+        library.root.ShapeDtypeStruct(operand.shape, operand.dtype, weak_type=True)
+        if str(operand.dtype) in WEAK_DTYPES
+        else operand
+        for operand in operands
+    ]
+    return library.root.eval_shape(fun, *weak)
 
 
 def _vmap(library: Library, fun: Callable, operands: list[Any], positions: list[int]) -> Any:
@@ -150,6 +164,7 @@ MODES: dict[str, Callable[[Library, Callable, list[Any], list[int]], Any]] = {
     "eager": _eager,
     "jit": _jit,
     "trace": _trace,
+    "weak": _weak,
     "vmap": _vmap,
     "grad": _grad,
     "rungrad": _rungrad,

@@ -61,7 +61,9 @@ def test_attention_in_half_precision():
 
 def test_one_hot_of_lists_and_floats():
     np.testing.assert_array_equal(olympus_nn.one_hot([2, 0], 3), np.eye(3)[[2, 0]])
-    with pytest.warns(DeprecationWarning, match="one_hot was given"):
+    with pytest.warns(
+        DeprecationWarning, match="one_hot input should be integer-typed; got dtype=float32"
+    ):
         found = olympus_nn.one_hot(np.array([1.0, 0.0], np.float32), 2)
     np.testing.assert_array_equal(found, np.eye(2)[[1, 0]])
     with warnings.catch_warnings():

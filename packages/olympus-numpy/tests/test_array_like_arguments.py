@@ -750,3 +750,36 @@ def test_complex_covariances_under_strict_promotion():
 def test_covariances_need_a_weight_for_each_sample(name, weights):
     with pytest.raises(RuntimeError, match=f"incompatible numbers of samples and {name}"):
         jnp.cov(jnp.arange(3.0), **{name: np.asarray(weights)})
+
+
+def test_spacing_at_zero():
+    for dtype in (np.float32, np.float16):
+        points = np.array([0.0, 1.0, -3.0, np.inf, np.nan], dtype)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(jnp.spacing(points), np.spacing(points))
+
+
+def test_padding_of_nothing():
+    for mode in ("edge", "reflect", "symmetric", "wrap"):
+        with pytest.raises(ValueError, match=f"Cannot apply '{mode}' padding to empty axis"):
+            jnp.pad(jnp.zeros(0), 1, mode)
+    for mode in ("mean", "median", "maximum"):
+        with pytest.raises(ValueError, match="stat_length of 0 yields no value"):
+            jnp.pad(jnp.ones(3), 1, mode, stat_length=0)
+
+
+def test_weak_types_of_sums_of_polynomials():
+    long, short = jnp.full(3, 1.0), jnp.full(2, 1.0)
+    assert jnp.polyadd(long, short).weak_type
+    assert not jnp.polyadd(long, jnp.ones(2)).weak_type
+    assert not jnp.full_like(jnp.ones(3), jnp.full(3, 1.0)).weak_type
+
+
+def test_fractions_as_diagonals():
+    with pytest.raises(ValueError, match="k must be a scalar integer; got 1.5"):
+        jnp.eye(3, k=1.5)
+
+
+def test_views_of_odd_lengths():
+    with pytest.raises(ValueError, match="When changing to a larger dtype"):
+        jnp.zeros(3, np.uint8).view(np.int16)

@@ -168,3 +168,13 @@ def test_i0_and_its_derivative_are_right_at_zero():
         check_grads(jnp.i0, (np.array([-2.0, 0.5, 3.0]),), order=2, jvp=jvp, vjp=vjp)
     with pytest.raises(ValueError, match="Unsupported input type"):
         jnp.i0(1j)
+
+
+def test_scalars_along_no_axes():
+    for function, dtype in (
+        ("irfftn", np.complex64),
+        ("fftn", np.complex64),
+        ("rfftn", np.float32),
+    ):
+        found = getattr(jnp.fft, function)(3.0)
+        assert (found.dtype, found.weak_type, complex(found)) == (dtype, False, 3.0)

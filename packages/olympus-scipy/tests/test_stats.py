@@ -15,7 +15,7 @@ import olympus_random as random
 from olympus_autodiff import jvp, vjp
 from olympus_ir.diagnostics.errors import ComplexOperandError
 from olympus_ir.programs.jit import jit
-from olympus_ir.programs.make import eval_shape
+from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape
 from olympus_ir.settings import config
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
@@ -439,3 +439,14 @@ def test_weak_types_of_scalars(function, of_scalars, of_arrays):
 def test_densities_of_arrays_of_integers_are_strongly_typed(name):
     density = jit(lambda x: getattr(stats, name).logpdf(x, loc=0.5))(np.arange(3, dtype=np.int8))
     assert density.dtype == np.float32 and not density.weak_type
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("name", ["beta.cdf", "gamma.logpdf", "pareto.sf", "t.pdf"])
+def test_weak_arrays_give_strong_densities(name, dtype):
+    family, _, function = name.partition(".")
+    density = getattr(getattr(stats, family), function)
+    for shape in ((3,), ()):
+        x = ShapeDtypeStruct(shape, np.dtype(dtype), weak_type=True)
+        rest = (2.0, 3.0) if family == "beta" else (2.0,)
+        assert eval_shape(density, x, *rest).weak_type is (shape == ())

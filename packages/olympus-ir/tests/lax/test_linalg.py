@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from olympus_ir.lax import linalg
+from olympus_ir.programs.make import ShapeDtypeStruct, eval_shape
 from olympus_ir.settings import config
+from olympus_ir.trees.pytrees import tree_leaves
 
 KINDS = [np.float32, np.float64, np.complex64, np.complex128]
 
@@ -344,3 +346,24 @@ def test_symmetric_matrices_of_integers():
     close(factor @ factor.T, x)
     vectors, values = map(np.asarray, linalg.eigh(x))
     close(vectors @ np.diag(values) @ vectors.T, x)
+
+
+WEAK_RESULTS = {
+    "cholesky": linalg.cholesky,
+    "eigh": linalg.eigh,
+    "eig": linalg.eig,
+    "svd": linalg.svd,
+    "qr": linalg.qr,
+    "lu": linalg.lu,
+    "schur": linalg.schur,
+    "hessenberg": linalg.hessenberg,
+    "triangular_solve": lambda x: linalg.triangular_solve(x, x, left_side=True),
+}
+
+
+@pytest.mark.parametrize("name", WEAK_RESULTS)
+def test_weak_types_stay_weak(name):
+    for weak in (True, False):
+        x = ShapeDtypeStruct((2, 2), np.dtype(np.float32), weak_type=weak)
+        results = tree_leaves(eval_shape(WEAK_RESULTS[name], x))
+        assert [result.weak_type for result in results] == [weak] * len(results)

@@ -240,8 +240,8 @@ def one_hot(
     x = onp.asarray(x)
     if not onp.issubdtype(x.dtype, onp.integer):
         warn_user(
-            f"one_hot was given numbers of classes of dtype {x.dtype}; other dtypes than integers "
-            "are deprecated. Convert them with astype(int).",
+            f"olympus.nn.one_hot input should be integer-typed; got dtype={x.dtype}. Convert the "
+            "numbers of classes with astype(int).",
             DeprecationWarning,
         )
     num_classes = concrete_or_error(

@@ -26,7 +26,7 @@ from .arrays.shaping import moveaxis
 from .core.axes import canonical_axis
 from .core.compilation import compiled
 from .core.options import is_among
-from .core.promotion import check_arraylike, ensure_array, spread
+from .core.promotion import check_arraylike, convert, ensure_array, spread
 
 __all__ = [
     "fft",
@@ -117,7 +117,9 @@ def _transformed(
 ) -> Any:
     a = ensure_array(a)
     if not axes:
-        return a if kind in (FftType.RFFT, FftType.IRFFT) else lax.fft(a, kind, ())
+        if kind is FftType.RFFT:
+            return convert(a, a.dtype)
+        return lax.fft(a, FftType.IFFT if kind is FftType.IRFFT else kind, ())
     last = tuple(range(a.ndim - len(axes), a.ndim))
     if axes != last:
         a = moveaxis(a, axes, last)

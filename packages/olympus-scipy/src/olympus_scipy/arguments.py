@@ -93,17 +93,16 @@ def strong_array(x: Any, first: Any = None) -> Array:
 
 
 def reals_as_first(name: str, first: Any, *others: Any) -> list[Array]:
-    """Returns the operands as `reals` does, but keeps a strong type of a first array.
+    """Returns the operands as `reals` does, with a strong type of a first array.
 
-    With a strongly typed array first, a result computed from all operands is strongly typed. A
-    scalar becomes weakly typed beside Python floats, as in any promotion.
+    With an array first, a result computed from all operands is strongly typed. A scalar becomes
+    weakly typed beside Python floats, as in any promotion.
 
     Raises:
       ComplexOperandError: an operand is complex.
     """
     promoted, *rest = reals(name, first, *others)
-    aval = get_aval(first)
-    return [strong(promoted) if aval.ndim and not aval.weak_type else promoted, *rest]
+    return [strong(promoted) if get_aval(first).ndim else promoted, *rest]
 
 
 def numbers(name: str, *args: Any) -> list[Array]:

@@ -121,7 +121,7 @@ def _dot_general_shape(
     dtype, weak_type = product_dtype(lhs.dtype, rhs.dtype), result_weak_type((lhs, rhs))
     if preferred_element_type is not None:
         check_accumulator(dtype, preferred_element_type)
-        dtype, weak_type = preferred_element_type, False
+        dtype = preferred_element_type
     return ShapedArray.varying(shape, dtype, weak_type, vma=lhs.vma | rhs.vma)
 
 

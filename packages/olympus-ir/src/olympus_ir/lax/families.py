@@ -204,6 +204,7 @@ def axis_reduction(
     family: str = "reductions",
     linear_in: tuple[int, ...] | bool = (),
     check: Callable[[ShapedArray, Sequence[int]], None] | None = None,
+    keeps_weak: bool = True,
 ) -> Primitive:
     """Declares a primitive that reduces one array over the axes in its parameter ``axes``.
 
@@ -216,6 +217,7 @@ def axis_reduction(
       linear_in: the operands in which the result is linear; see `Primitive.linear_in`.
       check: a function of the operand's type and the axes that raises an error for operands that
         the primitive does not accept.
+      keeps_weak: whether the result is weakly typed if the operand is.
     """
     primitive = instruction(name, family=family)
     primitive.linear_in = linear_in
@@ -226,7 +228,8 @@ def axis_reduction(
         if check is not None:
             check(operand, axes)
         dtype = operand.dtype if result is None else result(operand.dtype, **params)
-        return ShapedArray.varying(shape, dtype, operand.weak_type, vma=operand.vma)
+        weak_type = operand.weak_type and keeps_weak
+        return ShapedArray.varying(shape, dtype, weak_type, vma=operand.vma)
 
     primitive.def_abstract_eval(shape_rule)
     return primitive

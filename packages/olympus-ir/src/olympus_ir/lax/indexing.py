@@ -21,7 +21,7 @@ from .broadcasting import expand_dims
 from .conversion import convert_dtype
 from .dimensions import size_array
 from .elementwise import add
-from .families import check_same_dtypes, result_weak_type
+from .families import check_same_dtypes
 from .logic import lt, select_n
 from .shaping import squeeze
 from .values import Array, ArrayLike, dtype_of, shape_of
@@ -293,9 +293,7 @@ def _dynamic_update_slice_shape(
     check_same_dtypes("dynamic_update_slice", (operand, update))
     _check_start_indices("dynamic_update_slice", operand, start_indices)
     varying = operand.vma.union(update.vma, *(index.vma for index in start_indices))
-    return ShapedArray.varying(
-        operand.shape, operand.dtype, result_weak_type((operand, update)), vma=varying
-    )
+    return ShapedArray.varying(operand.shape, operand.dtype, vma=varying)
 
 
 def _scalar_start_indices(

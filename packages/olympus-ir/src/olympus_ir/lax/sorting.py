@@ -13,6 +13,7 @@ from ..programs.primitives import instruction
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from .axes import canonical_axis, check_axis, integer_or_dim
+from .families import Number, check_dtype
 from .values import Array, ArrayLike, shape_of
 
 __all__ = ["sort", "sort_key_val", "sort_p", "top_k", "top_k_p"]
@@ -33,6 +34,8 @@ def _sort_shape(
             f"Arguments to sort must have equal shapes, got: {' '.join(map(str, shapes))}"
         )
     check_axis("sort", "dimension", dimension, operands[0])
+    for key in operands[:num_keys]:
+        check_dtype("sort", key, (*Number, np.bool_))
     return list(operands)
 
 

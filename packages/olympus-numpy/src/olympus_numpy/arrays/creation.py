@@ -146,8 +146,8 @@ def asarray(
     """
     if isinstance(a, np.ndarray) and hasattr(a, "filled"):
         raise ValueError(
-            "numpy masked arrays are not supported: their masks would be lost. Use arr.filled() "
-            "to convert the value to a standard numpy array."
+            "numpy masked arrays are not supported as direct inputs to OLYMPUS functions. Use "
+            "arr.filled() to convert the value to a standard numpy array."
         )
     if order not in ("K", None):
         raise NotImplementedError(f"asarray supports order='K' only, got order={order!r}.")

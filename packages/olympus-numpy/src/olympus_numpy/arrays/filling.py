@@ -353,5 +353,5 @@ def _constant_like(
         device = place_like(a, shape)
         out_sharding = layout_like(a, shape) if device is None else None
     if np.ndim(value):
-        return placed(_filled(value, shape, dtype, weak_type), device, out_sharding)
+        return placed(_filled(value, shape, dtype, False), device, out_sharding)
     return varying_like(placed(_filled(value, shape, dtype, weak_type, out_sharding), device), a)

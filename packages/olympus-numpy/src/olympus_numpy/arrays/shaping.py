@@ -656,9 +656,10 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
         size not in (1, target)
         for size, target in zip(reversed(old_shape), reversed(shape), strict=False)
     ):
+        old_sizes, sizes = (",".join(map(str, sizes)) for sizes in (old_shape, shape))
         raise ValueError(
-            f"Incompatible types for broadcasting: input type={array.dtype}{list(old_shape)} and "
-            f"requested type={array.dtype}{list(shape)}"
+            f"Incompatible types for broadcasting: input type={array.dtype}[{old_sizes}] "
+            f"and requested type={array.dtype}[{sizes}]"
         )
     return as_array(spread(array, shape))
 

@@ -571,6 +571,8 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 def spacing(x: ArrayLike, /) -> Array:
     """Returns the distance to the next representable number away from zero, with the sign of ``x``.
 
+    As in NumPy, a float16 has the distance to the next larger number.
+
     Args:
       x: an array or scalar of real numbers.
 
@@ -583,6 +585,10 @@ def spacing(x: ArrayLike, /) -> Array:
     """
     x, dtype = promote_args_inexact.single("spacing", x)
     _refuse_complex("spacing", dtype)
-    infinity = copysign(np.array(np.inf, dtype), x)
+    infinity = lax.full_like(x, np.inf, dtype)
     x = convert(x, dtype)
-    return lax.sub(lax.nextafter(x, infinity), x)
+    if dtype != np.float16:
+        infinity = copysign(infinity, x)
+    following = lax.nextafter(x, infinity)
+    # The number after zero is subnormal, and differences of such numbers may be flushed to zero.
+    return lax.select(lax.eq(x, np.zeros((), dtype)), following, lax.sub(following, x))

@@ -145,7 +145,8 @@ def vectorize(
         # Arguments that are None are passed on unchanged.
         absent = {k for k, position in enumerate(positions) if args[position] is None}
         if any(inputs[k] for k in absent):
-            raise ValueError(f"Cannot pass None at locations {absent} {context}")
+            message = f"Cannot pass None at locations {absent} with {signature=}"
+            raise ValueError(f"{message} {context}")
         inputs = [names for k, names in enumerate(inputs) if k not in absent]
         positions = [position for position in positions if args[position] is not None]
 

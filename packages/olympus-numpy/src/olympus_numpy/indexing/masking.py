@@ -123,6 +123,7 @@ def compress(
         if places.size and places[-1] >= a.shape[axis]:
             raise ValueError("condition contains entries that are out of bounds")
         return a[(slice(None),) * axis + (places,)]
+    a = convert(a, a.dtype)
     condition = lax.slice_in_dim(condition, 0, length, axis=0)
     (places,) = nonzero(condition, size=size, fill_value=a.shape[axis])
     index = (slice(None),) * axis + (places,)

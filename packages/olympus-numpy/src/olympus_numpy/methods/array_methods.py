@@ -190,8 +190,9 @@ def _viewed(x: Any, dtype: Any) -> Any:
     factor = new_bits // old_bits
     if x.shape[-1] % factor:
         raise ValueError(
-            f"view as {dtype}: the size of the last dimension, {x.shape[-1]}, must be a multiple "
-            f"of {factor}"
+            f"view as {dtype}: When changing to a larger dtype, its size must be a divisor of the "
+            f"total size in bytes of the last axis of the array. Its {x.shape[-1]} elements are no "
+            f"multiple of {factor}."
         )
     grouped = lax.reshape(x, (*x.shape[:-1], x.shape[-1] // factor, factor))
     return lax.bitcast_convert_type(grouped, dtype)

@@ -254,7 +254,7 @@ def _slice(x: Any, start: int, stop: int, axis: int) -> Any:
     return lax.slice_in_dim(x, start, stop, axis=axis)
 
 
-def _extended_axes(array: Any, widths: Widths) -> Iterator[tuple[int, int, int]]:
+def _extended_axes(array: Any, widths: Widths, mode: str) -> Iterator[tuple[int, int, int]]:
     """Yields each axis that is extended by elements of the array, and its widths.
 
     Raises:
@@ -265,13 +265,14 @@ def _extended_axes(array: Any, widths: Widths) -> Iterator[tuple[int, int, int]]
             continue
         if array.shape[axis] == 0:
             raise ValueError(
-                f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'"
+                f"Cannot apply {mode!r} padding to empty axis {axis}: only 'constant' and 'empty' "
+                "padding extends it"
             )
         yield axis, before, after
 
 
 def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
-    for axis, before, after in _extended_axes(array, widths):
+    for axis, before, after in _extended_axes(array, widths, "wrap"):
         size = array.shape[axis]
         repeats_before, rest_before = divmod(before, size)
         repeats_after, rest_after = divmod(after, size)
@@ -285,7 +286,7 @@ def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
 
 
 def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str) -> Any:
-    for axis, before, after in _extended_axes(array, widths):
+    for axis, before, after in _extended_axes(array, widths, mode):
         size = array.shape[axis]
         if mode == "reflect" and not (is_constant_dim(size) or is_at_most(2, size)):
             raise ValueError(
@@ -329,7 +330,7 @@ def _repeat_edge(edge: Any, width: int, axis: int) -> Any:
 
 
 def _pad_by_edges(array: Any, widths: Widths) -> Any:
-    for axis, before, after in _extended_axes(array, widths):
+    for axis, before, after in _extended_axes(array, widths, "edge"):
         size = array.shape[axis]
         parts = [array]
         if before:
@@ -394,7 +395,7 @@ def _pad_by_statistics(array: Any, widths: Widths, mode: str, stat_length: Width
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
         lengths = (size, size) if stat_length is None else stat_length[axis]
-        if 0 in lengths and mode in ("maximum", "minimum"):
+        if 0 in lengths:
             raise ValueError("stat_length of 0 yields no value for padding")
         start = _slice(array, 0, min_dim(lengths[0], size), axis)
         end = _slice(array, max_dim(size - lengths[1], 0), size, axis)

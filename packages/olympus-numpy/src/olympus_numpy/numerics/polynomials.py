@@ -19,6 +19,7 @@ from ..arrays.shaping import atleast_1d
 from ..core.compilation import compiled
 from ..core.promotion import (
     check_arraylike,
+    constant,
     convert,
     ensure_array,
     promote_dtypes,
@@ -74,7 +75,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 def _padded_front(p: Any, size: int) -> Any:
     missing = size - p.shape[0]
-    return lax.pad(p, np.zeros((), p.dtype), [(missing, 0, 0)]) if missing else p
+    return lax.pad(p, constant(0, p), [(missing, 0, 0)]) if missing else p
 
 
 def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:

@@ -81,7 +81,7 @@ def contract(
         preferred_element_type=dtype,
         out_sharding=asked_sharding(out_sharding, "dot_general"),
     )
-    return convert(result, dtype, True) if weak_type else result
+    return convert(result, dtype, weak_type)
 
 
 @inlined(*_STATIC)
@@ -209,8 +209,8 @@ def _matrix_product(
             b_dropped.append(b_dim)
         else:
             raise ValueError(
-                "Incompatible shapes for broadcasting: matmul of arrays of shapes "
-                f"{a.shape} and {b.shape}"
+                "Incompatible types for matmul arguments: shapes "
+                f"{a.shape} and {b.shape} have incompatible shapes for broadcasting"
             )
     a_batch_dims, a = _without(a, a_dropped, a_batch_dims)
     b_batch_dims, b = _without(b, b_dropped, b_batch_dims)

@@ -208,8 +208,8 @@ def parse_subscripts(subscripts: str, ndims: Sequence[int]) -> tuple[list[str], 
             hidden = max(hidden, ndim - named)
         if (ndim < named) if "..." in term else (ndim != named):
             raise ValueError(
-                f"einsum subscript {term!r} does not contain the correct number of indices for "
-                f"operand {position}, which has {ndim} dimensions"
+                f"Einstein sum subscript {term!r} does not contain the correct number of indices "
+                f"for operand {position}, which has {ndim} dimensions"
             )
     dots = "".join(free[:hidden])
     full = [_without_dots(term, dots, ndim) for term, ndim in zip(terms, ndims, strict=True)]

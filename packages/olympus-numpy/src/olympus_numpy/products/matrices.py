@@ -72,13 +72,15 @@ _eye = compiled(unit, ("shape", "dtype"), inline=True, name="_eye")
 _tri = compiled(_lower, ("shape", "dtype"), inline=True, name="_tri")
 
 
-def _near_diagonal(function: str, k: Any, shape: tuple[int, int]) -> Any:
-    """Checks the index of a diagonal.
+def _near_diagonal(
+    function: str, k: Any, shape: tuple[int, int], refusal: type[Exception] = TypeError
+) -> Any:
+    """Checks the index of a diagonal; raises the refusal if it is a fraction.
 
     A known index far outside the matrix becomes the nearest index outside.
     """
     if isinstance(k, float) or dtypes.issubdtype(getattr(k, "dtype", np.int32), np.inexact):
-        raise TypeError(f"The diagonal `k` of {function} must be an integer, got {k!r}.")
+        raise refusal(f"{function}: k must be a scalar integer; got {k!r}")
     if isinstance(k, int) and all(map(is_constant_dim, shape)):
         return max(-shape[0], min(k, shape[1]))
     return k
@@ -125,7 +127,7 @@ def eye(
         if isinstance(size, int) and size < 0:
             raise ValueError(f"negative dimensions are not allowed, got {N} and {M}")
     shape = _matrix_shape("eye", N, M)
-    return placed(_eye(shape, dtype, _near_diagonal("eye", k, shape)), device)
+    return placed(_eye(shape, dtype, _near_diagonal("eye", k, shape, ValueError)), device)
 
 
 def identity(n: int, dtype: DTypeLike | None = None) -> Array:
@@ -251,7 +253,8 @@ def _diagonal_of(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any
     length = max_dim(0, min_dim(rows + below, columns - above))
     if all(map(is_constant_dim, (length, below, above))):
         positions = np.arange(length, dtype=_int32)
-        return a[..., positions - below, positions + above]
+        result = a[..., positions - below, positions + above]
+        return lax.convert_dtype(result, a.dtype) if rows == columns and not offset else result
     row, column = (
         lax.add(lax.iota(_int32, length), lax.size_array(first, _int32))
         for first in (-below, above)

@@ -19,6 +19,8 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, ensure_array, promote_dtypes
 
+from ..arguments import strong
+
 __all__ = [
     "block_diag",
     "circulant",
@@ -146,7 +148,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     r = jnp.zeros_like(c) if r is None else _vector("hankel", r)[0]
     i, j = _indices(c.shape[-1], r.shape[-1])
     c, r = _of_one_batch(c, r)
-    return jnp.concatenate([c, r[..., 1:]], axis=-1)[..., i + j]
+    return strong(jnp.concatenate([c, r[..., 1:]], axis=-1)[..., i + j])
 
 
 def circulant(c: ArrayLike) -> Array:
@@ -209,7 +211,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     indices = (i - j)[first : rows - last]
     inside = (indices >= 0) & (indices < size)
     elements = a[..., np.clip(indices, 0, size - 1)]
-    return jnp.where(inside, elements, jnp.zeros_like(elements))
+    return strong(jnp.where(inside, elements, jnp.zeros_like(elements)))
 
 
 def _of_leading_one(function: str, a: Any) -> Array:

@@ -19,7 +19,14 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import inlined, outlined
 
-from ..arguments import elementwise, floats, is_complex, reals, strong, with_derivatives
+from ..arguments import (
+    elementwise,
+    floats,
+    is_complex,
+    reals,
+    strong,
+    with_derivatives,
+)
 from .faddeeva import faddeeva
 
 __all__ = [
@@ -160,7 +167,7 @@ def erfcx(x: ArrayLike) -> Array:
     (x,) = floats("erfcx", x)
     if is_complex(x):
         return _wofz(lax.complex(-lax.imag(x), lax.real(x)))
-    return _in_wide_floats(_erfcx, x)
+    return strong(_in_wide_floats(_erfcx, x))
 
 
 def _in_wide_floats(function: Any, x: Any) -> Any:

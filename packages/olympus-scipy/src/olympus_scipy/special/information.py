@@ -17,7 +17,7 @@ from olympus_numpy.core.compilation import inlined, outlined
 from olympus_numpy.core.promotion import broadcasted
 from olympus_numpy.numerics.log_sums import logsumexp
 
-from ..arguments import floats, reals, reals_as_first, with_derivatives
+from ..arguments import floats, reals, reals_as_first, strong_array, with_derivatives
 
 __all__ = [
     "boxcox",
@@ -154,7 +154,7 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     outside = onp.where((p == 0.0) & (q >= 0.0), 0.0, np.inf)
     value = first * _log_ratio(first, second)
     result = onp.where(both, value, outside)
-    return onp.where((p != p) | (q != q), np.nan, result)
+    return strong_array(onp.where((p != p) | (q != q), np.nan, result))
 
 
 @outlined()
@@ -182,7 +182,7 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     # The divergence is q ((1 + e) log1p(e) - e) with e = (p - q) / q. The function log1p(e) is e
     # minus e^2 times a smooth function.
     close = difference * excess * (1.0 - (1.0 + excess) * deviance(excess))
-    return onp.where(near, close, rel_entr(p, q) - p + q)
+    return strong_array(onp.where(near, close, rel_entr(p, q) - p + q))
 
 
 # ---- logistic functions ----
@@ -231,7 +231,7 @@ def logit(x: ArrayLike) -> Array:
       Array(0., dtype=float32, weak_type=True)
     """
     (x,) = floats("logit", x)
-    return _logit(x)
+    return strong_array(_logit(x))
 
 
 @outlined("axis")

@@ -199,7 +199,7 @@ def _host_operand(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic, int, float, complex)):
         if hasattr(value, "filled"):
             raise ValueError(
-                "numpy masked arrays are not supported: their masks would be lost. Use "
+                "numpy masked arrays are not supported as direct inputs to OLYMPUS functions. Use "
                 "arr.filled() to convert the value to a standard numpy array."
             )
         return value

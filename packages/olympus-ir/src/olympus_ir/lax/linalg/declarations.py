@@ -40,7 +40,7 @@ def declare(
     Returns:
       A decorator for the shape rule of one example. The rule takes the operands' shapes without
       batch dimensions, the dtype, and the parameters as keywords. It returns the shapes and dtypes
-      of the results.
+      of the results, which are weakly typed if all operands are.
     """
     primitive = instruction(name, family="linalg", multiple_results=multiple_results)
     primitive.linear_in = linear_in
@@ -55,8 +55,9 @@ def declare(
             check_same_dtypes(name, avals)
             batch = _batch_shape(name, avals, ranks)
             shapes = [aval.shape[len(batch) :] for aval in avals]
+            weak = all(aval.weak_type for aval in avals)
             results = [
-                ShapedArray((*batch, *shape), dtype)
+                ShapedArray((*batch, *shape), dtype, weak)
                 for shape, dtype in rule(*shapes, avals[0].dtype, **params)
             ]
             return results if multiple_results else results[0]

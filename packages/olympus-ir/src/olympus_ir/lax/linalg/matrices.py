@@ -17,7 +17,7 @@ from ..elementwise import add, conj, div
 from ..gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from ..logic import eq, ge, select_n
 from ..shaping import transpose
-from ..values import Array, array_aval
+from ..values import Array, array_aval, typed_scalar
 
 __all__ = [
     "adjoint",
@@ -63,9 +63,10 @@ def symmetrize(name: str, x: Any) -> Array:
         raise ShapeError(f"Input 0 to {name} must have rank at least 2, but got shape={shape}")
     if shape[-1] != shape[-2]:
         raise ShapeError(f"The input to {name} must be a square matrix. Got shape {shape}.")
-    x = convert_dtype(x, dtypes.to_inexact_dtype(array_aval(x).dtype))
-    total = add(x, adjoint(x))
-    return div(total, np.array(2, array_aval(x).dtype))
+    aval = array_aval(x)
+    dtype = dtypes.to_inexact_dtype(aval.dtype)
+    x = convert_dtype(x, dtype, aval.weak_type)
+    return div(add(x, adjoint(x)), typed_scalar(2, dtype, aval.weak_type))
 
 
 def matmul(x: Any, y: Any) -> Array:
@@ -93,16 +94,17 @@ def _mask_like(x: Any, diagonal: int) -> Array:
 
 def tril(x: Any, diagonal: int = 0) -> Array:
     """Returns the lower triangles of matrices: elements above a diagonal become zero."""
-    mask = _mask_like(x, diagonal)
-    aval = array_aval(x)
-    return select_n(mask, zeros(aval.shape, aval.dtype), x)
+    return select_n(_mask_like(x, diagonal), _zeros_like(x), x)
 
 
 def triu(x: Any, diagonal: int = 0) -> Array:
     """Returns the upper triangles of matrices: elements below a diagonal become zero."""
-    mask = _mask_like(x, diagonal - 1)
+    return select_n(_mask_like(x, diagonal - 1), x, _zeros_like(x))
+
+
+def _zeros_like(x: Any) -> Array:
     aval = array_aval(x)
-    return select_n(mask, x, zeros(aval.shape, aval.dtype))
+    return convert_dtype(zeros(aval.shape, aval.dtype), aval.dtype, aval.weak_type)
 
 
 def eye(size: int, dtype: Any, columns: int | None = None) -> Array:
