@@ -187,7 +187,7 @@ class _Geometry:
         self.padding = padding
 
     def spread(self, values: Sequence[Any], other: Any) -> tuple[Any, ...]:
-        """Returns one value for each dimension, with ``other`` for batch and features."""
+        """Returns a value for each dimension: of ``values`` for space, ``other`` for the rest."""
         of_axis = dict(zip(self.spatial, values, strict=True))
         return tuple(of_axis.get(axis, other) for axis in range(self.ndim))
 

@@ -100,7 +100,7 @@ def ensure_index_tuple(x: Any) -> tuple[int, ...]:
 
 
 def ensure_inbounds(allow_invalid: bool, num_args: int, argnums: Sequence[int]) -> tuple[int, ...]:
-    """Counts positions from the front.
+    """Returns positions of arguments, with negative positions counted from the front.
 
     Args:
       allow_invalid: whether to omit positions out of bounds, instead of an error.

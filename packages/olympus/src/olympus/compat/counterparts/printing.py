@@ -178,7 +178,7 @@ class OlympusprPpContext:
         return context
 
     def printer(self, settings: OlympusprPpSettings) -> Printer:
-        """Returns a printer with these names."""
+        """Returns a printer that names variables as this context does."""
         return self._names.with_options(
             source_info=settings.source_info,
             print_shapes=settings.print_shapes,
