@@ -96,7 +96,9 @@ def checked(
         kinds |= {NonFiniteError, ZeroDivisorError}
     if bounds:
         kinds.add(OOBError)
-    programs = _Programs(f, frozenset(kinds), keys)
+    # Both programs come from one trace: what the function does while it is traced, such as drawing
+    # NumPy's random numbers, happens once.
+    programs = _Programs(jit(f), frozenset(kinds), keys)
 
     # For a small function, each Python frame adds noticeably to the time of a call. So this wrapper
     # has few frames.
