@@ -140,14 +140,14 @@ class _DeferredModule(ModuleType):
     """Stand-in for a module. The first use of an attribute imports the module."""
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return getattr(sys.modules[self.__name__], name)
-        # The module is not imported yet, or another thread is importing it.
-        except (KeyError, AttributeError):
+        module = sys.modules.get(self.__name__)
+        # Another thread may be importing the module. It has only some of its names until then.
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
             # `inspect` looks for this attribute in all objects, and no module has it.
             if name == "__wrapped__":
-                raise AttributeError(name) from None
-            return getattr(imported(self.__name__), name)
+                raise AttributeError(name)
+            module = imported(self.__name__)
+        return getattr(module, name)
 
     def __dir__(self) -> list[str]:
         return dir(importlib.import_module(self.__name__))
