@@ -310,6 +310,7 @@ CASES = {
 }
 TREES = {
     "flatten_with_path": lambda: olympus.tree.flatten_with_path([X], is_leaf=lambda x: False),
+    "flatten": lambda: olympus.tree.flatten([X], is_leaf=lambda x: False),
     "leaves_with_path": lambda: olympus.tree.leaves_with_path([X], is_leaf=lambda x: False),
     "map_with_path": lambda: olympus.tree.map_with_path(lambda path, x: x, [X]),
     "reduce_associative": lambda: olympus.tree.reduce_associative(lambda a, b: a + b, [X, X]),
