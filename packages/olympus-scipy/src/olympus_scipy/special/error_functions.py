@@ -162,7 +162,7 @@ def erfcx(x: ArrayLike) -> Array:
 
     Example:
       >>> erfcx(0.0)
-      Array(1., dtype=float32, weak_type=True)
+      Array(1., dtype=float32)
     """
     (x,) = floats("erfcx", x)
     if is_complex(x):

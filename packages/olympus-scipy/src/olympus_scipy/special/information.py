@@ -207,7 +207,8 @@ def expit(x: ArrayLike) -> Array:
 
 
 @with_derivatives(lambda y, x: 1.0 / (x * (1.0 - x)))
-def _logit(x: Any) -> Any:
+def log_odds(x: Any) -> Any:
+    """Returns `logit` of floats, of their weak type."""
     # Near one half, the distance from one half is exact and gives an accurate logarithm.
     central = onp.abs(x - 0.5) < 0.25
     near = onp.where(central, x, 0.5)
@@ -231,7 +232,7 @@ def logit(x: ArrayLike) -> Array:
       Array(0., dtype=float32, weak_type=True)
     """
     (x,) = floats("logit", x)
-    return strong_array(_logit(x))
+    return strong_array(log_odds(x))
 
 
 @outlined("axis")

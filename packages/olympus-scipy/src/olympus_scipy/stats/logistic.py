@@ -8,8 +8,8 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
 
-from .. import special
 from ..arguments import is_complex, numbers, strong_array
+from ..special.information import log_odds
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 
@@ -122,7 +122,7 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     first = x
     x, loc, scale = numbers("logistic.ppf", x, loc, scale)
-    y = special.logit(x)
+    y = log_odds(x)
     return strong_array(y * scale + loc, first)
 
 
@@ -145,5 +145,5 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     first = x
     x, loc, scale = numbers("logistic.isf", x, loc, scale)
-    y = -special.logit(x)
+    y = -log_odds(x)
     return strong_array(y * scale + loc, first)
