@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kinds of configuration flags, and the object that holds all flags.
 
-A `Flag` is a process-wide value. A `State` can also be overridden for the current thread, by a
-context manager. Both are jaxlib ``Config`` objects, so reading ``flag.value`` on a hot path is one
-C++ attribute access.
+A `Flag` is a process-wide value, and a `Setting` one that a context manager may set for a while. A
+`State` can also be overridden for the current thread. All are jaxlib ``Config`` objects, so reading
+``flag.value`` on a hot path is one C++ attribute access.
 
 jaxlib makes every ``Config`` created with ``include_in_jit_key`` a part of the key that it compares
 on each call of a compiled function. This takes about 5 ns for each flag. Flags that change tracing,
@@ -22,6 +22,7 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._jaxlib import Config, config_unset
@@ -43,6 +44,7 @@ __all__ = [
     "Flag",
     "Kind",
     "Override",
+    "Setting",
     "State",
     "member_of",
     "one_of",
@@ -156,6 +158,33 @@ class Flag(Config):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.flag_name}={self.value!r}>"
+
+
+class Setting(Flag):
+    """Flag of the process that a context manager may set for a while."""
+
+    def __call__(self, new_val: Any) -> AbstractContextManager[None]:
+        """Returns a context manager that sets the process-wide value and restores it.
+
+        Example:
+            >>> from olympus_ir.settings.config_cache_flags import compilation_cache_max_size
+            >>> with compilation_cache_max_size(1 << 20):
+            ...     print(compilation_cache_max_size.value)
+            1048576
+            >>> compilation_cache_max_size.value
+            -1
+        """
+        return self._set_meanwhile(self.parse(new_val))
+
+    @contextmanager
+    def _set_meanwhile(self, value: Any) -> Iterator[None]:
+        previous, origin = self.get_global(), self.origin
+        self.update(value)
+        try:
+            yield
+        finally:
+            self.update(previous)
+            self.origin = origin
 
 
 class State(Flag):
@@ -584,10 +613,16 @@ def _is_own_command_line() -> bool:
 
 
 def declare_flag(
-    name: str, default: Any, kind: Kind, description: str, *, shapes_programs: bool = False
+    name: str,
+    default: Any,
+    kind: Kind,
+    description: str,
+    *,
+    shapes_programs: bool = False,
+    flag_type: type[Flag] = Setting,
 ) -> Flag:
     """Declares a process-wide flag, ``olympus_<name>``."""
-    flag = Flag(PREFIX + name, default, description, kind, shapes_programs=shapes_programs)
+    flag = flag_type(PREFIX + name, default, description, kind, shapes_programs=shapes_programs)
     config.add(flag)
     return flag
 

@@ -41,12 +41,20 @@ else:
     # Programs that are found on disk need no MLIR.
     mlir = deferred(".lowering.mlir", milliseconds=60.0)
 
-__all__ = ["cache_in_use", "is_initialized", "reset_cache", "set_cache_dir"]
+__all__ = [
+    "cache_in_use",
+    "is_initialized",
+    "present_cache",
+    "reset_cache",
+    "set_cache_dir",
+    "substitute",
+]
 
 
 # ---- the cache of the process ----
 
 _cache: ProgramCache | None = None
+_substitute: ProgramCache | None = None
 _told_disabled = False  # whether listeners have been told that a flag turns the cache off
 
 
@@ -58,7 +66,7 @@ def cache_in_use(platform: str = "") -> ProgramCache | None:
     """
     global _cache, _told_disabled
     directory = flags.compilation_cache_dir.value
-    if not directory:
+    if not directory and _substitute is None:
         return _user_cache() if platform == "cpu" else None
     if not flags.enable_compilation_cache.value:
         if not _told_disabled:
@@ -67,13 +75,28 @@ def cache_in_use(platform: str = "") -> ProgramCache | None:
         return None
     if flags.compilation_cache_max_size.value == 0:
         return None
-    if _cache is None or os.fspath(_cache.directory) != os.path.normpath(directory):
+    if _substitute is not None:
+        if _cache is not _substitute:
+            _cache = _substitute
+            _record(_cache, "tasks_using_cache")
+    elif _cache is None or os.fspath(_cache.directory) != os.path.normpath(directory):
         _cache = ProgramCache(directory)
         _log(
             _cache, "compilation_cache", "Initialized persistent compilation cache at %s", directory
         )
         _record(_cache, "tasks_using_cache")
     return _cache
+
+
+def present_cache() -> ProgramCache | None:
+    """Returns the cache of the user's choice that the process uses at the moment, or None."""
+    return _cache if _substitute is None else _substitute
+
+
+def substitute(cache: ProgramCache | None) -> None:
+    """Uses a cache in place of the directory that a flag names; with None, the directory again."""
+    global _cache, _substitute
+    _cache, _substitute = None, cache
 
 
 def is_initialized() -> bool:
@@ -108,8 +131,8 @@ def reset_cache() -> None:
       >>> is_initialized()
       False
     """
-    global _cache, _told_disabled, _user
-    _cache, _told_disabled, _user = None, False, None
+    global _cache, _substitute, _told_disabled, _user
+    _cache, _substitute, _told_disabled, _user = None, None, False, None
     _failed.clear()
 
 
@@ -197,7 +220,7 @@ def load_or_compile(
             _record_seconds(cache, "compile_time_saved_sec", found[1] - seconds)
             _record_seconds(cache, "cache_retrieval_time_sec", seconds)
             hit = "Persistent compilation cache hit for '%s' with key '%s'"
-            _log(cache, "compiler", hit, name, shown)
+            _log(cache, "compiler", hit, name, shown, warns=config_states.log_compiles.value)
             if flags.compilation_cache_check_contents.value:
                 _check_same(name, loaded, compile_module(options))
             return loaded, found[0], path.name
@@ -206,7 +229,7 @@ def load_or_compile(
             raise
         report_failure(cache, "reading", name, error)
     miss = "PERSISTENT COMPILATION CACHE MISS for '%s' with key '%s'"
-    _log(cache, "compiler", miss, name, shown, explains=True)
+    _log(cache, "compiler", miss, name, shown, warns=_explains())
     cache_usage.misses += 1
     started = time.monotonic()
     loaded = compile_module(options)
@@ -220,14 +243,14 @@ def note_host_callbacks(cache: ProgramCache, module: Any) -> None:
     """Reports a cache request for a program that is not stored because it calls Python."""
     _record(cache, "compile_requests_use_cache")
     name = mlir.module_name(module)
-    _log(cache, "compiler", _NOT_WRITTEN + "it uses host callbacks", name)
+    _log(cache, "compiler", _NOT_WRITTEN + "it uses host callbacks", name, warns=_explains())
 
 
 _NOT_WRITTEN = "Not writing persistent cache entry for '%s' because "
 
 
 def _log(
-    cache: ProgramCache, subject: str, message: str, *values: Any, explains: bool = False
+    cache: ProgramCache, subject: str, message: str, *values: Any, warns: bool = False
 ) -> None:
     """Logs an action of the cache.
 
@@ -236,11 +259,16 @@ def _log(
       subject: the subject of the logger; see `logger_name`.
       message: the message, a format string for the values.
       *values: the values.
-      explains: whether the message is a warning under the flag ``explain_cache_misses``.
+      warns: whether the message is a warning if the user has requested the cache.
     """
-    warns = explains and cache.is_asked_for and config_states.explain_cache_misses.value
     logger = logging.getLogger(logger_name(subject))
-    logger.log(logging.WARNING if warns else logging.DEBUG, message, *values)
+    level = logging.WARNING if warns and cache.is_asked_for else logging.DEBUG
+    logger.log(level, message, *values)
+
+
+def _explains() -> bool:
+    """Returns whether a flag asks for the reasons why programs are not in the cache."""
+    return config_states.explain_cache_misses.value
 
 
 def _record(cache: ProgramCache, event: str) -> None:
@@ -257,7 +285,8 @@ def report_failure(cache: ProgramCache, kind: str, name: str, error: Exception) 
     """Warns of the first failure of each kind. A flag turns the warning into an error."""
     if flags.raise_persistent_cache_errors.value:
         raise error
-    message = f"Error {kind} persistent compilation cache entry for '{name}': {error}"
+    message = f"Error {kind} persistent compilation cache entry for '{name}': "
+    message += f"{type(error).__name__}: {error}"
     if (cache.directory, kind) in _failed:
         _log(cache, "compilation_cache", "%s", message)
         return
@@ -285,7 +314,7 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
     least = cache.least_seconds
     if seconds < least:
         took = "it took < %.2f seconds to compile (%.2fs)"
-        _log(cache, "compiler", _NOT_WRITTEN + took, name, least, seconds)
+        _log(cache, "compiler", _NOT_WRITTEN + took, name, least, seconds, warns=_explains())
         return False
     took = "'%s' took at least %.2f seconds to compile (%.2fs)"
     _log(cache, "compiler", took, name, least, seconds)
@@ -305,10 +334,11 @@ def _store(cache: ProgramCache, path: Path, name: str, loaded: Any, seconds: flo
                 key,
                 len(serialized),
                 least_bytes,
+                warns=_explains(),
             )
             return False
         writing = "Writing %s to persistent compilation cache with key '%s'"
-        _log(cache, "compilation_cache", writing, name, key, explains=True)
+        _log(cache, "compilation_cache", writing, name, key, warns=_explains())
         if cache.put(path, serialized, seconds):
             _record(cache, "cache_misses")
             return True

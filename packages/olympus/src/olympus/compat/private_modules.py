@@ -20,6 +20,11 @@ from olympus import _lazy
 from .finder import PRIVATE
 from .tables import NAMES, WHOLE_MODULES
 
+# Modules with attributes that programs assign, and the classes of these modules.
+_CLASSES = {
+    f"{PRIVATE}.compilation_cache": ("olympus.compat.caches.cache_stores:CompilationCacheModule")
+}
+
 # The names in private modules whose parent modules are public.
 _PARTS: dict[str, dict[str, str]] = {
     "jax.experimental.colocated_python.func": {},
@@ -60,13 +65,21 @@ def _maker(below: str, sources: tuple[str, ...]) -> Callable[[], ModuleType]:
     return functools.partial(_module, name, NAMES.get(below, {}), submodules, fallback)
 
 
+def _class_of(name: str) -> type[ModuleType]:
+    """Returns the class of a module."""
+    if name not in _CLASSES:
+        return ModuleType
+    source, _, attribute = _CLASSES[name].partition(":")
+    return getattr(importlib.import_module(source), attribute)
+
+
 def _module(
     name: str,
     names: dict[str, str],
     submodules: tuple[str, ...] = (),
     fallback: Callable[[str], Any] | None = None,
 ) -> ModuleType:
-    module = ModuleType(name, "Names of OLYMPUS under those of a private module of JAX.")
+    module = _class_of(name)(name, "Names of OLYMPUS under those of a private module of JAX.")
     attributes: Any = module
     attributes.__getattr__, attributes.__dir__ = _lazy.lazy_attributes(
         name, names, submodules, fallback

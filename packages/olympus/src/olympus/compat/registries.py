@@ -64,19 +64,36 @@ class _Backends(Mapping[str, Any]):
         return len(self._made())
 
 
+class _Member:
+    """Attribute of the membership in a program of several processes; tests may replace it."""
+
+    def __init__(self, alone: Any) -> None:
+        self.alone = alone
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        known = getattr(distributed._membership, self.name, self.alone)
+        return vars(instance).get(self.name, known)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
+
+    def __delete__(self, instance: Any) -> None:
+        vars(instance).pop(self.name, None)
+
+
 class _Membership:
     """The position of this process among the processes of a program.
 
     Without a distributed program, this process is the only one.
     """
 
-    client = property(lambda self: self._of("client", None))
-    service = property(lambda self: self._of("service", None))
-    process_id = property(lambda self: self._of("process_id", 0))
-    num_processes = property(lambda self: self._of("num_processes", 1))
-
-    def _of(self, name: str, alone: Any) -> Any:
-        return getattr(distributed._membership, name, alone)
+    client = _Member(None)
+    service = _Member(None)
+    process_id = _Member(0)
+    num_processes = _Member(1)
 
 
 def is_vmappable(x: object) -> bool:
@@ -110,3 +127,4 @@ class _States(Mapping[str, Any]):
 
 config_states = _States()
 read_flag, update_flag = config.read, config.update
+parse_flags_with_absl = config.parse_flags_with_absl

@@ -65,27 +65,27 @@ def bool_flag(name: str, default: bool, help: str = "") -> Flag:
     Returns:
       The flag, whose attribute ``value`` is the value. Threads cannot override it.
     """
-    return declare_flag(_own_name(name), default, truth, help)
+    return declare_flag(_own_name(name), default, truth, help, flag_type=Flag)
 
 
 def int_flag(name: str, default: int, help: str = "") -> Flag:
     """Declares a flag of the process whose value is an integer; see `bool_flag`."""
-    return declare_flag(_own_name(name), default, typed(int, default), help)
+    return declare_flag(_own_name(name), default, typed(int, default), help, flag_type=Flag)
 
 
 def float_flag(name: str, default: float, help: str = "") -> Flag:
     """Declares a flag of the process whose value is a number; see `bool_flag`."""
-    return declare_flag(_own_name(name), default, typed(float, default), help)
+    return declare_flag(_own_name(name), default, typed(float, default), help, flag_type=Flag)
 
 
 def string_flag(name: str, default: str, help: str = "") -> Flag:
     """Declares a flag of the process whose value is a string; see `bool_flag`."""
-    return declare_flag(_own_name(name), default, typed(str, default), help)
+    return declare_flag(_own_name(name), default, typed(str, default), help, flag_type=Flag)
 
 
 def enum_flag(name: str, default: str, enum_values: Sequence[str], help: str = "") -> Flag:
     """Declares a flag of the process whose value is one of several strings; see `bool_flag`."""
-    return declare_flag(_own_name(name), default, one_of(tuple(enum_values)), help)
+    return declare_flag(_own_name(name), default, one_of(tuple(enum_values)), help, flag_type=Flag)
 
 
 def bool_state(name: str, default: bool, help: str, **options: Any) -> State:

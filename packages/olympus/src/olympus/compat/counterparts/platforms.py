@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = [
     "get_device_backend",
     "has_visible_nvidia_gpu",
     "is_known_platform",
+    "running_in_cloud_tpu_vm",
 ]
 
 _ALIASES = {"gpu": ["cuda", "rocm", "oneapi"]}
@@ -41,3 +43,7 @@ def get_device_backend(device: Any = None) -> Any:
 def has_visible_nvidia_gpu() -> bool:
     """Returns whether this machine has a device file of NVIDIA's driver."""
     return any(Path("/dev", name).exists() for name in ("nvidia0", "nvidiactl", "dxg"))
+
+
+#: Whether this machine is a virtual machine with TPUs, as the installed libtpu shows.
+running_in_cloud_tpu_vm = importlib.util.find_spec("libtpu") is not None

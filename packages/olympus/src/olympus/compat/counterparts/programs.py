@@ -4,14 +4,31 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Olympuspr, olympusprs_in_params
-from olympus_ir.programs.tracing import AxisEnvironment, current, extend_axes
+import numpy as np
+
+from olympus_ir.programs.olympuspr import (
+    ClosedOlympuspr,
+    Equation,
+    Literal,
+    Olympuspr,
+    Var,
+    olympusprs_in_params,
+)
+from olympus_ir.programs.tracing import (
+    AxisEnvironment,
+    Tracer,
+    concrete_or_error,
+    current,
+    extend_axes,
+)
+from olympus_ir.symbolic.expressions import is_symbolic_dim
 from olympus_ir.types import dtypes
-from olympus_ir.types.avals import AbstractValue, canonicalize_shape, get_aval
+from olympus_ir.types.avals import AbstractValue, ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.types.avals import typematch as _typematch
 from olympus_ir.types.effects import NamedAxisEffect, no_effects
 
@@ -19,19 +36,26 @@ __all__ = [
     "AxisEnv",
     "axis_frame",
     "canonicalize_dim",
+    "clean_up_dead_vars",
+    "concrete_dim_or_error",
     "definitely_equal",
     "definitely_equal_shape",
     "extend_axis_env_nd",
     "filter_named_axis_effects",
     "get_axis_env",
+    "get_referent",
     "has_effects",
+    "is_dim",
     "is_empty_shape",
     "join_effects",
+    "last_used",
     "olympuspr_has_primitive",
     "physical_element_aval",
     "remove_named_axis_effects",
     "replace_olympuspr_effects",
     "same_referent",
+    "str_short_aval",
+    "to_concrete_value",
     "typecheck",
     "typecompat",
     "typematch",
@@ -218,3 +242,71 @@ def replace_olympuspr_effects(jaxpr: ClosedOlympuspr, effects: Iterable[Any]) ->
 def dim_value_dtype() -> Any:
     """Returns the dtype of the value of a symbolic dimension."""
     return dtypes.default_int_dtype()
+
+
+# ---- values and variables ----
+
+
+def get_referent(x: Any) -> Any:
+    """Returns the value that a tracer stands for; any other value, and an unknown one, itself."""
+    known = to_concrete_value(x)
+    return x if known is None else known
+
+
+def to_concrete_value(x: Any) -> Any:
+    """Returns the value that a tracer stands for; None if it is not known."""
+    return x.concrete_or_none() if isinstance(x, Tracer) else x
+
+
+def is_dim(v: Any) -> bool:
+    """Returns whether a value is a size of a dimension: an integer or a symbolic expression.
+
+    Example:
+      >>> is_dim(3), is_dim(3.0)
+      (True, False)
+    """
+    return is_symbolic_dim(v) or isinstance(v, int | np.integer)
+
+
+def concrete_dim_or_error(val: Any, context: str = "") -> Any:
+    """Returns a size of a dimension, as an integer unless it is symbolic.
+
+    Raises:
+      ConcretizationTypeError: the size is traced.
+      TypeError: the value is not an integer.
+    """
+    return val if is_symbolic_dim(val) else concrete_or_error(operator.index, val, context)
+
+
+def str_short_aval(
+    shape: Sequence[Any], dtype: Any, short_dtypes: bool = False, **described: Any
+) -> str:
+    """Returns the short text of the type of arrays with a shape and a dtype.
+
+    Example:
+      >>> str_short_aval((2, 3), np.dtype("float32"), True)
+      'f32[2,3]'
+    """
+    del described  # the sharding and the memory of the type
+    return ShapedArray(tuple(shape), dtype).str_short(short_dtypes)
+
+
+def last_used(jaxpr: Olympuspr) -> dict[Var, Equation | None]:
+    """Returns the last equation that uses each variable; None for results of the program."""
+    used: dict[Var, Equation | None] = {
+        variable: None for variable in jaxpr.outvars if not isinstance(variable, Literal)
+    }
+    for equation in reversed(jaxpr.eqns):
+        for variable in equation.invars:
+            if not isinstance(variable, Literal):
+                used.setdefault(variable, equation)
+    return used
+
+
+def clean_up_dead_vars(
+    eqn: Equation, env: dict[Var, Any], last_used: dict[Var, Equation | None]
+) -> None:
+    """Drops the values of variables that no equation after the given one uses."""
+    for variable in {v for v in eqn.invars if not isinstance(v, Literal)}:
+        if last_used.get(variable) is eqn:
+            env.pop(variable, None)

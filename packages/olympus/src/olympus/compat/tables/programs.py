@@ -9,6 +9,9 @@ _PRIMITIVES = "olympus.extend.core.primitives"
 _FUNCTIONS = "olympus.compat.counterparts.functions"
 _LISTS = "olympus.compat.counterparts.lists"
 _PROGRAMS = "olympus.compat.counterparts.programs"
+_CLASSES = "olympus.compat.counterparts.classes"
+_EQUATIONS = "olympus.compat.equations"
+_POLICIES = "olympus_autodiff.rematerialization.policies"
 _PRINTING = "olympus.compat.counterparts.printing"
 _PARTIAL = "olympus.compat.counterparts.partial_evaluation"
 _BATCHING = "olympus.compat.counterparts.batching"
@@ -26,7 +29,16 @@ _CORE = {
     **names_from("olympus.core", "AbstractValue", "ShapedArray", "Trace", "Tracer"),
     **names_from("olympus.core", "Atom", "ensure_compile_time_eval", "eval_context"),
     **names_from("olympus.core", "ParamDict", "Value", "eval_olympuspr", "max_dim", "min_dim"),
-    **names_from("olympus.errors", "ConcretizationTypeError"),
+    **names_from("olympus.errors", "ConcretizationTypeError", "TracerArrayConversionError"),
+    **names_from("olympus.errors", "TracerBoolConversionError", "UnexpectedTracerError"),
+    **names_from("olympus.errors", "TracerIntegerConversionError"),
+    **names_from("olympus.experimental.hijax", "AvalMutableQDD", "AvalQDD", "aval_method"),
+    **names_from("olympus.experimental.hijax", "aval_property"),
+    **names_from("olympus_ir.programs.tracing", "escaped_tracer_error", "is_concrete"),
+    **names_from("olympus_ir.lax.named_axes", "pvary"),
+    **names_from("olympus_ir.adapters.trace_state", "unsafe_get_axis_names=axis_names"),
+    **names_from(_PROGRAMS, "clean_up_dead_vars", "concrete_dim_or_error", "get_referent"),
+    **names_from(_PROGRAMS, "is_dim", "last_used", "str_short_aval", "to_concrete_value"),
     **names_from("olympus", "Array", "ShapeDtypeStruct"),
     **names_from("olympus_ir.types.avals", "pytype_aval_mappings=aval_getters"),
     **names_from("olympus_ir.types", "effects"),
@@ -63,7 +75,8 @@ _CORE = {
 }
 
 _PARTIAL_EVALUATION = {
-    **names_from("olympus_autodiff.rematerialization.policies", "Offloadable", "Recompute"),
+    **names_from(_POLICIES, "Offloadable", "Recompute"),
+    **names_from(_POLICIES, "Saveable"),
     **names_from("olympus_ir.programs.olympuspr", "close_olympuspr"),
     **names_from(
         "olympus_ir.programs.olympuspr", "convert_constvars_olympuspr=constants_as_inputs"
@@ -103,6 +116,8 @@ _API_UTIL = {
 }
 
 _UTIL = {
+    **names_from(_CLASSES, "OrderedSet", "StrictABC", "StrictABCMeta", "use_cpp_class"),
+    **names_from(_CLASSES, "use_cpp_method"),
     **names_from("olympus_ir._jaxlib", "foreach", "safe_map", "safe_zip"),
     **names_from("functools", "partial", "wraps"),
     **names_from(_LISTS, *_LIST_NAMES, "canonicalize_axis", "canonicalize_axis_tuple"),
@@ -138,11 +153,15 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "ad_checkpoint": {
         **names_from(_PRIMITIVES, "remat_p"),
         **names_from("olympus_autodiff", "saved_residuals"),
+        **names_from(_POLICIES, "everything_saveable", "nothing_saveable"),
+        **names_from(_POLICIES, "save_and_offload_only_these_names", "save_from_both_policies"),
+        **names_from(_POLICIES, "save_only_these_names"),
     },
     "api": {
         **names_from("olympus.api_util", "flatten_axes", "shaped_abstractify"),
         **names_from("olympus_ir.diagnostics.traceback_filtering", "api_boundary"),
         **names_from("olympus_ir.types.annotations", "AxisName"),
+        **names_from("olympus_xla.platforms.backends", "clear_backends"),
         **names_from("olympus.compat.counterparts.operands", "_dtype=dtype_of"),
         **names_from(_JACOBIANS, "_check_scalar=check_scalar", "_jacfwd_unravel=jacfwd_unravel"),
         **names_from(_JACOBIANS, "_jacrev_unravel=jacrev_unravel", "_std_basis=std_basis"),
@@ -161,12 +180,20 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from(_LISTS, "partition_list"),
         **names_from(_SIGNATURES, "resolve_kwargs"),
     },
+    "debugger": {
+        **names_from("olympus_ir.debugger.breakpoints", "breakpoint"),
+        "core": "olympus_ir.debugger:breakpoints",
+    },
+    "debugger.core": names_from("olympus_ir.debugger.breakpoints", "breakpoint"),
     "earray": names_from("olympus_ir.adapters.paired_dtypes", "EArray"),
     "effects": {
         **names_from(_EFFECTS, "partial_eval_kept_effects=partial_evaluation_kept_effects"),
         **names_from(_EFFECTS, "remat_allowed_effects=checkpoint_allowed_effects"),
     },
-    "hijax": names_from("olympus_ir.types.avals", "ShapedArray"),
+    "hijax": {
+        **names_from("olympus_ir.types.avals", "ShapedArray", "Ty=AbstractValue"),
+        **names_from("olympus_autodiff.high_types.calls", "call_hi_primitive_p"),
+    },
     "interpreters.ad": _DIFFERENTIATION,
     "interpreters.batching": {
         **names_from("olympus.compat.registries", "is_vmappable"),
@@ -178,6 +205,13 @@ PROGRAMS: dict[str, dict[str, str]] = {
         "core": "olympus.extend:core",
     },
     "interpreters.partial_eval": _PARTIAL_EVALUATION,
+    "jaxpr_util": names_from(
+        _EQUATIONS,
+        *("all_eqns", "collect_eqns", "count_eqns", "eqns_using_var", "histogram", "primitives"),
+        *("eqns_using_var_with_invar_index", "primitives_by_shape", "primitives_by_source"),
+        "source_locations",
+    ),
+    "lazy_loader": names_from("olympus.compat.submodules", "attach"),
     "linear_util": {
         **names_from("olympus_ir.adapters.wrapped_functions", "EqualStore"),
         **names_from("olympus_ir.diagnostics.debug_info", "DebugInfo"),
@@ -214,6 +248,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from(_PRINTING, "Color", "Intensity", "color", "nil", "text"),
     },
     "tree_util": {
+        **names_from("olympus_ir.adapters.flat_trees", "FlatTree"),
         "_registry": "olympus.compat.registries:pytree_nodes",
         **names_from("olympus_ir.trees.pytree_paths", "generate_key_paths"),
         **names_from("olympus.compat.counterparts.trees", "treedef_is_strict_leaf"),

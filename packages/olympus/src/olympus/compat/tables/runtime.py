@@ -8,6 +8,8 @@ from olympus._lazy import names_from
 _PRIMITIVES = "olympus.extend.core.primitives"
 _BACKENDS = "olympus_xla.platforms.backends"
 _DIALECTS = "jaxlib.mlir.dialects"
+_CACHE_KEYS = "olympus.compat.caches.cache_keys"
+_CACHE_STORES = "olympus.compat.caches.cache_stores"
 _PLATFORMS = "olympus.compat.counterparts.platforms"
 _PROMOTION = "olympus_ir.types.promotion"
 _RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
@@ -24,7 +26,10 @@ _SHARDINGS = {
 }
 
 RUNTIME: dict[str, dict[str, str]] = {
-    "abstract_arrays": names_from("olympus.core", "ShapedArray"),
+    "abstract_arrays": {
+        **names_from("olympus.core", "ShapedArray"),
+        **names_from("olympus_ir.types.dtypes", "numpy_scalar_types"),
+    },
     "array": {
         **names_from("olympus_xla._jaxlib", "ArrayImpl"),
         **names_from("olympus", "make_array_from_callback"),
@@ -32,11 +37,33 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus", "make_array_from_single_device_arrays", "Shard"),
     },
     "basearray": {**names_from("olympus", "Array"), **names_from("typing", "StaticScalar=Any")},
-    "compiler": names_from(
-        "olympus_xla.compiling.compile_options", "get_compile_options=create_compile_options"
+    "cache_key": names_from(
+        _CACHE_KEYS,
+        *("IgnoreCallbacks", "_canonicalize_ir", "_hash_accelerator_config", "_hash_computation"),
+        *("_hash_devices", "_hash_platform", "_hash_serialized_compile_options", "_hash_string"),
+        *("_hash_xla_flags", "add_flag_prefixes", "clear_flag_prefixes", "custom_hook", "get"),
+        *("env_override_flags_to_exclude_from_cache_key", "get_flag_prefixes"),
+        "xla_flags_to_exclude_from_cache_key",
     ),
+    "compilation_cache": names_from(
+        _CACHE_STORES,
+        *("_get_cache", "combine_executable_and_time", "compress_executable"),
+        *("decompress_executable", "extract_executable_and_time", "get_cache_key"),
+        *("get_executable_and_time", "get_file_cache", "is_cache_used"),
+        *("is_persistent_cache_enabled", "put_executable_and_time"),
+    ),
+    "compilation_cache_interface": names_from(_CACHE_STORES, "CacheInterface"),
+    "compiler": {
+        **names_from("olympus.compat.caches.compilers", "backend_compile_and_load"),
+        **names_from("olympus.compat.caches.compilers", "get_compile_options"),
+        **names_from("olympus_xla._jaxlib", "CompileOptions"),
+    },
+    "cloud_tpu_init": {"running_in_cloud_tpu_vm": f"{_PLATFORMS}:running_in_cloud_tpu_vm"},
+    "callback": names_from("olympus_ir.lax.callbacks", "_FlatCallback"),
     "config": {
+        "no_default": "olympus_ir.settings.configuration:NO_DEFAULT",
         **names_from("olympus.compat.registries", "_read=read_flag", "config_states"),
+        **names_from("olympus.compat.registries", "parse_flags_with_absl"),
         **names_from("olympus.compat.registries", "update=update_flag"),
         "olympus_config": "olympus_ir.settings.config:config",
         **names_from(
@@ -67,8 +94,13 @@ RUNTIME: dict[str, dict[str, str]] = {
             "OLYMPUSPR_TO_MLIR_MODULE_EVENT=_LOWERING",
         ),
     },
+    "custom_partitioning_sharding_rule": {
+        "str_to_sdy_sharding_rule": "olympus_xla.foreign.sharding_rules:parse_sharding_rule",
+    },
     "distributed": {"global_state": "olympus.compat.registries:distributed_state"},
+    "dlpack": names_from("olympus_xla.arrays.dlpack", "to_dlpack"),
     "dtypes": {
+        **names_from("olympus_ir.adapters.paired_dtypes", "primal_tangent_dtype"),
         **names_from(_PROMOTION, "TypePromotionError", "is_weakly_typed", "lattice_result_type"),
         **names_from(_PROMOTION, "promote_types", "result_type"),
         **names_from("olympus_ir.types.dtypes", "DType", "DTypeLike", "extended", "finfo"),
@@ -78,9 +110,14 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.numpy", "uint", "uint2", "uint4"),
         **names_from("olympus_ir.types.dtypes", "jax_dtype=dtype", "short_dtype_name=short_name"),
     },
+    "environment_info": names_from(
+        "olympus_xla.platforms.environment_info", "print_environment_info"
+    ),
     "errors": names_from("olympus_ir.diagnostics.errors", "JAXIndexError", "JAXTypeError"),
     "export.shape_poly": {
         **names_from("olympus_ir.symbolic.expressions", "_DimExpr=SymbolicDim"),
+        **names_from("olympus_ir.symbolic.solving", "UnexpectedDimVar"),
+        **names_from("olympus_ir.lax.dimensions", "dim_as_value_p"),
         **names_from("olympus.errors", "InconclusiveDimensionOperation"),
     },
     "export._export": names_from("olympus_export.functions.exported", "call_exported_p"),
@@ -113,6 +150,7 @@ RUNTIME: dict[str, dict[str, str]] = {
     "lib.xla_client": names_from(
         "olympus_xla._jaxlib", "Client", "Device", "XlaRuntimeError=JaxRuntimeError"
     ),
+    "lru_cache": names_from(_CACHE_STORES, "LRUCache", "_ATIME_SUFFIX", "_CACHE_SUFFIX"),
     "mesh": {
         **names_from("olympus.interpreters._thread_resources", "ResourceEnv", "thread_resources"),
         **names_from("olympus_sharding.meshes.context", "get_concrete_mesh=get_mesh"),
@@ -131,11 +169,24 @@ RUNTIME: dict[str, dict[str, str]] = {
     ),
     "partition_spec": names_from("olympus.sharding", "P=PartitionSpec"),
     "path": names_from("pathlib", "Path"),
+    "pallas.core": {
+        **names_from("olympus_pallas.grids.grid_mappings", "GridMapping", "dynamic_grid_dim"),
+        **names_from("olympus_pallas.grids.block_specs", "NoBlockSpec"),
+        **names_from("olympus_pallas.memory.spaces", "MemoryRef"),
+        **names_from("olympus_pallas.core_maps.kernels", "core_map_p"),
+    },
+    "pallas.fuser": {
+        "block_spec": "olympus_pallas.fuser:block_specs",
+        "custom_evaluate": "olympus_pallas.fuser:fusions",
+    },
+    "pallas.fuser.block_spec": names_from("olympus_pallas.fuser.fusions", "get_fusion_values"),
+    "pallas.primitives": names_from("olympus_pallas.operations.scoped", "get_global"),
     "pjit": {
         **names_from(_PRIMITIVES, "jit_p"),
         **names_from("olympus.sharding", "auto_axes", "explicit_axes", "reshard"),
         **names_from("olympus.experimental.pjit", "pjit"),
         **names_from("olympus.lax", "with_sharding_constraint"),
+        **names_from("olympus.experimental.layout", "with_layout_constraint"),
         **names_from("olympus_sharding.annotations.constraints", "reshard_p"),
         **_UNSPECIFIED,
     },
@@ -146,12 +197,17 @@ RUNTIME: dict[str, dict[str, str]] = {
     },
     "sharding": names_from("olympus_sharding.shardings.behavior", "IndivisibleError"),
     "sharding_impls": _SHARDINGS,
+    "sourcemap": names_from("olympus_xla.profiling.source_maps.maps", "Segment"),
     "source_info_util": {
         **names_from("olympus_ir.diagnostics.source_info", "Frame"),
         **names_from("olympus.compat.frames", "user_frame", "user_frames"),
         **names_from("olympus_ir.diagnostics.source_info", "is_user_filename=is_user_file"),
     },
-    "stages": names_from("olympus_xla.calls.stages", "Stage"),
+    "stages": {
+        **names_from("olympus_xla.calls.stages", "Stage"),
+        **names_from("olympus_xla.calls.staged_programs", "Lowering"),
+        **names_from("olympus_xla.calls.executables", "Executable"),
+    },
     "traceback_util": names_from(
         "olympus_ir.diagnostics.source_info", "_exclude_paths=_library_folders"
     ),
@@ -170,6 +226,8 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from(_BACKENDS, "known_platforms", "num_cpu_devices"),
         **names_from(_PLATFORMS, "expand_platform_alias", "get_device_backend"),
         **names_from(_PLATFORMS, "is_known_platform"),
+        **names_from(_BACKENDS, "_clear_backends=clear_backends"),
+        **names_from(_BACKENDS, "make_cpu_client=_make_cpu_client"),
         "_backends": "olympus.compat.registries:made_backends",
     },
 }

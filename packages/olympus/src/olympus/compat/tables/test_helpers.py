@@ -14,6 +14,7 @@ _COUNTERS = f"{_SUPPORT}.counters"
 _DEVICES = f"{_SUPPORT}.devices"
 _DTYPE_LISTS = f"{_SUPPORT}.dtype_lists"
 _LOADERS = f"{_SUPPORT}.loaders"
+_LOWERINGS = f"{_SUPPORT}.lowerings"
 _MESHES = f"{_SUPPORT}.meshes"
 _OPERATIONS = f"{_SUPPORT}.operations"
 _PROGRAM_CHECKS = f"{_SUPPORT}.program_checks"
@@ -90,6 +91,9 @@ _TEST_UTIL = {
     **names_from(_DTYPE_LISTS, "strict_promotion_if_dtypes_match", "supported_dtypes"),
     **names_from(_DTYPE_LISTS, "to_default_dtype"),
     **names_from(_DTYPE_LISTS, "with_olympus_dtype_defaults=with_jax_dtype_defaults"),
+    **names_from(_LOWERINGS, "collect_lowered_olympusprs", "count_internal_device_puts"),
+    **names_from(_LOWERINGS, "count_subolympuspr_to_hlo_conversion"),
+    **names_from("olympus.compat.counterparts.platforms", "running_in_cloud_tpu_vm"),
     **names_from(_MESHES, "MeshSpec", "create_mesh", "with_explicit_mesh", "with_mesh"),
     **names_from(_MESHES, "with_mesh_from_kwargs"),
     **names_from(_PROGRAM_CHECKS, "assert_dot_precision", "assert_dot_preferred_element_type"),

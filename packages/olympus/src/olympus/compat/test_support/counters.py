@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counters of what compiled functions do: traces, lowerings, compilations, slow calls.
+"""Counters of what compiled functions do: traces, lowerings, compilations, slow calls, copies.
 
 A counter is a context that yields a function, which returns the number of events since the
 beginning. The events are calls of certain functions of OLYMPUS. A profiler of the current thread
