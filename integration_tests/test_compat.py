@@ -88,6 +88,15 @@ def test_child_processes_import_olympus_as_jax() -> None:
     assert run_compat(code) == "True 0.10.2"
 
 
+# As the workers of pytest-xdist and of multiprocessing do.
+WORKER = "import sys; sys.path[:] = eval(sys.argv[1]); import jax, olympus; print(jax is olympus)"
+
+
+def test_workers_take_over_paths() -> None:
+    command = f"[sys.executable, '-c', {WORKER!r}, repr(sys.path)]"
+    assert run_compat(f"import subprocess, sys; subprocess.run({command})") == "True"
+
+
 # What libraries with flags and custom calls of their own use.
 DECLARATIONS = """
 import jax, jax.numpy as jnp

@@ -61,7 +61,7 @@ def install(*, subprocesses: bool = True) -> ModuleType:
 
     Args:
       subprocesses: whether to include Python subprocesses. If so, a folder with a package ``jax``
-        is put in front of ``PYTHONPATH``.
+        is put in front of ``PYTHONPATH`` and into `sys.path`, which workers take over.
 
     Returns:
       OLYMPUS, which is ``jax`` from now on.
@@ -110,3 +110,6 @@ def _alias_in_subprocesses() -> None:
     folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _SUBPROCESSES not in folders:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [_SUBPROCESSES, *folders]))
+    # Workers of multiprocessing and of pytest-xdist take over `sys.path` from their parent.
+    if _SUBPROCESSES not in sys.path:
+        sys.path.insert(1, _SUBPROCESSES)
