@@ -126,3 +126,15 @@ def test_disabled_64_bit_arrays():
     (gradient,) = olympus.vjp(lambda y: y * y, x)[1](x)
     np.testing.assert_array_equal(np.asarray(gradient), np.array([2.0, 8.0, 18.0]), strict=True)
     assert lax.cond(True, lambda y: y + y, lambda y: y, x).dtype == "float64"
+
+
+def test_positions_out_of_range_give_the_extreme_integer():
+    for dtype in ("uint8", "uint32", "int32"):
+        limits = np.iinfo(dtype)
+        extreme = limits.max if limits.min == 0 else limits.min
+        for fill_value in (None, int(extreme)):
+            taken = olympus.jit(
+                lambda x, fill=fill_value: jnp.take(x, np.arange(1, 3), fill_value=fill)
+            )(np.array([8, 9], dtype))
+            assert taken.dtype == dtype
+            assert taken.tolist() == [9, extreme]

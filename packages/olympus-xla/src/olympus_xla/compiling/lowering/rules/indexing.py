@@ -192,6 +192,9 @@ def _filled_gather(
     mask = lax.broadcast_in_dim(mask, gathered.shape, batch_dims)
     if fill_value is None:
         fill_value = _default_fill_value(operand.dtype)
+    if type(fill_value) is int and not dtypes.is_extended(operand.dtype):
+        # The largest unsigned integers do not fit the default dtype of Python integers.
+        fill_value = np.array(fill_value).astype(operand.dtype)
     fill = lax.full_like(gathered, fill_value)
     return lax.select_n(mask, fill, gathered)
 
