@@ -21,11 +21,12 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax.control_flow.checkpoints import Checkpoints
+from olympus_ir.lax.conversion import convert_dtype
 from olympus_ir.lax.named_axes import pvary
 
 from ..zeros import aval_of
 
-__all__ = ["Advance", "Pull", "Recording", "record", "replay", "varying_like"]
+__all__ = ["Advance", "Pull", "Recording", "record", "replay", "stored", "varying_like"]
 
 State = list[Any]
 # `advance(step, state)` returns the state after an iteration.
@@ -91,8 +92,8 @@ def record(
         stride = lax.select(is_full, lax.mul(stride, _int(2)), stride)
         free = lax.convert_element_type(lax.bitwise_not(_holds(steps, stride)), _INT)
         slot = lax.argmax(free, 0, _INT)
-        steps = _stored(steps, step, slot)
-        slots = [_stored(stack, value, slot) for stack, value in zip(slots, state, strict=True)]
+        steps = stored(steps, step, slot)
+        slots = [stored(stack, value, slot) for stack, value in zip(slots, state, strict=True)]
         end = lax.add(step, stride)
 
         def iteration(inner: Any) -> Any:
@@ -208,8 +209,8 @@ class _Stack(NamedTuple):
     def pushed(self, step: Any, state: State) -> _Stack:
         top = lax.add(self.top, _int(1))
         position = _taken(self.positions, top)
-        slots = [_stored(stack, value, position) for stack, value in zip(self.slots, state)]
-        return _Stack(top, _stored(self.steps, step, top), self.positions, slots)
+        slots = [stored(stack, value, position) for stack, value in zip(self.slots, state)]
+        return _Stack(top, stored(self.steps, step, top), self.positions, slots)
 
     def filled(self, advance: Advance, end: Any, block: int) -> _Stack:
         """Adds checkpoints until the last checkpoint is at most a block before the end."""
@@ -288,7 +289,7 @@ def _pull_block(
 
     def forward(carry: Any) -> Any:
         number, state, states = carry
-        states = [_stored(stack, value, number) for stack, value in zip(states, state)]
+        states = [stored(stack, value, number) for stack, value in zip(states, state)]
         return lax.add(number, _int(1)), advance(lax.add(start, number), state), states
 
     _, state, states = lax.while_loop(
@@ -297,7 +298,7 @@ def _pull_block(
         (_int(0), state, [_stack_of(value, block) for value in state]),
         checkpoints=_CHECKPOINTS_OF_REPLAY,
     )
-    states = [_stored(stack, value, last) for stack, value in zip(states, state)]
+    states = [stored(stack, value, last) for stack, value in zip(states, state)]
 
     def backward(carry: Any) -> Any:
         number, accumulators = carry
@@ -337,5 +338,10 @@ def _taken(stack: Any, position: Any) -> Any:
     return lax.dynamic_index_in_dim(stack, position, keepdims=False, allow_negative_indices=False)
 
 
-def _stored(stack: Any, value: Any, position: Any) -> Any:
-    return lax.dynamic_update_index_in_dim(stack, value, position, 0, allow_negative_indices=False)
+def stored(stack: Any, value: Any, position: Any) -> Any:
+    """Returns a stack with a value at a position. A weakly typed stack remains weakly typed."""
+    updated = lax.dynamic_update_index_in_dim(
+        stack, value, position, 0, allow_negative_indices=False
+    )
+    aval = aval_of(stack)
+    return convert_dtype(updated, aval.dtype, aval.weak_type)

@@ -35,7 +35,7 @@ from ..forward.linearized_programs import LinearizedProgram, linearize_olympuspr
 from ..forward.tangent_trace import live_equations
 from ..memoization import memoized
 from ..rematerialization.bodies import eval_inlined
-from ..reverse.replays import Recording, record, replay, varying_like
+from ..reverse.replays import Recording, record, replay, stored, varying_like
 from ..reverse.transpose import transpose_program
 from ..tables import transpose_rules
 from ..zeros import Zero, add_tangents, aval_of, instantiate, is_undefined_primal, zeros_like_aval
@@ -356,10 +356,7 @@ def _recorded_scan(
 
 
 def _stored(stacks: Sequence[Any], values: Sequence[Any], position: Any) -> list[Any]:
-    return [
-        lax.dynamic_update_index_in_dim(stack, value, position, 0, allow_negative_indices=False)
-        for stack, value in zip(stacks, values, strict=True)
-    ]
+    return [stored(stack, value, position) for stack, value in zip(stacks, values, strict=True)]
 
 
 def _typed_zeros(aval: Any) -> Any:
