@@ -27,7 +27,6 @@ OPTIONAL = {
     ("olympus-xla", "libtpu"): "the driver of TPUs; installed by the extra olympus[tpu]",
     ("olympus", "olympus-testing"): "the test kit; installed by the extra olympus[testing]",
     ("olympus", "absl"): "parameterized tests of suites written for JAX, if it is installed",
-    ("olympus", "filelock"): "locks stores of programs of test suites, if it is installed",
     ("olympus", "jax"): "the name under which `olympus.compat` makes OLYMPUS importable",
     (
         "olympus-export",
