@@ -345,6 +345,18 @@ def test_objects_that_become_arrays_are_operands():
     assert np.asarray(library_jit(lax.neg)(Holder())).tolist() == [0, -1, -2]
 
 
+@pytest.mark.parametrize("name", ["top_k", "sort", "argmax", "argmin"])
+def test_zeros_of_both_signs_have_the_order_of_compiled_programs(name):
+    params = {
+        "top_k": {"k": 3, "axis": 0},
+        "sort": {"dimension": 0, "is_stable": True, "num_keys": 1},
+    }.get(name, {"axes": (0,), "index_dtype": np.dtype(np.int32)})
+    zeros = np.array([-0.0, 0.0, 1.0, -0.0, 0.0], np.float32)
+    program = eager._program(getattr(lax, f"{name}_p"), operand_avals(name, [zeros]), params)
+    assert check(program, [np.abs(zeros)])
+    check(program, [zeros])
+
+
 def test_errors_equal_those_of_compiled_programs():
     operand = put_leaf(np.ones(7, np.float32))
     operand.delete()

@@ -28,8 +28,8 @@ class Exactness(enum.IntEnum):
     MOVES = 0
     #: Compares floats, changes their signs, or rounds them to whole numbers.
     COMPARES = 1
-    #: Returns one of several floats after a comparison. Zeros of both signs compare as equal, so
-    #: the result is exact only if no operand has a negative zero.
+    #: Returns some of several floats after a comparison. Zeros of both signs compare as equal here
+    #: and may not in XLA, so the result is exact only if no operand has a negative zero.
     PICKS = 2
     #: Rounds each result once, to the nearest representable number.
     ROUNDS = 3
@@ -136,9 +136,9 @@ _NAMES: dict[Rule, str] = {
         shift_left shift_right_arithmetic shift_right_logical xor
     """,
     _compares: """
-        abs argmax argmin ceil floor ge gt is_finite le lt round sign sort top_k
+        abs argmax argmin ceil floor ge gt is_finite le lt round sign sort
     """,
-    _picks: "clamp cummax cummin max min reduce_max reduce_min",
+    _picks: "clamp cummax cummin max min reduce_max reduce_min top_k",
     _compares_parts: "conj eq ne neg",
     _divides: "div",
     _rounds: "sqrt square",
