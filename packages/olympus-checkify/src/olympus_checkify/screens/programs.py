@@ -171,18 +171,20 @@ def _without_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     if not any(_program_of_call.find(equation.primitive) for equation in closed.eqns):
         return closed
 
-    def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
-        key = _program_of_call.find(equation.primitive)
-        if key is None or places_values(equation.params):
-            return bind_equation(equation, operands)
-        inner = equation.params[key]
-        # Errors of key reuse name the lines of the equations.
-        equations = [with_line_of_call(inside, equation) for inside in inner.jaxpr.eqns]
-        program = inner.jaxpr.replace(eqns=equations)
-        return run_equations(program, inner.consts, operands, apply)
-
     return trace_to_closed(
-        lambda *operands: run_equations(closed.jaxpr, closed.consts, operands, apply),
+        lambda *operands: run_equations(closed.jaxpr, closed.consts, operands, _apply_inlined),
         closed.in_avals,
         closed.debug_info,
     )
+
+
+def _apply_inlined(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    """Evaluates an equation; if it is a call, the equations of the called program."""
+    key = _program_of_call.find(equation.primitive)
+    if key is None or places_values(equation.params):
+        return bind_equation(equation, operands)
+    inner = equation.params[key]
+    # Errors of key reuse name the lines of the equations.
+    equations = [with_line_of_call(inside, equation) for inside in inner.jaxpr.eqns]
+    program = inner.jaxpr.replace(eqns=equations)
+    return run_equations(program, inner.consts, operands, _apply_inlined)
