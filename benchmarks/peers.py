@@ -143,7 +143,7 @@ def prepared(library: str, operation: Operation) -> Callable[[], Any] | None:
 
 
 def _prepared_by_name(library: str, name: str) -> tuple[Callable[[], Any], float] | None:
-    operation = next(each for each in OPERATIONS if each.name == name)
+    operation = next(known for known in OPERATIONS if known.name == name)
     call = prepared(library, operation)
     return None if call is None else (call, _TOLERANCE)
 

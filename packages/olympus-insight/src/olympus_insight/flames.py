@@ -80,7 +80,7 @@ def _draw(flame: Flame, depth: int, start: float, total: float, drawn: list[str]
         f"{pages.escaped(_fitting(flame.name, width * _WIDTH))}</text></g>"
     )
     deepest = depth
-    for inside in sorted(flame.inside.values(), key=lambda flame: -flame.seconds):
+    for inside in sorted(flame.inside.values(), key=lambda inside: -inside.seconds):
         deepest = max(deepest, _draw(inside, depth + 1, start, total, drawn))
         start += inside.seconds
     return deepest

@@ -83,7 +83,7 @@ class MemoryReport:
         self.allocated = sum(sizes)
         self.timeline = timeline
         self.at_peak = at_peak
-        self.peak = max((sum(sizes.values()) for sizes in timeline), default=self.allocated)
+        self.peak = max((sum(kinds.values()) for kinds in timeline), default=self.allocated)
         self._order = order
         peak = self.peak_position
         self.peak_line = order[peak].line if order else None
@@ -91,7 +91,7 @@ class MemoryReport:
     @property
     def peak_position(self) -> int:
         """The position of the peak in the timeline."""
-        totals = [sum(sizes.values()) for sizes in self.timeline]
+        totals = [sum(kinds.values()) for kinds in self.timeline]
         return totals.index(max(totals)) if totals else 0
 
     @property
@@ -279,7 +279,7 @@ class _Analysis:
 
     def report(self, sizes: tuple[int, int, int]) -> MemoryReport:
         timeline = self._timeline()
-        totals = [sum(sizes.values()) for sizes in timeline]
+        totals = [sum(kinds.values()) for kinds in timeline]
         peak = totals.index(max(totals))
         at_peak = [
             self._described(allocation, buffer, totals) for allocation, buffer in self._alive(peak)

@@ -227,7 +227,7 @@ def lazy_exports(
 
     def __getattr__(name: str) -> Any:
         if name == "__all__":  # `from package import *` reads `__all__`
-            return [name for name in __dir__() if is_public(name)]
+            return [present for present in __dir__() if is_public(present)]
         if name in submodules:
             return imported(f"{package}.{name}")
         if name not in module_of:

@@ -60,7 +60,7 @@ def lazy_attributes(
             return face(module_name, name, _look_up(name, sources[name]))
         if name == "__all__":  # `from ... import *` reads this list
             present = dir(importlib.import_module(module_name))
-            return [name for name in present if not name.startswith("_")]
+            return [public for public in present if not public.startswith("_")]
         # Importlib looks up names such as `__path__`, which only the module itself can have.
         if not name.startswith("__"):
             own = own_spelling(name)

@@ -269,7 +269,7 @@ def _implicit(
         solve = _factored if linear_solve is None else linear_solve
         # Where the residual does not depend on the arguments, its change does not vary over the
         # axes of a mesh, but the solution does.
-        b = pytrees.tree_map(lambda change, like: varying_like(lax.neg(change), like), change, x)
+        b = pytrees.tree_map(lambda leaf, like: varying_like(lax.neg(leaf), like), change, x)
         moved = custom_linear_solve(apply, b, solve, solve)
         return x, moved
 

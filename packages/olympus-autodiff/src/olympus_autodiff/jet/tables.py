@@ -79,7 +79,7 @@ def linear_prop(
     """Applies a primitive that is jointly linear in its operands, once for each order."""
     order = order_of(series_in)
     terms = [
-        terms_or_zeros(x, terms, order) for x, terms in zip(primals_in, series_in, strict=True)
+        terms_or_zeros(x, series, order) for x, series in zip(primals_in, series_in, strict=True)
     ]
     result = prim.bind(*primals_in, **params)
     moved = [prim.bind(*of_order, **params) for of_order in zip(*terms, strict=True)]

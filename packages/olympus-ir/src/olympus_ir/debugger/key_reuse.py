@@ -347,7 +347,7 @@ def _check_repeated(
         consumed = [used.max() for used in values if used is not None and used.any()]
         if consumed:
             loop = _callers[-1]
-            known = [use for use in list(_uses)[consumed[0] - 1] if use != "unknown"]
+            known = [line for line in list(_uses)[consumed[0] - 1] if line != "unknown"]
             use = f"; consumed at {known[-1]}" if known and known[-1] != loop else ""
             raise KeyReuseError(
                 f"{part} function leads to key reuse when repeatedly executed, because {kind} "

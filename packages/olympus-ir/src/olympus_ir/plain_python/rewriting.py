@@ -213,9 +213,9 @@ class _Rewriter(ast.NodeTransformer):
         body = _flat([self.visit(node) for node in statements])
         body = [node for node in body if not isinstance(node, ast.Global | ast.Nonlocal)]
         if role != "test":
-            result = ast.Tuple([ast.Name(name, ast.Load()) for name in results], ast.Load())
+            result = ast.Tuple([ast.Name(variable, ast.Load()) for variable in results], ast.Load())
             body.append(ast.Return(result))
-        parameters = [ast.arg(name) for name in (*first, *names)]
+        parameters = [ast.arg(variable) for variable in (*first, *names)]
         arguments = ast.arguments([], parameters, None, [], [], None, [])
         definition = ast.FunctionDef(name, arguments, body, [])
         ast.copy_location(definition, like)

@@ -295,7 +295,7 @@ def note_closed_over(fun: Callable[..., Any], error: ClosedOverMutableError) -> 
       ClosedOverMutableError: another function closes over the object, or it is already recorded.
     """
     objects = _functional_forms.of(fun).setdefault("closed over", [])
-    if error.trace.parent is not current.trace or any(value is error.value for value in objects):
+    if error.trace.parent is not current.trace or any(known is error.value for known in objects):
         raise error
     objects.append(error.value)
 
@@ -410,7 +410,7 @@ def threading(error: ClosedOverMutableError, run: Callable[[Any, Callable[..., A
     outer = current.trace
     objects: list[Any] = []
     while True:
-        if error.trace.parent is not outer or any(value is error.value for value in objects):
+        if error.trace.parent is not outer or any(known is error.value for known in objects):
             raise error
         objects.append(error.value)
         originals = tuple(objects)

@@ -213,7 +213,7 @@ def _fill_scalar(value: Any, dtype: Any) -> Any:
         held_by = [result_type_of(0)[0]]
         if dtypes.issubdtype(dtype, np.integer):
             held_by.append(dtype)
-        limits = [dtypes.iinfo(dtype) for dtype in held_by]
+        limits = [dtypes.iinfo(holder) for holder in held_by]
         if not all(limit.min <= value <= limit.max for limit in limits):
             return np.array(value).astype(dtype)[()]
     elif kind is float and dtypes.issubdtype(dtype, np.integer):

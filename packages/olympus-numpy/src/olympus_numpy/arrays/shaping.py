@@ -656,7 +656,7 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
         size not in (1, target)
         for size, target in zip(reversed(old_shape), reversed(shape), strict=False)
     ):
-        old_sizes, sizes = (",".join(map(str, sizes)) for sizes in (old_shape, shape))
+        old_sizes, sizes = (",".join(map(str, lengths)) for lengths in (old_shape, shape))
         raise ValueError(
             f"Incompatible types for broadcasting: input type={array.dtype}[{old_sizes}] "
             f"and requested type={array.dtype}[{sizes}]"

@@ -125,7 +125,7 @@ def _between_positions(lines: Any, q: Any, counts: Any, method: str) -> Any:
     position = lax.mul(q, last)
     low, high = lax.floor(position), lax.ceil(position)
     weight = lax.sub(position, low)
-    low, high = (convert(_clamped(position, last), _int32) for position in (low, high))
+    low, high = (convert(_clamped(bound, last), _int32) for bound in (low, high))
     by_line = bool(np.ndim(last))
     if method in ("lower", "higher", "nearest", "inverted_cdf"):
         (chosen,) = _at_positions(lines, by_line, _chosen(method, position, low, high, last))

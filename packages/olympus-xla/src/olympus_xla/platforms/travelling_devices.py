@@ -37,7 +37,7 @@ def device_of_this_process(platform: str, number: int) -> Device:
             hint = f". Start it with the setting olympus_num_cpu_devices={number + 1} or more"
         raise RuntimeError(
             f"the pickle refers to the device {platform}:{number}, and this process has the "
-            f"devices {', '.join(f'{platform}:{number}' for number in sorted(found))}{hint}"
+            f"devices {', '.join(f'{platform}:{known}' for known in sorted(found))}{hint}"
         )
     return found[number]
 

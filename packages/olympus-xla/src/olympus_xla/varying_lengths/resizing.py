@@ -111,7 +111,7 @@ def _lengthen_in_program(x: Any, *, shape: tuple[int, ...], repeats: bool) -> An
         if not count:
             continue
         last = lax.slice_in_dim(x, x.shape[axis] - 1, x.shape[axis], axis=axis)
-        added = tuple(count if position == axis else size for position, size in enumerate(x.shape))
+        added = tuple(count if position == axis else kept for position, kept in enumerate(x.shape))
         filling = lax.broadcast_in_dim(last, added, tuple(range(x.ndim)))
         filling = filling if repeats else lax.full_like(filling, 0)
         x = lax.concatenate([x, filling], axis)

@@ -77,7 +77,7 @@ def histogram(
       key: a function from an equation to its group.
       key_fmt: a function from a group to its key in the result.
     """
-    return {key_fmt(key): len(group) for key, group in collect_eqns(jaxpr, key).items()}
+    return {key_fmt(name): len(group) for name, group in collect_eqns(jaxpr, key).items()}
 
 
 def primitives(jaxpr: Olympuspr) -> dict[str, int]:
@@ -148,8 +148,8 @@ def eqns_using_var(jaxpr: Olympuspr, invar: Var) -> Iterator[Equation]:
 
 def _programs_among(params: Mapping[str, Any]) -> Iterator[Olympuspr]:
     for value in params.values():
-        for each in value if isinstance(value, tuple) else (value,):
-            if isinstance(each, ClosedOlympuspr):
-                yield each.jaxpr
-            elif isinstance(each, Olympuspr):
-                yield each
+        for program in value if isinstance(value, tuple) else (value,):
+            if isinstance(program, ClosedOlympuspr):
+                yield program.jaxpr
+            elif isinstance(program, Olympuspr):
+                yield program

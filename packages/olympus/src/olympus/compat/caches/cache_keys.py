@@ -205,7 +205,7 @@ def _hash_serialized_compile_options(
 def _hash_xla_flags(hash_obj: Any, extra_flag_prefixes: list[str]) -> None:
     given = [*os.environ.get("XLA_FLAGS", "").split()]
     given += os.environ.get("LIBTPU_INIT_ARGS", "").split()
-    given += [each for each in sys.argv if each.startswith(("--xla", *extra_flag_prefixes))]
+    given += [word for word in sys.argv if word.startswith(("--xla", *extra_flag_prefixes))]
     for flag in sorted(given):
         if flag.split("=")[0] not in xla_flags_to_exclude_from_cache_key:
             _hash_string(hash_obj, flag)

@@ -149,7 +149,7 @@ class LRUCache(CacheInterface):
             key = file.name.removesuffix(_CACHE_SUFFIX)
             used = int.from_bytes(self._file(key, _ATIME_SUFFIX).read_bytes(), "little")
             uses.append((used, key, file.stat().st_size))
-        size = sum(each for *_, each in uses)
+        size = sum(value_size for *_, value_size in uses)
         heapq.heapify(uses)
         while size > self.max_size - additional_size:
             _, key, freed = heapq.heappop(uses)

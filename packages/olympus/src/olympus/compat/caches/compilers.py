@@ -40,7 +40,7 @@ def get_compile_options(
     del detailed_logging, backend
     devices = None if device_assignment is None else np.asarray(device_assignment)
     options = compile_options(
-        None if devices is None else [getattr(each, "id", each) for each in devices.ravel()],
+        None if devices is None else [getattr(device, "id", device) for device in devices.ravel()],
         partitions=num_partitions,
         replicas=num_replicas,
         options=dict(env_options_overrides or {}),

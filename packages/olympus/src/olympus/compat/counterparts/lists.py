@@ -209,7 +209,7 @@ def canonicalize_axis_tuple(
     if axis is None:
         return tuple(range(ndim))
     listed = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    axes = tuple(canonicalize_axis(axis, ndim) for axis in listed)
+    axes = tuple(canonicalize_axis(number, ndim) for number in listed)
     if not allow_duplicate and len(set(axes)) != len(axes):
         raise ValueError(f"repeated axis: {listed}")
     return axes

@@ -63,7 +63,7 @@ def is_scattered_by_views(
     aval = context.aval_out
     return (
         aval.dtype in _DTYPES
-        and all(is_static(aval.shape) for aval in context.avals_in)
+        and all(is_static(operand.shape) for operand in context.avals_in)
         and math.prod(aval.shape) >= SMALLEST
         and math.prod(context.avals_in[0].shape) > 0
         and 1 < math.prod(window_dimensions) <= _LARGEST_WINDOW

@@ -50,12 +50,12 @@ def remainder(dividend: Any, divisor: Any, *, shape: tuple[int, ...]) -> Any:
     """
     with config_states.enable_x64(True):
         dividend, divisor = (
-            each
-            if each.shape == shape
-            else lax.broadcast_in_dim(each, shape, tuple(range(each.ndim)))
-            for each in (dividend, divisor)
+            operand
+            if operand.shape == shape
+            else lax.broadcast_in_dim(operand, shape, tuple(range(operand.ndim)))
+            for operand in (dividend, divisor)
         )
-        x, y = (lax.convert_element_type(each, np.float32) for each in (dividend, divisor))
+        x, y = (lax.convert_element_type(operand, np.float32) for operand in (dividend, divisor))
         bits = _and(lax.bitcast_convert_type(y, np.uint32), _SIGN - 1)
         smallest = int(np.float32(_SMALLEST_DIVISOR).view(np.uint32))
         is_small = lax.bitwise_and(
@@ -75,7 +75,7 @@ def remainder(dividend: Any, divisor: Any, *, shape: tuple[int, ...]) -> Any:
 
 def _exact(dividend: Any, divisor: Any) -> Any:
     """Returns the remainders of quotients below `_LARGEST_QUOTIENT`."""
-    x, y = (lax.convert_element_type(each, np.float32) for each in (dividend, divisor))
+    x, y = (lax.convert_element_type(operand, np.float32) for operand in (dividend, divisor))
     size, step = double(lax.abs(x)), double(lax.abs(y))
     # XLA would write a quotient with several uses to memory, instead of fusing the division.
     whole = lax.floor(lax.div(size, step))

@@ -221,7 +221,7 @@ def _infer(
         result = pytrees.tree_unflatten(out_tree, structs)
         inferred = infer(*found.params["static_args"], found.mesh, types, result)
         flat = pytrees.tree_leaves(inferred)
-    packed = [_hlo(sharding, aval.ndim) for sharding, aval in zip(flat, out_avals, strict=True)]
+    packed = [_hlo(leaf, aval.ndim) for leaf, aval in zip(flat, out_avals, strict=True)]
     return _packed(packed, result_shape.is_tuple())
 
 
@@ -235,5 +235,5 @@ def _propagate(sharding: Any, shape: Any, key: bytes) -> Any:
     hlo = _one_each(sharding, len(out_avals), shape.is_tuple())
     types = found.types(out_tree, out_avals, hlo)
     flat = pytrees.tree_leaves(propagate(*found.params["static_args"], found.mesh, types))
-    packed = [_hlo(sharding, aval.ndim) for sharding, aval in zip(flat, out_avals, strict=True)]
+    packed = [_hlo(leaf, aval.ndim) for leaf, aval in zip(flat, out_avals, strict=True)]
     return _packed(packed, shape.is_tuple())

@@ -138,5 +138,5 @@ def _are_worth_repeating(
     factors: Sequence[tuple[Any, tuple[int, ...]]], shape: Sequence[int], first: int
 ) -> bool:
     row = math.prod(shape[first:])
-    repeated = sum(math.prod(shape[:first]) * row for _, shape in factors)
+    repeated = sum(math.prod(sizes[:first]) * row for _, sizes in factors)
     return row >= SHORTEST_ROW and repeated <= _LARGEST_FACTORS * math.prod(shape)
