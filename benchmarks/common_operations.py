@@ -3,58 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .operations import Operation
+from .operands import arrays, integers, joined
+from .operations import Operation, adding_to
 
 COMMON_OPERATIONS: list[Operation] = []
 
 
-def _add(group: str, operands: Any, name: str, run: Any, torch: Any = None, **options: Any) -> None:
-    COMMON_OPERATIONS.append(Operation(name, group, operands, run, torch, **options))
-
-
-def _arrays(*shapes: tuple[int, ...], dtype: Any = np.float32) -> Callable[[], tuple]:
-    """Returns a function that makes normally distributed arrays."""
-
-    def make() -> tuple[np.ndarray, ...]:
-        generators = map(np.random.default_rng, range(len(shapes)))
-        return tuple(
-            generator.normal(size=shape).astype(dtype)
-            for generator, shape in zip(generators, shapes, strict=True)
-        )
-
-    return make
-
-
-def _integers(high: int, *shapes: tuple[int, ...], low: int = 0) -> Callable[[], tuple]:
-    """Returns a function that makes uniformly distributed arrays of int32."""
-
-    def make() -> tuple[np.ndarray, ...]:
-        generators = map(np.random.default_rng, range(len(shapes)))
-        return tuple(
-            generator.integers(low, high, shape).astype(np.int32)
-            for generator, shape in zip(generators, shapes, strict=True)
-        )
-
-    return make
-
-
-def _joined(*makers: Callable[[], tuple]) -> Callable[[], tuple]:
-    return lambda: sum((make() for make in makers), ())
+_add = adding_to(COMMON_OPERATIONS)
 
 
 def _complex() -> tuple[np.ndarray, ...]:
-    real, imaginary, *others = _arrays(*[(1_000_000,)] * 4)()
+    real, imaginary, *others = arrays(*[(1_000_000,)] * 4)()
     return real + 1j * imaginary, others[0] + 1j * others[1]
 
 
-_square, _two_squares = _arrays((1000, 1000)), _arrays(*[(1000, 1000)] * 2)
-_whole = _integers(1000, (1_000_000,), low=-1000)
-_two_whole = _integers(1000, *[(1_000_000,)] * 2, low=1)
+_square, _two_squares = arrays((1000, 1000)), arrays(*[(1000, 1000)] * 2)
+_whole = integers(1000, (1_000_000,), low=-1000)
+_two_whole = integers(1000, *[(1_000_000,)] * 2, low=1)
 
 # ---- products ----
 
@@ -67,28 +36,28 @@ for _name, _formula, _shapes in (
 ):
     _add(
         "products",
-        _arrays(*_shapes),
+        arrays(*_shapes),
         _name,
         lambda k, x, y, formula=_formula: k.np.einsum(formula, x, y),
         lambda t, x, y, formula=_formula: t.einsum(formula, x, y),
     )
 _add(
     "products",
-    _arrays((40, 40), (25, 25)),
+    arrays((40, 40), (25, 25)),
     "kron",
     lambda k, x, y: k.np.kron(x, y),
     lambda t, x, y: t.kron(x, y),
 )
 _add(
     "products",
-    _arrays((2, 2), (500, 500)),
+    arrays((2, 2), (500, 500)),
     "kron of 2x2 and 500x500",
     lambda k, x, y: k.np.kron(x, y),
     lambda t, x, y: t.kron(x, y),
 )
 _add(
     "products",
-    _joined(_integers(1000, (1024,)), _arrays((1000, 256))),
+    joined(integers(1000, (1024,)), arrays((1000, 256))),
     "product with one_hot",
     lambda k, i, x: k.nn.one_hot(i, 1000) @ x,
     lambda t, i, x: t.nn.functional.one_hot(i.long(), 1000).float() @ x,
@@ -103,7 +72,7 @@ _add(
 )
 _add(
     "products",
-    _arrays((500, 500), (500, 500), dtype=np.float16),
+    arrays((500, 500), (500, 500), dtype=np.float16),
     "product of halves",
     lambda k, x, y: x @ y,
     lambda t, x, y: x @ y,
@@ -114,7 +83,7 @@ _add(
 
 _add(
     "moving",
-    _joined(_square, _integers(1000, (1000, 1000))),
+    joined(_square, integers(1000, (1000, 1000))),
     "take_along_axis",
     lambda k, x, i: k.np.take_along_axis(x, i, axis=1),
     lambda t, x, i: t.take_along_dim(x, i.long(), dim=1),
@@ -128,7 +97,7 @@ _add(
 )
 _add(
     "moving",
-    _arrays((8, 3, 224, 224)),
+    arrays((8, 3, 224, 224)),
     "roll of images",
     lambda k, x: k.np.roll(x, 5, axis=3),
     lambda t, x: t.roll(x, 5, 3),
@@ -150,7 +119,7 @@ _add(
 )
 _add(
     "moving",
-    _joined(_integers(10_000, (16, 512)), _arrays((10_000, 128))),
+    joined(integers(10_000, (16, 512)), arrays((10_000, 128))),
     "gradient of an embedding",
     lambda k, i, x: k.grad(lambda x: (x[i] ** 2).sum())(x),
     lambda t, i, x: t.func.grad(lambda x: (t.nn.functional.embedding(i, x) ** 2).sum())(x),
@@ -186,31 +155,31 @@ _add(
 )
 _add(
     "statistics",
-    _joined(_arrays((1_000_000,)), lambda: (np.linspace(-3, 3, 101, dtype=np.float32),)),
+    joined(arrays((1_000_000,)), lambda: (np.linspace(-3, 3, 101, dtype=np.float32),)),
     "digitize",
     lambda k, x, edges: k.np.digitize(x, edges),
     lambda t, x, edges: t.bucketize(x, edges, right=True),
 )
 _add(
     "statistics",
-    _joined(
-        _arrays((1_000_000,)),
+    joined(
+        arrays((1_000_000,)),
         lambda: (np.linspace(-3, 3, 101, dtype=np.float32),),
-        _arrays((101,)),
+        arrays((101,)),
     ),
     "interp",
     lambda k, x, places, values: k.np.interp(x, places, values),
 )
 _add(
     "statistics",
-    _arrays((500_000,), (500_000,)),
+    arrays((500_000,), (500_000,)),
     "histogram2d",
     lambda k, x, y: k.np.histogram2d(x, y, 50, ((-3, 3), (-3, 3)))[0],
     lambda t, x, y: t.histogramdd(t.stack((x, y), 1), [50, 50], range=[-3.0, 3.0, -3.0, 3.0])[0],
 )
 _add(
     "statistics",
-    _integers(1000, (1_000_000,)),
+    integers(1000, (1_000_000,)),
     "unique with counts",
     lambda k, x: k.np.unique(x, return_counts=True),
     lambda t, x: t.unique(x, return_counts=True),
@@ -222,7 +191,7 @@ _add(
 _add("sorting", _whole, "sort of int32", lambda k, x: k.np.sort(x), lambda t, x: t.sort(x)[0])
 _add(
     "sorting",
-    _arrays((1_000_000,), dtype=np.float16),
+    arrays((1_000_000,), dtype=np.float16),
     "sort of float16",
     lambda k, x: k.np.sort(x),
     lambda t, x: t.sort(x)[0],
@@ -244,14 +213,14 @@ _add(
 for _axis in (0, 1):
     _add(
         "scans",
-        _integers(1000, (1000, 1000)),
+        integers(1000, (1000, 1000)),
         f"cumsum of int32, axis {_axis}",
         lambda k, x, axis=_axis: k.np.cumsum(x, axis=axis, dtype=np.int32),
         lambda t, x, axis=_axis: t.cumsum(x, axis, dtype=t.int32),
     )
     _add(
         "scans",
-        _arrays((1000, 1000), dtype=np.float64),
+        arrays((1000, 1000), dtype=np.float64),
         f"cumsum of float64, axis {_axis}",
         lambda k, x, axis=_axis: k.np.cumsum(x, axis=axis),
         lambda t, x, axis=_axis: t.cumsum(x, axis),
@@ -280,14 +249,14 @@ _add(
 )
 _add(
     "arithmetic",
-    _arrays((1_000_000,), (1_000_000,), dtype=np.float16),
+    arrays((1_000_000,), (1_000_000,), dtype=np.float16),
     "exp(x) * y of float16",
     lambda k, x, y: k.np.exp(x) * y,
     lambda t, x, y: t.exp(x) * y,
 )
 _add(
     "arithmetic",
-    lambda: (_arrays((3**5 * 1000,))()[0].astype(np.complex64),),
+    lambda: (arrays((3**5 * 1000,))()[0].astype(np.complex64),),
     "FFT of 243,000",
     lambda k, x: k.np.fft.fft(x),
     lambda t, x: t.fft.fft(x),
@@ -295,7 +264,7 @@ _add(
 )
 _add(
     "arithmetic",
-    _arrays((1000, 1009)),
+    arrays((1000, 1009)),
     "FFT of rows of 1009",
     lambda k, x: k.np.abs(k.np.fft.rfft(x)),
     lambda t, x: t.fft.rfft(x).abs(),
@@ -303,7 +272,7 @@ _add(
 
 # ---- networks ----
 
-_images = _arrays((16, 64, 28, 28))
+_images = arrays((16, 64, 28, 28))
 
 
 def _pool(k: Any, x: Any) -> Any:
@@ -376,7 +345,7 @@ def _cross_entropy(k: Any, x: Any, labels: Any) -> Any:
     return -k.np.take_along_axis(scores, labels[:, None], axis=1).mean()
 
 
-_labeled = _joined(_square, _integers(1000, (1000,)))
+_labeled = joined(_square, integers(1000, (1000,)))
 _add(
     "networks",
     _labeled,
@@ -387,7 +356,7 @@ _add(
 )
 _add(
     "networks",
-    _joined(_arrays((128, 256), (128, 256), (256, 768), (256, 768))),
+    joined(arrays((128, 256), (128, 256), (256, 768), (256, 768))),
     "GRU cell",
     lambda k, x, h, w, u: _gru(k.np, k.nn.sigmoid, x @ w, h, h @ u),
     lambda t, x, h, w, u: _gru_in_torch(t, x @ w, h, h @ u),

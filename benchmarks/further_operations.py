@@ -3,48 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .operations import Operation
+from .operands import arrays, integers, joined
+from .operations import Operation, adding_to
 
 FURTHER_OPERATIONS: list[Operation] = []
 
 
-def _add(group: str, operands: Any, name: str, run: Any, torch: Any = None, **options: Any) -> None:
-    FURTHER_OPERATIONS.append(Operation(name, group, operands, run, torch, **options))
-
-
-def _arrays(*shapes: tuple[int, ...], dtype: Any = np.float32) -> Callable[[], tuple]:
-    """Returns a function that makes normally distributed arrays."""
-
-    def make() -> tuple[np.ndarray, ...]:
-        generators = map(np.random.default_rng, range(len(shapes)))
-        return tuple(
-            generator.normal(size=shape).astype(dtype)
-            for generator, shape in zip(generators, shapes, strict=True)
-        )
-
-    return make
-
-
-def _whole(high: int, *shapes: tuple[int, ...], dtype: Any = np.int32) -> Callable[[], tuple]:
-    """Returns a function that makes uniformly distributed arrays of integers."""
-
-    def make() -> tuple[np.ndarray, ...]:
-        generators = map(np.random.default_rng, range(len(shapes)))
-        return tuple(
-            generator.integers(0, high, shape).astype(dtype)
-            for generator, shape in zip(generators, shapes, strict=True)
-        )
-
-    return make
-
-
-def _joined(*makers: Callable[[], tuple]) -> Callable[[], tuple]:
-    return lambda: sum((make() for make in makers), ())
+_add = adding_to(FURTHER_OPERATIONS)
 
 
 def _definite(count: int, size: int) -> np.ndarray:
@@ -52,8 +21,8 @@ def _definite(count: int, size: int) -> np.ndarray:
     return x @ x.transpose(0, 2, 1) + size * np.eye(size, dtype=np.float32)
 
 
-_vector, _square = _arrays((1_000_000,)), _arrays((1000, 1000))
-_two_vectors, _two_squares = _arrays(*[(1_000_000,)] * 2), _arrays(*[(1000, 1000)] * 2)
+_vector, _square = arrays((1_000_000,)), arrays((1000, 1000))
+_two_vectors, _two_squares = arrays(*[(1_000_000,)] * 2), arrays(*[(1000, 1000)] * 2)
 
 # ---- elements ----
 
@@ -91,7 +60,7 @@ _add(
 )
 _add(
     "elements",
-    _whole(100, (1_000_000,), dtype=np.uint8),
+    integers(100, (1_000_000,), dtype=np.uint8),
     "uint8 to float32",
     lambda k, x: x.astype(np.float32) / 255,
     lambda t, x: x.float() / 255,
@@ -145,7 +114,7 @@ _add(
 )
 _add(
     "counts",
-    _whole(10_000, (1_000_000,), (1000,)),
+    integers(10_000, (1_000_000,), (1000,)),
     "isin",
     lambda k, x, y: k.np.isin(x, y),
     lambda t, x, y: t.isin(x, y),
@@ -195,7 +164,7 @@ _add(
 )
 _add(
     "counts",
-    _arrays((1000, 64), (1000, 64)),
+    arrays((1000, 64), (1000, 64)),
     "distances of 1000 and 1000 points",
     lambda k, x, y: k.np.sqrt(((x[:, None] - y) ** 2).sum(-1)),
     lambda t, x, y: t.sqrt(((x[:, None] - y) ** 2).sum(-1)),
@@ -226,7 +195,7 @@ _add(
 )
 _add(
     "filters",
-    _arrays((100_000,), (1000,)),
+    arrays((100_000,), (1000,)),
     "convolve with 1000 weights",
     lambda k, x, w: k.np.convolve(x, w),
     lambda t, x, w: t.nn.functional.conv1d(
@@ -242,7 +211,7 @@ _add(
 )
 _add(
     "filters",
-    _arrays((512, 512)),
+    arrays((512, 512)),
     "FFT of 512x512",
     lambda k, x: k.np.abs(k.np.fft.rfft2(x)),
     lambda t, x: t.fft.rfft2(x).abs(),
@@ -260,7 +229,7 @@ _add(
 for _dtype in (np.int8, np.int16, np.int64):
     _add(
         "order",
-        _whole(100, (1_000_000,), dtype=_dtype),
+        integers(100, (1_000_000,), dtype=_dtype),
         f"sort of {np.dtype(_dtype).name}",
         lambda k, x: k.np.sort(x),
         lambda t, x: t.sort(x)[0],
@@ -291,7 +260,7 @@ _add(
 )
 _add(
     "order",
-    _arrays((10_000,), (1_000_000,)),
+    arrays((10_000,), (1_000_000,)),
     "searchsorted in 10,000",
     lambda k, x, y: k.np.searchsorted(k.np.sort(x), y),
     lambda t, x, y: t.searchsorted(t.sort(x)[0], y),
@@ -309,21 +278,21 @@ _add(
 _add("copies", _square, "tile", lambda k, x: k.np.tile(x, (2, 2)), lambda t, x: x.tile(2, 2))
 _add(
     "copies",
-    _arrays((32, 64, 64, 16)),
+    arrays((32, 64, 64, 16)),
     "features last to first",
     lambda k, x: (k.np.transpose(x, (0, 3, 1, 2)) + 1).ravel(),
     lambda t, x: (x.permute(0, 3, 1, 2) + 1).reshape(-1),
 )
 _add(
     "copies",
-    _arrays((100, 100, 100)),
+    arrays((100, 100, 100)),
     "reversed dimensions",
     lambda k, x: (k.np.transpose(x, (2, 1, 0)) * 2).ravel(),
     lambda t, x: (x.permute(2, 1, 0) * 2).reshape(-1),
 )
 _add(
     "copies",
-    _arrays((16, 128, 8, 64)),
+    arrays((16, 128, 8, 64)),
     "heads before places",
     lambda k, x: (k.np.swapaxes(x, 1, 2) + 1).ravel(),
     lambda t, x: (x.transpose(1, 2) + 1).reshape(-1),
@@ -354,14 +323,14 @@ _add(
 )
 _add(
     "copies",
-    _joined(_arrays((100_000, 16)), _whole(100_000, (100_000,))),
+    joined(arrays((100_000, 16)), integers(100_000, (100_000,))),
     "rows by indices",
     lambda k, x, i: x[i],
     lambda t, x, i: x[i],
 )
 _add(
     "copies",
-    _joined(_whole(1000, (100_000,)), _arrays((100_000, 16))),
+    joined(integers(1000, (100_000,)), arrays((100_000, 16))),
     "rows added at repeated indices",
     lambda k, i, x: k.np.zeros((1000, 16), np.float32).at[i].add(x),
     lambda t, i, x: t.zeros(1000, 16).index_add(0, i, x),
@@ -369,7 +338,7 @@ _add(
 )
 _add(
     "copies",
-    _whole(100, (10_000,)),
+    integers(100, (10_000,)),
     "one_hot",
     lambda k, i: k.nn.one_hot(i, 100),
     lambda t, i: t.nn.functional.one_hot(i.long(), 100).float(),
@@ -380,35 +349,35 @@ _add(
 
 _add(
     "small matrices",
-    _arrays((50_000, 4, 4), (50_000, 4, 4)),
+    arrays((50_000, 4, 4), (50_000, 4, 4)),
     "50,000 products of 4x4",
     lambda k, x, y: x @ y,
     lambda t, x, y: x @ y,
 )
 _add(
     "small matrices",
-    _arrays((100_000, 3, 3), (100_000, 3)),
+    arrays((100_000, 3, 3), (100_000, 3)),
     "100,000 products of 3x3 and vectors",
     lambda k, x, y: k.np.einsum("nij,nj->ni", x, y),
     lambda t, x, y: t.einsum("nij,nj->ni", x, y),
 )
 _add(
     "small matrices",
-    _arrays((1000, 64), (1000, 64)),
+    arrays((1000, 64), (1000, 64)),
     "64 outer products, added",
     lambda k, x, y: k.np.einsum("ni,nj->ij", x, y),
     lambda t, x, y: t.einsum("ni,nj->ij", x, y),
 )
 _add(
     "small matrices",
-    _arrays((40, 50, 60), (60, 30), (50, 20)),
+    arrays((40, 50, 60), (60, 30), (50, 20)),
     "einsum ijk,kl,jm->ilm",
     lambda k, x, y, z: k.np.einsum("ijk,kl,jm->ilm", x, y, z, optimize=True),
     lambda t, x, y, z: t.einsum("ijk,kl,jm->ilm", x, y, z),
 )
 _add(
     "small matrices",
-    _arrays((8, 128, 8, 64), (8, 128, 8, 64)),
+    arrays((8, 128, 8, 64), (8, 128, 8, 64)),
     "einsum bqhd,bkhd->bhqk",
     lambda k, x, y: k.np.einsum("bqhd,bkhd->bhqk", x, y, optimize=True),
     lambda t, x, y: t.einsum("bqhd,bkhd->bhqk", x, y),
@@ -549,7 +518,7 @@ for _name, _run, _torch in (
     )
 _add(
     "gradients",
-    _joined(_arrays((1_000_000,)), _whole(1000, (100_000,))),
+    joined(arrays((1_000_000,)), integers(1000, (100_000,))),
     "gradient of a gather from repeated places",
     lambda k, x, i: k.grad(lambda x: (x[i] ** 2).sum())(x),
     lambda t, x, i: t.func.grad(lambda x: (x[i] ** 2).sum())(x),

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .operands import arrays
 from .workloads import workload
 
 
@@ -74,8 +75,18 @@ def names_of(library: str) -> SimpleNamespace:
 OPERATIONS: list[Operation] = []
 
 
-def _add(group: str, operands: Any, name: str, run: Any, torch: Any, **options: Any) -> None:
-    OPERATIONS.append(Operation(name, group, operands, run, torch, **options))
+def adding_to(operations: list[Operation]) -> Callable[..., None]:
+    """Returns a function that adds an operation to a list."""
+
+    def add(
+        group: str, operands: Any, name: str, run: Any, torch: Any = None, **options: Any
+    ) -> None:
+        operations.append(Operation(name, group, operands, run, torch, **options))
+
+    return add
+
+
+_add = adding_to(OPERATIONS)
 
 
 # ---- operands ----
@@ -85,12 +96,8 @@ def _random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def _arrays(*shapes: tuple[int, ...]) -> Callable[[], tuple[np.ndarray, ...]]:
-    return lambda: tuple(_random(*shape, seed=seed) for seed, shape in enumerate(shapes))
-
-
-_vector, _rows = _arrays((1_000_000,)), _arrays((1000, 1000))
-_two_vectors = _arrays((1_000_000,), (1_000_000,))
+_vector, _rows = arrays((1_000_000,)), arrays((1000, 1000))
+_two_vectors = arrays((1_000_000,), (1_000_000,))
 
 
 def _positive() -> tuple[np.ndarray, ...]:
@@ -407,7 +414,7 @@ _add(
 _add("indexing", _vector, "reversal", lambda k, x: x[::-1] + 0, lambda t, x: t.flip(x, (0,)))
 _add(
     "indexing",
-    _arrays((1000, 500), (1000, 500)),
+    arrays((1000, 500), (1000, 500)),
     "concatenation of rows",
     lambda k, x, y: k.np.concatenate([x, y], axis=1),
     lambda t, x, y: t.cat([x, y], dim=1),
@@ -417,28 +424,28 @@ _add(
 
 _add(
     "linear algebra",
-    _arrays((1000, 1000), (1000,)),
+    arrays((1000, 1000), (1000,)),
     "matrix times vector",
     lambda k, x, y: x @ y,
     lambda t, x, y: x @ y,
 )
 _add(
     "linear algebra",
-    _arrays((1000, 1000), (1000, 1000)),
+    arrays((1000, 1000), (1000, 1000)),
     "product of matrices",
     lambda k, x, y: x @ y,
     lambda t, x, y: x @ y,
 )
 _add(
     "linear algebra",
-    _arrays((1000, 64, 64), (1000, 64, 64)),
+    arrays((1000, 64, 64), (1000, 64, 64)),
     "product of 1000 of 64x64",
     lambda k, x, y: x @ y,
     lambda t, x, y: x @ y,
 )
 _add(
     "linear algebra",
-    _arrays((5000, 8, 8)),
+    arrays((5000, 8, 8)),
     "determinant of 5000 of 8x8",
     lambda k, x: k.np.linalg.det(x),
     lambda t, x: t.linalg.det(x),
@@ -466,7 +473,7 @@ _add(
 )
 _add(
     "linear algebra",
-    _arrays((2**18,)),
+    arrays((2**18,)),
     "FFT of 2^18",
     lambda k, x: k.np.abs(k.np.fft.fft(x)),
     lambda t, x: t.abs(t.fft.fft(x)),
@@ -486,7 +493,7 @@ def _convolution_in_torch(t: Any, x: Any, w: Any, groups: int = 1, pad: int = 1)
 _images = (8, 32, 56, 56)
 _add(
     "networks",
-    _arrays(_images, (64, 32, 3, 3)),
+    arrays(_images, (64, 32, 3, 3)),
     "convolution",
     _convolution,
     _convolution_in_torch,
@@ -494,7 +501,7 @@ _add(
 )
 _add(
     "networks",
-    _arrays(_images, (64, 32, 3, 3)),
+    arrays(_images, (64, 32, 3, 3)),
     "gradient of a convolution",
     lambda k, x, w: k.grad(lambda x, w: (_convolution(k, x, w) ** 2).sum(), (0, 1))(x, w)[0],
     lambda t, x, w: t.func.grad(lambda x, w: (_convolution_in_torch(t, x, w) ** 2).sum(), (0, 1))(
@@ -504,7 +511,7 @@ _add(
 )
 _add(
     "networks",
-    _arrays(_images, (32, 1, 3, 3)),
+    arrays(_images, (32, 1, 3, 3)),
     "depthwise convolution",
     lambda k, x, w: _convolution(k, x, w, 32),
     lambda t, x, w: _convolution_in_torch(t, x, w, 32),
@@ -512,7 +519,7 @@ _add(
 )
 _add(
     "networks",
-    _arrays(_images, (64, 8, 3, 3)),
+    arrays(_images, (64, 8, 3, 3)),
     "convolution in 4 groups",
     lambda k, x, w: _convolution(k, x, w, 4),
     lambda t, x, w: _convolution_in_torch(t, x, w, 4),
@@ -520,7 +527,7 @@ _add(
 )
 _add(
     "networks",
-    _arrays(_images, (64, 32, 1, 1)),
+    arrays(_images, (64, 32, 1, 1)),
     "pointwise convolution",
     lambda k, x, w: _convolution(k, x, w, pad=0),
     lambda t, x, w: _convolution_in_torch(t, x, w, pad=0),
@@ -528,14 +535,14 @@ _add(
 )
 _add(
     "networks",
-    _arrays((1_000_000,), (31,)),
+    arrays((1_000_000,), (31,)),
     "convolve with 31 weights",
     lambda k, x, w: k.np.convolve(x, w, mode="valid"),
     lambda t, x, w: t.nn.functional.conv1d(x[None, None], w.flip(0)[None, None])[0, 0],
 )
 _add(
     "networks",
-    _arrays(*[(4, 256, 8, 64)] * 3),
+    arrays(*[(4, 256, 8, 64)] * 3),
     "attention",
     lambda k, q, key, v: k.nn.dot_product_attention(q, key, v),
     lambda t, q, key, v: t.nn.functional.scaled_dot_product_attention(
@@ -569,7 +576,7 @@ _add(
 
 # ---- odd lengths ----
 
-_odd_vector = _arrays((999_999,))
+_odd_vector = arrays((999_999,))
 
 
 def _halves() -> tuple[np.ndarray, ...]:
@@ -613,7 +620,7 @@ _add(
 )
 _add(
     "odd lengths",
-    _arrays((999, 1001)),
+    arrays((999, 1001)),
     "x * 2 of 999x1001",
     lambda k, x: x * 2,
     lambda t, x: x * 2,
