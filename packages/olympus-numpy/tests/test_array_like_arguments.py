@@ -766,6 +766,7 @@ def test_padding_of_nothing():
     for mode in ("mean", "median", "maximum"):
         with pytest.raises(ValueError, match="stat_length of 0 yields no value"):
             jnp.pad(jnp.ones(3), 1, mode, stat_length=0)
+    assert np.isnan(jnp.pad(jnp.zeros(0), 1, "mean")).all()
 
 
 def test_weak_types_of_sums_of_polynomials():

@@ -395,7 +395,8 @@ def _pad_by_statistics(array: Any, widths: Widths, mode: str, stat_length: Width
     for axis, (before, after) in enumerate(widths):
         size = array.shape[axis]
         lengths = (size, size) if stat_length is None else stat_length[axis]
-        if 0 in lengths:
+        # The mean of an empty axis is NaN, if the caller has not asked for the mean of no elements.
+        if 0 in lengths and (stat_length is not None or mode in ("maximum", "minimum")):
             raise ValueError("stat_length of 0 yields no value for padding")
         start = _slice(array, 0, min_dim(lengths[0], size), axis)
         end = _slice(array, max_dim(size - lengths[1], 0), size, axis)
