@@ -327,7 +327,7 @@ def full_like(
       >>> full_like(np.array([1, 2]), 7)
       Array([7, 7], dtype=int32)
     """
-    check_arraylike("full_like", 0, fill_value)
+    check_arraylike("full_like", 0, fill_value)  # the first argument may be any object with a shape
     return _constant_like("full_like", a, fill_value, dtype, shape, device, out_sharding)
 
 

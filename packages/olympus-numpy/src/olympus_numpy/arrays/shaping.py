@@ -17,7 +17,7 @@ from olympus_ir.lax.values import as_array
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
-from olympus_ir.types.avals import canonicalize_shape
+from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.types.layouts import normal_form
 from olympus_ir.types.resharding import asked_sharding
 
@@ -656,10 +656,10 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
         size not in (1, target)
         for size, target in zip(reversed(old_shape), reversed(shape), strict=False)
     ):
-        old_sizes, sizes = (",".join(map(str, lengths)) for lengths in (old_shape, shape))
+        requested = ShapedArray(shape, array.dtype).str_short()
         raise ValueError(
-            f"Incompatible types for broadcasting: input type={array.dtype}[{old_sizes}] "
-            f"and requested type={array.dtype}[{sizes}]"
+            f"Incompatible types for broadcasting: input type={get_aval(array).str_short()} and "
+            f"requested type={requested}"
         )
     return as_array(spread(array, shape))
 

@@ -18,6 +18,7 @@ from olympus_ir import lax
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import get_aval
 from olympus_ir.types.resharding import asked_sharding
 
 from ..arrays.shaping import moveaxis
@@ -209,8 +210,8 @@ def _matrix_product(
             b_dropped.append(b_dim)
         else:
             raise ValueError(
-                "Incompatible types for matmul arguments: shapes "
-                f"{a.shape} and {b.shape} have incompatible shapes for broadcasting"
+                f"Incompatible types for matmul arguments: {get_aval(a).str_short()} and "
+                f"{get_aval(b).str_short()}. Batch dimensions are equal, or one of them is 1."
             )
     a_batch_dims, a = _without(a, a_dropped, a_batch_dims)
     b_batch_dims, b = _without(b, b_dropped, b_batch_dims)
