@@ -24,11 +24,11 @@ def as_flag(function: str, name: str, value: Any) -> bool:
         return value
     try:
         return bool(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise ValueError(
             f"{function} requires True or False for `{name}`, got {value.__class__.__name__}; it "
             "cannot be an array"
-        ) from error
+        ) from None
 
 
 def is_among(value: Any, choices: Container[Any]) -> bool:
