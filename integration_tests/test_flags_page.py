@@ -2,6 +2,7 @@
 """docs/flags.md lists the declared flags. Each is read, or documented as without effect."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from olympus_ir.settings.config import config
 from olympus_ir.settings.flags_without_effect import REASONS
 
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "flags.md"
 TOOL = ROOT / "tools" / "flags_page.py"
 
 DECLARATIONS = ("config", "config_flags", "config_cache_flags", "config_states")
@@ -45,3 +47,12 @@ def test_each_flag_is_read_or_documents_why_not():
 
 def test_page_is_up_to_date():
     subprocess.run([sys.executable, str(TOOL), "--check"], check=True)
+
+
+def test_default_is_a_value_that_the_flag_accepts():
+    defaults = dict(re.findall(r"\| `(\w+)` \| `(.+?)` \|", PAGE.read_text("utf-8")))
+    for name in config:
+        shown = name.removeprefix("olympus_")
+        if shown not in REASONS:
+            flag = config.flag(name)
+            assert flag.parse(ast.literal_eval(defaults[shown])) == flag.default

@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from pathlib import Path
+from typing import Any
 
 from olympus_ir.settings.config import config
 from olympus_ir.settings.configuration import Flag, State
@@ -44,6 +46,12 @@ def description(flag: Flag) -> str:
     return text.replace("|", "\\|")
 
 
+def default(flag: Flag) -> Any:
+    """Returns the default of a flag as users write it: members of enumerations by their names."""
+    value = flag.default
+    return value.name.lower() if isinstance(value, enum.Enum) else value
+
+
 def page() -> str:
     """Returns the text of the page."""
     flags = sorted((config.flag(name) for name in config), key=lambda flag: flag.flag_name)
@@ -54,8 +62,7 @@ def page() -> str:
             inert.append(f"| `{name}` | {flag.description} | {REASONS[name]} |\n")
         else:
             kind = "with" if isinstance(flag, State) else ""
-            default = getattr(flag.default, "name", flag.default)
-            read.append(f"| `{name}` | `{default!r}` | {kind} | {description(flag)} |\n")
+            read.append(f"| `{name}` | `{default(flag)!r}` | {kind} | {description(flag)} |\n")
     return HEADER + "".join(read) + INERT + "".join(inert)
 
 

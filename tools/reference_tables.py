@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from flags_page import default
+
 import olympus
 from olympus_ir.settings.configuration import Configuration, State, config
 
@@ -67,9 +69,9 @@ compiled functions.""",
     for flag in sorted(configuration._flags.values(), key=lambda flag: flag.flag_name):
         manager = "yes" if isinstance(flag, State) else ""
         shapes = "yes" if flag.shapes_programs else ""
-        default = escaped(str(flag.default)) or "''"
+        shown = escaped(str(default(flag))) or "''"
         lines.append(
-            f"| `{flag.flag_name}` | `{default}` | {manager} | {shapes} | "
+            f"| `{flag.flag_name}` | `{shown}` | {manager} | {shapes} | "
             f"{escaped(flag.description)} |"
         )
     return "\n".join(lines) + "\n"
