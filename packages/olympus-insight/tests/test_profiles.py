@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from olympus_insight import profile
 from olympus_insight.flames import flame_graph
 from olympus_insight.profiles import Profile, _own_times
 from olympus_ir import lax
+from olympus_ir.lax.callbacks import pure_callback
 from olympus_xla import jit
 from olympus_xla.profiling import profiler
 
@@ -36,6 +39,19 @@ def test_operations_of_a_product():
     assert product.flops == 2 * 64 * 32 * 16
     assert product.bytes == 4 * (64 * 32 + 32 * 16 + 64 * 16)
     assert 0 < product.seconds < 5 and 3 <= product.runs <= 10
+
+
+def test_slow_programs_are_measured_once():
+    runs = []
+
+    def slow(x):
+        runs.append(x)
+        time.sleep(0.6)
+        return x
+
+    x = np.ones(3, np.float32)
+    assert profile(lambda x: pure_callback(slow, x, x), x).runs == 1
+    assert len(runs) == 2  # the first run is not measured
 
 
 def test_operations_in_loops_count_once_per_iteration():
@@ -93,7 +109,7 @@ def test_self_times_exclude_nested_events():
             self.events = [Event(*event) for event in events]
 
     thread = Thread(("loop", 0, 100), ("a", 10, 20), ("b", 40, 50), ("c", 50, 10), ("d", 200, 5))
-    times = {name: round(seconds * 1e9) for name, seconds in _own_times(thread, "module")}
+    times = {name: round(seconds * 1e9) for name, seconds in _own_times(thread, "module", set())}
     assert times == {"loop": 30, "a": 20, "b": 40, "c": 10, "d": 5}
 
 

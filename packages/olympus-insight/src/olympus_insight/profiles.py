@@ -28,7 +28,8 @@ from .stages import Stages, format_bytes, stages_of
 __all__ = ["Operation", "Profile", "profile"]
 
 _MOST_ROWS = 20
-_LEAST_SECONDS, _LEAST_RUNS, _MOST_RUNS = 0.2, 3, 10
+# The least and the most time of the measured runs; their number, which is one if a run is slow.
+_LEAST_SECONDS, _MOST_SECONDS, _LEAST_RUNS, _MOST_RUNS = 0.2, 1.0, 3, 10
 
 
 class Operation(NamedTuple):
@@ -209,7 +210,8 @@ def _seconds_text(seconds: float) -> str:
 def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     """Measures a function: its time, operations and bytes, by the user's lines.
 
-    The function is compiled and run several times, up to ten, under the profiler of the platform.
+    The function is compiled, run once or twice, and then measured under the profiler of the
+    platform: in up to ten runs, or in one if a run takes longer than half a second.
     The operations and bytes of a compiled operation are counted by a heuristic: an elementwise
     operation costs one operation for each element, and a fusion moves only its own operands and
     results. Calls of libraries count no operations. The first profile on a device measures its
@@ -239,7 +241,8 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     stages = stages_of(fun, args, kwargs)
     run = _runner(stages, args, kwargs)
     first = run()
-    runs = int(min(max(_LEAST_SECONDS / max(run(), 1e-9), _LEAST_RUNS), _MOST_RUNS))
+    # The first run of a short program takes longer than the others, so a second is its measure.
+    runs = _number_of_runs(first if first > _LEAST_SECONDS else run())
     times: list[float] = []
     options = ProfileOptions()
     options.python_tracer_level = 0
@@ -255,6 +258,13 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
         rates_of(device),
         {**stages.seconds, "run": first},
     )
+
+
+def _number_of_runs(seconds: float) -> int:
+    """Returns the number of runs to measure of a program that takes so many seconds."""
+    seconds = max(seconds, 1e-9)
+    fitting = max(_LEAST_SECONDS / seconds, min(_LEAST_RUNS, _MOST_SECONDS / seconds), 1)
+    return int(min(fitting, _MOST_RUNS))
 
 
 def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[], float]:
@@ -294,12 +304,13 @@ def _measured(trace: Any, module: Module, runs: int) -> Iterator[Operation]:
     """Yields the operations of a module that a trace contains, with their times for one run."""
     seconds: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
+    ordinals: set[int] = set()
     for line in _lines(trace):
-        for name, own in _own_times(line, module.name):
+        for name, own in _own_times(line, module.name, ordinals):
             seconds[name] += own
             counts[name] += 1
     named = {instruction.name: instruction for instruction in module.instructions.values()}
-    devices = max(trace_devices(trace), 1)
+    devices = max(len(ordinals), 1)
     for name, total in seconds.items():
         instruction = named.get(name)
         count = counts[name] / runs / devices
@@ -320,17 +331,6 @@ def _operation(
     )
 
 
-def trace_devices(trace: Any) -> int:
-    """Returns the number of devices whose operations a trace contains."""
-    found = set()
-    for line in _lines(trace):
-        for event in line.events:
-            stats = dict(event.stats)
-            if "hlo_op" in stats:
-                found.add(stats.get("device_ordinal", 0))
-    return len(found)
-
-
 def _lines(trace: Any) -> Iterator[Any]:
     """Yields the timelines of a trace that contain operations; accelerators have one timeline."""
     for plane in trace.planes:
@@ -339,12 +339,16 @@ def _lines(trace: Any) -> Iterator[Any]:
         yield from chosen or lines
 
 
-def _own_times(line: Any, module: str) -> Iterator[tuple[str, float]]:
-    """Yields the operations of one timeline, with their seconds without nested operations."""
+def _own_times(line: Any, module: str, ordinals: set[int]) -> Iterator[tuple[str, float]]:
+    """Yields the operations of one timeline, with their seconds without nested operations.
+
+    The ordinals of the devices that ran them are added to ``ordinals``.
+    """
     events = []
     for event in line.events:
         stats = dict(event.stats)
         if "hlo_op" in stats and stats.get("hlo_module", module) == module:
+            ordinals.add(stats.get("device_ordinal", 0))
             start = event.start_ns
             events.append((start, -event.duration_ns, str(stats["hlo_op"])))
     events.sort()
