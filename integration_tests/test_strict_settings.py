@@ -7,6 +7,7 @@ The calls, and what JAX refuses of them, come from tools/differential, whose swe
 modes, dtypes and settings, and the types of results.
 """
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import olympus
+import olympus.experimental.sparse
 import olympus.numpy as jnp
 import olympus.scipy.ndimage
 import olympus.scipy.stats
@@ -105,6 +107,19 @@ def test_default_ddof_and_tolerances_equal_numpy():
     assert jnp.isclose(near, 1.0, rtol=1e-3).tolist() == np.isclose(near, 1.0, rtol=1e-3).tolist()
 
 
+def test_probabilities_may_have_a_dtype_of_their_own():
+    values = np.random.RandomState(0).rand(3, 4).astype(np.float32)
+    percentages = np.array([10, 50])
+    wanted = np.percentile(values, percentages, axis=1)
+    with olympus.enable_x64(True), olympus.numpy_dtype_promotion("strict"):
+        got = jnp.percentile(values, percentages, axis=1)
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+        correlations = jnp.corrcoef(values, dtype="complex64")
+        assert correlations.dtype == np.complex64
+        np.testing.assert_allclose(correlations, np.corrcoef(values), rtol=1e-5)
+
+
 def test_first_array_can_be_created_under_a_transfer_guard():
     program = "import olympus.numpy as jnp; print(jnp.arange(3))"
     finished = subprocess.run(
@@ -135,6 +150,55 @@ def test_explicit_wide_types_are_computed_in_double_precision(library):
     ):
         assert got.dtype == np.float64
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
+
+
+def test_statistics_and_sparse_products_keep_explicit_wide_types(library):
+    library.update({"explicit_x64_dtypes": "allow"})
+    values = np.linspace(0.1, 0.9, 5)
+    square = np.eye(5) + values
+    x, matrix = jnp.asarray(values, dtype=jnp.float64), jnp.asarray(square, dtype=jnp.float64)
+    entries = olympus.experimental.sparse.BCOO.fromdense(matrix)
+    rows = olympus.experimental.sparse.BCSR.fromdense(matrix)
+    weigh = jnp.frompyfunc(lambda left, right: left + right / 3, 2, 1, identity=0)
+    weighed = functools.reduce(lambda left, right: left + right / 3, values, 0.0)
+    pairs = [values[0] + values[1] / 3, values[2]]
+    density, edges = np.histogram(values, 3, density=True)
+    counts, _, _ = np.histogram2d(values, values, 3, density=True)
+    for got, wanted in (
+        (jnp.histogram(x, 3, density=True)[0], density),
+        (jnp.histogram_bin_edges(x, 3), edges),
+        (jnp.histogram2d(x, x, 3, density=True)[0], counts),
+        (jnp.polyval(x, x), np.polyval(values, values)),
+        (weigh.reduce(x), weighed),
+        (weigh.reduceat(x[:3], jnp.array([0, 2])), pairs),
+        (entries @ x, square @ values),
+        (rows @ x, square @ values),
+        (olympus.experimental.sparse.sparsify(jnp.dot)(entries, matrix), square @ square),
+    ):
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-14)
+
+
+def test_callbacks_return_explicit_wide_types(library):
+    library.update({"explicit_x64_dtypes": "allow"})
+    third = olympus.ShapeDtypeStruct((), np.float64)
+
+    def divide(x):
+        return olympus.pure_callback(lambda x: np.float64(x) / 3, third, x)
+
+    for got in (divide(1.0), olympus.jit(divide)(1.0)):
+        assert got.dtype == np.float64
+        assert float(got) == 1 / 3
+
+
+def test_types_of_arguments_are_narrowed(library):
+    # As in JAX 0.10.2: an argument of 64 bits is narrowed, and so is the type of one.
+    struct = olympus.ShapeDtypeStruct((2,), np.float64)
+    for mode in ("warn", "allow", "error"):
+        library.update({"explicit_x64_dtypes": mode})
+        assert jnp.result_type(struct) == np.float32
+        assert jnp.zeros_like(struct).dtype == np.float32
+        assert olympus.eval_shape(lambda x: x, struct).dtype == np.float32
 
 
 def test_numpy_arrays_are_narrowed_on_conversion(library):

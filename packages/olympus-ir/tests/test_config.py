@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 import sys
 import threading
+import traceback
 
 import pytest
 
@@ -115,6 +116,13 @@ def test_unknown_names_suggest_known_ones():
     with pytest.raises(AttributeError, match="Unrecognized config option: olympus_qqqqqqqq"):
         _ = config.olympus_qqqqqqqq
     assert not hasattr(config, "olympus_nothing")
+
+
+def test_tracebacks_suggest_a_name_once():
+    with pytest.raises(AttributeError) as caught:
+        config.update("debug_nans", True)
+    shown = "".join(traceback.format_exception_only(caught.value))
+    assert shown.lower().count("did you mean") == 1
 
 
 def test_assignment_to_flags_raises():

@@ -23,6 +23,7 @@ from .evaluation import evaluator
 from .olympuspr import olympusprs_in_params
 
 __all__ = [
+    "allowed_dtype",
     "numpy_classes",
     "wide_constant",
     "wide_constant_aval",
@@ -41,6 +42,25 @@ def wide_constants_allowed() -> bool:
     The result is False if 64-bit types are enabled.
     """
     return explicit_x64_dtypes.value is ExplicitX64Mode.ALLOW and not config.enable_x64.value
+
+
+def allowed_dtype(dtype: Any) -> Any:
+    """Returns the dtype in which a function computes with arrays of a dtype.
+
+    While 64-bit types are disabled, arrays of 64 bits that were made before are computed with in 32
+    bits, as in JAX, unless the flag ``explicit_x64_dtypes`` allows 64 bits.
+
+    Args:
+      dtype: the dtype of the arrays.
+
+    Example:
+      >>> import numpy as np
+      >>> allowed_dtype(np.dtype("float64")), allowed_dtype(np.dtype("int8"))
+      (dtype('float32'), dtype('int8'))
+    """
+    if dtype in dtypes.half_width and not wide_constants_allowed():
+        return dtypes.canonicalize_dtype(dtype)
+    return dtype
 
 
 def wide_constant_aval(

@@ -390,7 +390,8 @@ class Configuration:
         if flag is None:
             flag = self._flags.get(self._own_name(name))
         if flag is None:
-            raise AttributeError(self._unknown(name), name=name, obj=self)
+            # Without `obj`, Python does not add a suggestion of its own.
+            raise AttributeError(self._unknown(name), name=name)
         return flag
 
     def update(self, name: str, val: Any) -> None:
@@ -479,7 +480,6 @@ class Configuration:
         raise AttributeError(
             f"Configuration flags are set by a call: config.update({name!r}, {value!r})",
             name=name,
-            obj=self,
         )
 
     def __dir__(self) -> Iterable[str]:

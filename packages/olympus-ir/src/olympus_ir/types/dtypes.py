@@ -257,8 +257,9 @@ def check_and_canonicalize_user_dtype(
     )
     if mode is ExplicitX64Mode.ERROR:
         raise ValueError(
-            f"The dtype {dtype.name} requested{caller} is not available. {repair} Setting "
-            f"{naming.module}_explicit_x64_dtypes to 'allow' accepts such requests one by one."
+            f"Explicitly requested dtype {dtype.name} requested{caller} is not available. "
+            f"{repair} Setting {naming.module}_explicit_x64_dtypes to 'allow' accepts such "
+            "requests one by one."
         )
     narrow = half_width[dtype]
     warn_user(

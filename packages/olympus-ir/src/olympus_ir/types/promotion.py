@@ -32,6 +32,7 @@ from ..settings.config_states import NumpyDtypePromotion, enable_x64, numpy_dtyp
 from ..settings.naming import naming
 from . import dtypes
 from .dtypes import DType, DTypeLike, canonicalize_dtype
+from .shape_struct import ShapeDtypeStruct
 
 __all__ = [
     "TypePromotionError",
@@ -301,6 +302,8 @@ def dtype_and_weak_type(x: Any) -> tuple[Any, bool]:
         return canonicalize_dtype(x), x is not bool
     weak_type = getattr(x, "weak_type", None)
     if isinstance(weak_type, bool):
+        if kind is ShapeDtypeStruct:  # the type of an argument, which is narrowed
+            return canonicalize_dtype(x.dtype, allow_extended_dtype=True), weak_type
         return x.dtype, weak_type
     if kind is np.ndarray:
         dtype = canonicalize_dtype(x.dtype)

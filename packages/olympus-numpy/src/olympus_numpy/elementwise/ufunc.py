@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec
 
 import numpy as np
 
-from olympus_ir import ShapeDtypeStruct, eval_shape, lax
+from olympus_ir import eval_shape, lax
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import ShapedArray
 
 from ..arrays.creation import asarray
 from ..core.axes import hashable_axes, requested_dtype
@@ -169,8 +170,13 @@ class ufunc(Generic[P]):
 
     def _result_dtype(self, *operands: Any) -> Any:
         """Returns the dtype of the function's result for scalars of the operands' dtypes."""
-        elements = [ShapeDtypeStruct((), operand.dtype) for operand in operands]
-        return eval_shape(self._function, *elements).dtype
+
+        def of_elements() -> Any:
+            # Types of arguments would be narrowed under `explicit_x64_dtypes="allow"`.
+            zeros = [np.zeros((), operand.dtype) for operand in operands]
+            return self._function(*[lax.full((), zero) for zero in zeros])
+
+        return eval_shape(of_elements).dtype
 
     def reduce(
         self,
@@ -451,7 +457,7 @@ class ufunc(Generic[P]):
         if self._reduceat is not None:
             return self._reduceat(a, indices, axis=axis, dtype=dtype)
         if dtype is None:
-            dtype, _ = result_type_of(a, ShapeDtypeStruct((), self._result_dtype(a, a)))
+            dtype, _ = result_type_of(a, ShapedArray((), self._result_dtype(a, a)))
         a = convert(a, dtype)
         if axis is None or isinstance(axis, tuple | list):
             raise ValueError("reduceat requires a single integer axis.")

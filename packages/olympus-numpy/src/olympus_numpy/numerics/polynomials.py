@@ -10,6 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
+from olympus_ir.programs.wide_constants import allowed_dtype
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -35,7 +36,7 @@ __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "po
 def _horner(p: Any, x: Any, unroll: int) -> Any:
     p, x = promote_dtypes(ensure_array(p), ensure_array(x))
     p = atleast_1d(p)
-    dtype = dtypes.canonicalize_dtype(p.dtype)
+    dtype = allowed_dtype(p.dtype)
     p, x = convert(p, dtype), convert(x, dtype)
     is_bool = p.dtype == np.bool_
     multiply, add = (lax.bitwise_and, lax.bitwise_or) if is_bool else (lax.mul, lax.add)

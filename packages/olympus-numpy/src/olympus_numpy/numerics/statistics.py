@@ -14,6 +14,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError, ShardingTypeError
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
+from olympus_ir.programs.wide_constants import allowed_dtype
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -170,7 +171,7 @@ def histogram_bin_edges(
         raise NotImplementedError("string values for `bins` not implemented.")
     check_arraylike("histogram_bin_edges", a, bins)
     a = ravel(a)
-    dtype = dtypes.canonicalize_dtype(dtypes.to_inexact_dtype(result_type_of(a)[0]))
+    dtype = allowed_dtype(dtypes.to_inexact_dtype(result_type_of(a)[0]))
     if np.ndim(bins):
         if np.ndim(bins) > 1:
             raise ShapeError(
@@ -197,11 +198,9 @@ def histogram_bin_edges(
 
 
 def _as_edges(*arrays: Any) -> list[Array]:
-    """Converts arrays to a common inexact dtype, of 64 bits only if they are enabled, as edges."""
-    return [
-        convert(array, dtypes.canonicalize_dtype(array.dtype))
-        for array in promote_dtypes_inexact(*map(ensure_array, arrays))
-    ]
+    """Converts arrays to the common inexact dtype, strongly typed."""
+    arrays = promote_dtypes_inexact(*map(ensure_array, arrays))
+    return [convert(array, allowed_dtype(array.dtype)) for array in arrays]
 
 
 def histogram(
@@ -570,7 +569,7 @@ def corrcoef(
     if covariance.ndim == 0:
         # The correlation of a single variable is 1, or NaN if the variance is zero.
         return covariance / covariance
-    deviation = lax.sqrt(covariance.diagonal().real)
+    deviation = convert(lax.sqrt(covariance.diagonal().real), covariance.dtype)
     result = covariance / deviation[:, None] / deviation[None, :]
     if dtypes.issubdtype(result.dtype, np.complexfloating):
         return lax.complex(clip(result.real, -1, 1), clip(result.imag, -1, 1))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.settings.config_states import numpy_dtype_promotion
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -80,7 +81,8 @@ def _quantile_of(
         return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:
         q = convert(q, ensure_array(a).dtype)  # float8 dtypes do not promote with other dtypes
-    wide, q = promote_dtypes_inexact(a, q)
+    with numpy_dtype_promotion("standard"):  # a probability may have a dtype of its own
+        wide, q = promote_dtypes_inexact(a, q)
     wide, q = ensure_array(wide), ensure_array(q)
     if wide.dtype != a.dtype:
         return convert(_quantile(wide, q, axis, method, keepdims, skip_nan, weights), dtype)

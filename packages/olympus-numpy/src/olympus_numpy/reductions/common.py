@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.programs.wide_constants import wide_constants_allowed
+from olympus_ir.programs.wide_constants import allowed_dtype
 from olympus_ir.types import dtypes
 
 from ..core.promotion import as_integer, check_arraylike, convert, ensure_array
@@ -18,7 +18,6 @@ __all__ = [
     "check_where",
     "initial_value",
     "keep_axes",
-    "reducible_dtype",
     "scale_dtype",
     "summed_in_float32",
     "widened_dtype",
@@ -42,17 +41,6 @@ def keep_axes(result: Any, shape: tuple, axes: tuple, keepdims: bool) -> Any:
     return lax.broadcast_in_dim(result, kept_shape, remaining)
 
 
-def reducible_dtype(dtype: Any) -> Any:
-    """Returns the dtype in which elements of a dtype are reduced.
-
-    While 64-bit types are disabled, arrays of 64 bits are reduced in 32 bits, as in JAX, unless the
-    flag ``explicit_x64_dtypes`` allows them.
-    """
-    if dtype in dtypes.half_width and not wide_constants_allowed():
-        return dtypes.canonicalize_dtype(dtype)
-    return dtype
-
-
 def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
     """Returns the accumulation dtype of elements of a dtype."""
     if dtype is _bool:
@@ -62,7 +50,7 @@ def widened_dtype(dtype: Any, promote_integers: bool) -> Any:
         if dtypes.issubdtype(dtype, np.unsignedinteger):
             default = dtypes.default_uint_dtype()
         dtype = default if dtypes.itemsize_bits(dtype) < dtypes.itemsize_bits(default) else dtype
-    return reducible_dtype(dtype)
+    return allowed_dtype(dtype)
 
 
 def check_where(name: str, where: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.programs.wide_constants import allowed_dtype
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
@@ -24,7 +25,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_where, initial_value, keep_axes, reducible_dtype
+from .common import check_where, initial_value, keep_axes
 
 __all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]
 
@@ -53,7 +54,7 @@ def _extreme(
         )
     if initial is None and math.prod(a.shape[axis] for axis in axes) == 0:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
-    a = convert(a, reducible_dtype(a.dtype))
+    a = convert(a, allowed_dtype(a.dtype))
     shape = a.shape
     if where is not None:
         a = choose_where(where, a, limit(a.dtype, lowest))

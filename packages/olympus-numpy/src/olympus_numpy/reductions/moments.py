@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.programs.wide_constants import allowed_dtype
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
@@ -18,7 +19,7 @@ from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
-from .common import reducible_dtype, summed_in_float32
+from .common import summed_in_float32
 from .sums import sum_of
 
 __all__ = ["average", "mean", "std", "var"]
@@ -26,7 +27,7 @@ __all__ = ["average", "mean", "std", "var"]
 
 def _computation_dtype(dtype: Any) -> Any:
     """Returns the dtype in which means are computed: inexact, and wider than 16 bits."""
-    dtype = reducible_dtype(dtypes.to_inexact_dtype(dtype))
+    dtype = allowed_dtype(dtypes.to_inexact_dtype(dtype))
     return np.dtype(np.float32) if dtype in summed_in_float32 else dtype
 
 
@@ -45,7 +46,7 @@ def mean_of(
     a = ensure_array(a)
     axes = canonical_axes(axis, a.ndim)
     if dtype is None:
-        result_dtype = reducible_dtype(dtypes.to_inexact_dtype(a.dtype))
+        result_dtype = allowed_dtype(dtypes.to_inexact_dtype(a.dtype))
         computed = _computation_dtype(a.dtype)
     else:
         result_dtype = dtype

@@ -190,8 +190,9 @@ def bcoo_dot_general(
     )
     numbers = canonical_numbers(dimension_numbers, lhs.shape, rhs.shape)
     if preferred_element_type is None:
-        preferred_element_type = jnp.result_type(lhs.dtype, rhs.dtype)
-    dtype = dtypes.canonicalize_dtype(np.dtype(preferred_element_type))
+        dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "bcoo_dot_general")
     if isinstance(lhs, BCOO) and isinstance(rhs, BCOO):
         return _spdot_general(lhs, rhs, numbers, dtype)
     if isinstance(lhs, BCOO):

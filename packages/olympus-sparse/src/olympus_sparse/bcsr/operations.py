@@ -267,14 +267,16 @@ def bcsr_dot_general(
     rhs = jnp.asarray(rhs)
     numbers = canonical_numbers(dimension_numbers, lhs.shape, rhs.shape)
     if preferred_element_type is None:
-        preferred_element_type = jnp.result_type(lhs.dtype, rhs.dtype)
+        dtype = jnp.promote_types(lhs.dtype, rhs.dtype)
+    else:
+        dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "bcsr_dot_general")
     return bcsr_dot_general_p.bind(
         lhs.data,
         lhs.indices,
         lhs.indptr,
         rhs,
         dimension_numbers=numbers,
-        preferred_element_type=dtypes.canonicalize_dtype(np.dtype(preferred_element_type)),
+        preferred_element_type=dtype,
         lhs_spinfo=lhs._info,
     )
 

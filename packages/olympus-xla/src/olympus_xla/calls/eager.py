@@ -25,20 +25,24 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
-from olympus_ir.programs.wide_constants import with_wide_constants
+from olympus_ir.programs.wide_constants import wide_constant, with_wide_constants
 from olympus_ir.settings import config
 from olympus_ir.trees.function_caches import keep
 from olympus_ir.trees.pytrees import tree_structure
 from olympus_ir.types.avals import operand_avals
 
 from .._jaxlib import JaxRuntimeError
+from ..arrays.array import make_array
 from ..arrays.transfer import put_leaf
+from ..platforms.backends import default_sharding
 from .cpp_functions import make_cpp_function
 from .program_executables import compiled_for
 from .result_checks import check_results, checks_results
 
 if TYPE_CHECKING:
     import traceback
+
+    import numpy as np
 
     from ..compiling.lowering import tables
     from . import references
@@ -251,9 +255,15 @@ def _call_at_once(run: Callable[..., Sequence[Any]]) -> Callable[..., list[Any]]
         for arg in args:
             if isinstance(arg, Tracer):
                 raise escaped_tracer_error(arg, "was passed to a callback")
-        return [put_leaf(result) for result in run(*map(put_leaf, args), **params)]
+        return list(map(_put_result, run(*map(put_leaf, args), **params)))
 
     return call
+
+
+def _put_result(result: np.ndarray) -> Any:
+    """Puts a callback's result on the default device; the declared dtype is not narrowed."""
+    aval = wide_constant(result)
+    return put_leaf(result) if aval is None else make_array(result, aval, default_sharding())
 
 
 def _like_compiled_callback(run: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
