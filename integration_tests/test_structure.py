@@ -25,7 +25,6 @@ LINES_OF_A_BODY = 60
 FOLDERS_OF_FAMILIES = {
     "olympus-autodiff/src/olympus_autodiff/rules": "derivative rules",
     "olympus-batching/src/olympus_batching/rules": "batching rules",
-    "olympus-ir/src/olympus_ir/lax": "the instruction set",
     "olympus-ir/src/olympus_ir/padding/rules": "padding rules",
     "olympus-ir/src/olympus_ir/reference": "reference rules",
     "olympus-scipy/src/olympus_scipy/stats": "one distribution a file, as in SciPy",

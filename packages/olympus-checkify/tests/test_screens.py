@@ -16,7 +16,7 @@ from olympus_checkify.screens.programs import Screen
 from olympus_checkify.screens.screening import screened
 from olympus_checkify.screens.tables import Case
 from olympus_ir import ShapedArray, lax
-from olympus_ir.lax.conversion import stored_p
+from olympus_ir.lax.elementwise.conversion import stored_p
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.trees import pytrees

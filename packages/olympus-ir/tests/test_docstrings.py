@@ -6,16 +6,18 @@ import re
 import pytest
 
 MODULES = """
-diagnostics.errors diagnostics.traceback_filtering lax.annotating lax.broadcasting lax.callbacks
-lax.calls lax.collectives lax.compute_types lax.contractions lax.control_flow.associative
-lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning lax.conversion
-lax.creation lax.dimensions lax.elementwise lax.gathering lax.indexing lax.linalg.factoring
-lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.logic lax.mathematics lax.named_axes
-lax.reductions lax.scattering lax.shaping lax.sizes lax.sorting programs.checker programs.dead_code
-programs.calls.options programs.jit programs.make programs.primitives programs.print_rules
-programs.printer programs.rules programs.staging programs.tracing reference.arrays settings.config
-settings.config_states settings.configuration symbolic.expressions symbolic.scopes
-symbolic.specifications
+diagnostics.errors diagnostics.traceback_filtering lax.annotations.compute_types
+lax.annotations.functions lax.callbacks lax.calls.primitives lax.collectives.named_axes
+lax.collectives.operations lax.contractions.products lax.control_flow.associative
+lax.control_flow.conditionals lax.control_flow.loops lax.control_flow.scanning lax.core.sizes
+lax.elementwise.arithmetic lax.elementwise.conversion lax.elementwise.logic
+lax.elementwise.mathematics lax.indexing.gathering lax.indexing.scattering lax.indexing.slicing
+lax.linalg.factoring lax.linalg.polar lax.linalg.solving lax.linalg.spectral lax.reductions
+lax.shaping.broadcasting lax.shaping.creation lax.shaping.dimensions lax.shaping.rearrangement
+lax.sorting.ordering programs.calls.options programs.checker programs.dead_code programs.jit
+programs.make programs.primitives programs.print_rules programs.printer programs.rules
+programs.staging programs.tracing reference.arrays settings.config settings.config_states
+settings.configuration symbolic.expressions symbolic.scopes symbolic.specifications
 trees.function_caches trees.pytree_paths trees.pytree_prefix trees.pytree_registry trees.pytrees
 types.avals types.dtypes types.extended_dtypes types.promotion types.shape_struct
 """.split()

@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from olympus_ir import lax
-from olympus_ir.lax import operators
+from olympus_ir import lax, operators
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.types.arrays import ArrayBase
 

@@ -11,7 +11,7 @@ import pytest
 
 from olympus_ir import Primitive, ShapedArray, lax, primitives, trace_to_olympuspr
 from olympus_ir.diagnostics.errors import MissingRuleError
-from olympus_ir.lax import later
+from olympus_ir.lax.core import late_modules
 from olympus_ir.programs.primitives import add_to_instruction_set, instruction
 from olympus_ir.programs.tracing import current
 from olympus_ir.types.effects import debug_effect
@@ -121,12 +121,12 @@ def test_bind_with_trace_and_types():
     assert primitive.get_bind_params({"n": 1}) == {"n": 1}
 
 
-@pytest.mark.parametrize("module", sorted(later.MODULES))
+@pytest.mark.parametrize("module", sorted(late_modules.MODULES))
 def test_modules_that_are_loaded_later(module):
     names = importlib.import_module(f"olympus_ir.lax.{module}").__all__
-    assert later.MODULES[module].split() == sorted(names)
+    assert late_modules.MODULES[module].split() == sorted(names)
     # The import system would put the module in the place of a function of the same name.
-    assert module not in later.MODULE_OF
+    assert module not in late_modules.MODULE_OF
 
 
 def run_python(code):

@@ -16,7 +16,7 @@ from sparse_layouts import dense, layouts, same, scattered
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
-from olympus_ir.lax.gathering import GatherDimensionNumbers
+from olympus_ir.lax.indexing.gathering import GatherDimensionNumbers
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.trees import pytrees

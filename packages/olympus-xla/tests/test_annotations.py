@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import grad
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.annotating import (
+from olympus_ir.lax.annotations.functions import (
     compute_on,
     compute_on2,
     fused,

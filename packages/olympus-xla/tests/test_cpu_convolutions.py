@@ -8,7 +8,7 @@ import pytest
 from olympus_autodiff import grad, value_and_grad
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 from olympus_ir.reference import reference_evaluator
 from olympus_ir.settings import config
 from olympus_sharding import NamedSharding, PartitionSpec

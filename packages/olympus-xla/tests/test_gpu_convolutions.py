@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from olympus_ir import ShapeDtypeStruct, lax
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 from olympus_ir.reference import reference_evaluator
 from olympus_testing import cases
 from olympus_xla import jit

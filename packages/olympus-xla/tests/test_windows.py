@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import olympus_xla  # noqa: F401 - becomes the evaluator
 from olympus_autodiff import grad, jvp
 from olympus_ir import lax
-from olympus_ir.lax import windows
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
+from olympus_ir.lax.windows import reductions
 from olympus_ir.programs.jit import jit
 from olympus_ir.reference import reference_rules
 from olympus_sharding import NamedSharding
@@ -98,9 +98,9 @@ def test_window_reductions_agree_with_the_reference(data):
     )
     dilations = {"base_dilation": base_dilation, "window_dilation": window_dilation}
     for primitive in (
-        windows.reduce_window_sum_p,
-        windows.reduce_window_max_p,
-        windows.reduce_window_min_p,
+        reductions.reduce_window_sum_p,
+        reductions.reduce_window_max_p,
+        reductions.reduce_window_min_p,
     ):
         compare(primitive, x, **params, **dilations)
     tangents = numbers(sizes, dtype, 1)
@@ -111,8 +111,8 @@ def test_window_reductions_agree_with_the_reference(data):
     x = np.random.default_rng(0).permutation(size).reshape(sizes).astype(dtype)
     for select_prim in (lax.ge_p, lax.le_p):
         selection = {"select_prim": select_prim, **params}
-        compare(windows.select_and_gather_add_p, tangents, x, **selection, **dilations)
-        compare(windows.select_and_scatter_add_p, source, x, **selection)
+        compare(reductions.select_and_gather_add_p, tangents, x, **selection, **dilations)
+        compare(reductions.select_and_scatter_add_p, source, x, **selection)
 
 
 @pytest.mark.parametrize("padding", [(0, 0), (2, 1)])
@@ -121,8 +121,8 @@ def test_windows_of_infinities(padding):
     x = np.array([-np.inf, -np.inf, 1.0, np.inf], np.float32)
     window = {"window_dimensions": (2,), "window_strides": (1,), "padding": (padding,)}
     source = np.arange(1.0, 4 + sum(padding), dtype=np.float32)
-    compare(windows.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
-    compare(windows.select_and_scatter_add_p, source, -x, select_prim=lax.le_p, **window)
+    compare(reductions.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
+    compare(reductions.select_and_scatter_add_p, source, -x, select_prim=lax.le_p, **window)
 
 
 @pytest.mark.parametrize("window", [2, 3])
@@ -155,8 +155,10 @@ def test_windows_without_dimensions():
     """The compiler would abort the process."""
     x, source = np.float32(2), np.float32(3)
     window = {"window_dimensions": (), "window_strides": (), "padding": ()}
-    compare(windows.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
-    result = jit(lambda x: windows.select_and_scatter(x, lax.ge, (), (), (), source, 4.0, lax.mul))
+    compare(reductions.select_and_scatter_add_p, source, x, select_prim=lax.ge_p, **window)
+    result = jit(
+        lambda x: reductions.select_and_scatter(x, lax.ge, (), (), (), source, 4.0, lax.mul)
+    )
     assert float(result(x)) == 12
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.programs.tracing import current, evaluation_trace, set_current_trace
 from olympus_ir.settings.config_states import enable_x64
 from olympus_ir.types import dtypes, known_types

@@ -9,7 +9,7 @@ import pytest
 from olympus_autodiff import grad, hessian, jacfwd, jacrev, jvp, linear_transpose, vjp
 from olympus_batching import vmap
 from olympus_ir import lax, make_olympuspr
-from olympus_ir.lax.windows import select_and_scatter
+from olympus_ir.lax.windows.reductions import select_and_scatter
 from olympus_ir.settings import config
 from olympus_testing import check_grads as check_grads_with
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
-from olympus_ir.lax.scattering import ScatterDimensionNumbers
+from olympus_ir.lax.indexing.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.indexing.scattering import ScatterDimensionNumbers
 
 __all__ = ["rows", "with_rows"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.named_axes import varying_like
+from olympus_ir.lax.core.variation import varying_like
 
 from .dimensions import BatchAxis, materialize
 from .rows import rows, with_rows

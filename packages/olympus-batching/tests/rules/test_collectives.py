@@ -7,7 +7,7 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.programs.make import make_olympuspr
 
 X = np.arange(24, dtype=np.float32).reshape(4, 3, 2)

@@ -10,7 +10,7 @@ import pytest
 
 from olympus_batching import vmap
 from olympus_ir import lax, make_olympuspr
-from olympus_ir.lax.windows import select_and_scatter
+from olympus_ir.lax.windows.reductions import select_and_scatter
 
 
 def numbers(*shape, seed=0):

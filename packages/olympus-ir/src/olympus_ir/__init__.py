@@ -5,9 +5,9 @@ from .loading import deferred as _deferred
 from .loading import timed_import as _timed_import
 
 with _timed_import:
+    from . import operators as operators
     from .__about__ import __version__ as __version__
     from .adapters import members as _members  # noqa: F401 - attached to the classes of the core
-    from .lax import operators as operators
     from .programs.evaluation import eval_olympuspr as eval_olympuspr
     from .programs.evaluation import install_evaluator as install_evaluator
     from .programs.evaluation import set_default_evaluator as _set_default_evaluator

@@ -8,7 +8,7 @@ import pytest
 
 from olympus_ir import ShapedArray, lax
 from olympus_ir.diagnostics.errors import MissingRuleError
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import make_olympuspr
 from olympus_ir.programs.tracing import extend_axes

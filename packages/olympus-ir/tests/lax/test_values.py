@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from olympus_ir import Array, ShapedArray, Tracer, lax, trace_to_olympuspr, typeof
-from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.lax.values import as_array, cast, shape_of, typed_scalar
+from olympus_ir.lax.core.values import as_array, cast, shape_of, typed_scalar
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.settings import config
 from olympus_ir.types import dtypes
 

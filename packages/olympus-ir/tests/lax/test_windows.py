@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olympus_ir import lax, make_olympuspr
-from olympus_ir.lax.window_folds import Windows
-from olympus_ir.lax.windows import (
+from olympus_ir.lax.windows.folds import Windows
+from olympus_ir.lax.windows.reductions import (
     select_and_gather_add,
     select_and_scatter,
     select_and_scatter_add,

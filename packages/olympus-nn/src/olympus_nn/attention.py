@@ -14,7 +14,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.values import dtype_of
+from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array

@@ -14,7 +14,7 @@ import olympus_numpy as onp
 from olympus_autodiff import custom_jvp
 from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
-from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.core.axes import integer_or_dim
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.settings import config

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.core.axes import integer_or_dim
+from olympus_ir.lax.core.sizes import min_dim
+from olympus_ir.lax.core.values import dtype_of, shape_of
 from olympus_ir.lax.fft import MAX_FFT_RANK, FftType
-from olympus_ir.lax.sizes import min_dim
-from olympus_ir.lax.values import dtype_of, shape_of
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike

@@ -14,7 +14,7 @@ from olympus_autodiff.strong_products import strong_product
 from olympus_autodiff.zeros import SymbolicZero
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ComplexOperandError
-from olympus_ir.lax.values import dtype_of
+from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.settings import config_states
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array

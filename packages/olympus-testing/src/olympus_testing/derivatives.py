@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from olympus_ir.lax.values import array_aval
+from olympus_ir.lax.core.values import array_aval
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 

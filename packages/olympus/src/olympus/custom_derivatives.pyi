@@ -10,5 +10,5 @@ from olympus_autodiff.custom.custom_vjp import custom_vjp_primal_tree_values as 
 from olympus_autodiff.custom.custom_vjp import zero_from_primal as zero_from_primal
 from olympus_autodiff.custom.forward_calls import remat_opt_p as remat_opt_p
 from olympus_autodiff.custom.linear_call import linear_call as linear_call
-from olympus_ir.lax.calls import custom_jvp_call_p as custom_jvp_call_p
-from olympus_ir.lax.calls import custom_vjp_call_p as custom_vjp_call_p
+from olympus_ir.lax.calls.primitives import custom_jvp_call_p as custom_jvp_call_p
+from olympus_ir.lax.calls.primitives import custom_vjp_call_p as custom_vjp_call_p

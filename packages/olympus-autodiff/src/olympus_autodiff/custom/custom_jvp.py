@@ -13,7 +13,7 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.calls import custom_jvp_call_p
+from olympus_ir.lax.calls.primitives import custom_jvp_call_p
 from olympus_ir.programs.calls.user_rules import call_rule
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.programs.wide_constants import with_wide_constants

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.calls import custom_vjp_call_p
+from olympus_ir.lax.calls.primitives import custom_vjp_call_p
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.user_rules import call_rule
 from olympus_ir.programs.tracing import Tracer, current, evaluation_trace

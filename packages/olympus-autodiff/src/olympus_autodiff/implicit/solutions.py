@@ -11,8 +11,8 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax import linalg
+from olympus_ir.lax.core.variation import varying_like
 from olympus_ir.lax.linalg.matrices import permute_rows
-from olympus_ir.lax.named_axes import varying_like
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.trees import pytrees

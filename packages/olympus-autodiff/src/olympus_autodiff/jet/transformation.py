@@ -13,7 +13,7 @@ from olympus_ir import lax
 from olympus_ir.adapters.wrapped_functions import transformation2, transformation_with_aux2
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.programs.tracing import current, set_current_trace
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes

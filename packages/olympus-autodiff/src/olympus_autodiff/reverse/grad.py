@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.trees.flattening import function_name
 from olympus_ir.trees.pickled_functions import travels

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.collectives.named_axes import pvary
 from olympus_ir.lax.control_flow.checkpoints import Checkpoints
-from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.lax.named_axes import pvary
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 
 from ..zeros import aval_of
 

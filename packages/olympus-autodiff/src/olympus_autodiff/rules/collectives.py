@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.lax.named_axes import is_positional
+from olympus_ir.lax.collectives.named_axes import is_positional
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 
 from ..tables import broadcast_to, jvp_rules, linear, transpose_rules, unary_transpose
 from ..zeros import aval_of, zeros_like_aval

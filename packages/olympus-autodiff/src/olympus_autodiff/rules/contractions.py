@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.lax.scaled_products import scaled_dot_decomposition
+from olympus_ir.lax.contractions.scaled_products import scaled_dot_decomposition
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.types.placement import NamedSharding
 
 from ..forward.jvp import jvp_flat

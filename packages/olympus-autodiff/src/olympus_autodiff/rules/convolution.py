@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
-from olympus_ir.lax.convolution import conv_general_dilated_p
-from olympus_ir.lax.convolution_shapes import ConvDimensionNumbers, permuted
-from olympus_ir.lax.window_shapes import dilated_size
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
+from olympus_ir.lax.convolution.dimension_numbers import ConvDimensionNumbers, permuted
+from olympus_ir.lax.elementwise.conversion import convert_dtype
+from olympus_ir.lax.windows.shapes import dilated_size
 
 from ..tables import jvp_rules, shape_of, transpose_rules
 from ..zeros import (

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings.config_states import strong_zeros
 from olympus_ir.types import dtypes

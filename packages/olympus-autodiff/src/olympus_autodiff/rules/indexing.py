@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.types.avals import ShapedArray
 
 from ..tables import jvp_rules, linear, transpose_rules, unary_transpose

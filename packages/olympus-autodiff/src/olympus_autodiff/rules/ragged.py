@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.lax.ragged import RaggedKind, ragged_kind
 from olympus_ir.programs.expansion import expansion_rules
 

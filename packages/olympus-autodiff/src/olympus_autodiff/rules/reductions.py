@@ -13,7 +13,7 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.expansions.log_add_exp import log_add_exp
 from olympus_ir.lax.control_flow.associative import combined_in_pairs
-from olympus_ir.lax.conversion import convert_dtype
+from olympus_ir.lax.elementwise.conversion import convert_dtype
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.types import dtypes
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.collectives.named_axes import pvary
 from olympus_ir.lax.control_flow.checkpoints import Checkpoints
 from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.lax.control_flow.primitives import stacked_aval
-from olympus_ir.lax.named_axes import pvary
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, joined_effects

@@ -10,8 +10,8 @@ import numpy as np
 
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax import windows
-from olympus_ir.lax.window_folds import (
+from olympus_ir.lax.windows import reductions
+from olympus_ir.lax.windows.folds import (
     add_to_extrema,
     fold_windows,
     neutral_element,
@@ -30,7 +30,7 @@ from .reductions import through
 
 # ---- sums ----
 
-jvp_rules.define(windows.reduce_window_sum_p, linear)
+jvp_rules.define(reductions.reduce_window_sum_p, linear)
 
 
 def _sum_transpose(
@@ -54,7 +54,7 @@ def _sum_transpose(
         window_dilation,
     )
     config = [(low, high, step - 1) for (low, high), step in zip(pads, window_strides, strict=True)]
-    return windows.reduce_window_sum_p.bind(
+    return reductions.reduce_window_sum_p.bind(
         lax.pad(cotangent, scalar(0, aval.dtype), config),
         window_dimensions=window_dimensions,
         window_strides=base_dilation,
@@ -64,7 +64,7 @@ def _sum_transpose(
     )
 
 
-transpose_rules.define(windows.reduce_window_sum_p, unary_transpose(_sum_transpose))
+transpose_rules.define(reductions.reduce_window_sum_p, unary_transpose(_sum_transpose))
 
 # ---- extrema ----
 
@@ -75,13 +75,19 @@ def _extremum_jvp(primitive: Any, select_prim: Any) -> Callable[..., Any]:
     def rule(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
         (x,), (t,) = primals, tangents
         result = primitive.bind(x, **params)
-        return result, windows.select_and_gather_add_p.bind(t, x, select_prim=select_prim, **params)
+        return result, reductions.select_and_gather_add_p.bind(
+            t, x, select_prim=select_prim, **params
+        )
 
     return rule
 
 
-jvp_rules.define(windows.reduce_window_max_p, _extremum_jvp(windows.reduce_window_max_p, lax.ge_p))
-jvp_rules.define(windows.reduce_window_min_p, _extremum_jvp(windows.reduce_window_min_p, lax.le_p))
+jvp_rules.define(
+    reductions.reduce_window_max_p, _extremum_jvp(reductions.reduce_window_max_p, lax.ge_p)
+)
+jvp_rules.define(
+    reductions.reduce_window_min_p, _extremum_jvp(reductions.reduce_window_min_p, lax.le_p)
+)
 
 
 def _selection_jvp(primitive: Any) -> Callable[..., Any]:
@@ -101,11 +107,15 @@ def _selection_jvp(primitive: Any) -> Callable[..., Any]:
     return rule
 
 
-jvp_rules.define(windows.select_and_gather_add_p, _selection_jvp(windows.select_and_gather_add_p))
-jvp_rules.define(windows.select_and_scatter_add_p, _selection_jvp(windows.select_and_scatter_add_p))
+jvp_rules.define(
+    reductions.select_and_gather_add_p, _selection_jvp(reductions.select_and_gather_add_p)
+)
+jvp_rules.define(
+    reductions.select_and_scatter_add_p, _selection_jvp(reductions.select_and_scatter_add_p)
+)
 
 
-@transpose_rules.define(windows.select_and_gather_add_p)
+@transpose_rules.define(reductions.select_and_gather_add_p)
 def _select_and_gather_add_transpose(
     cotangent: Any,
     tangents: Any,
@@ -142,20 +152,20 @@ def _select_and_gather_add_transpose(
         aval = aval_of(operand)
         identity = np.asarray(neutral_element(select_prim, aval.dtype)).astype(aval.dtype)
         operand = lax.pad(operand, identity, [(0, 0, step - 1) for step in base_dilation])
-    result = windows.select_and_scatter_add_p.bind(cotangent, operand, **window)
+    result = reductions.select_and_scatter_add_p.bind(cotangent, operand, **window)
     if dilated:
         shape = shape_of(result)
         result = lax.slice(result, (0,) * len(shape), shape, base_dilation)
     return [result, None]
 
 
-@transpose_rules.define(windows.select_and_scatter_add_p)
+@transpose_rules.define(reductions.select_and_scatter_add_p)
 def _select_and_scatter_add_transpose(
     cotangent: Any, source: Any, operand: Any, **window: Any
 ) -> list[Any]:
     ones = (1,) * aval_of(operand).ndim
     return [
-        windows.select_and_gather_add_p.bind(
+        reductions.select_and_gather_add_p.bind(
             cotangent, operand, base_dilation=ones, window_dilation=ones, **window
         ),
         None,
@@ -165,7 +175,7 @@ def _select_and_scatter_add_transpose(
 # ---- users' functions ----
 
 
-@jvp_rules.define(windows.reduce_window_p)
+@jvp_rules.define(reductions.reduce_window_p)
 def _reduce_window_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Any, consts: tuple, **window: Any
 ) -> Any:
@@ -174,7 +184,7 @@ def _reduce_window_jvp(
     moving = tuple([has_tangents(aval_of(x).dtype) for x in primals[:count]])
     inputs = [instantiate(t) for t, moves in zip(tangents, moving, strict=False) if moves]
     initial = [instantiate(t) for t, moves in zip(tangents[count:], moving, strict=True) if moves]
-    results = windows.reduce_window_p.bind(
+    results = reductions.reduce_window_p.bind(
         *primals[:count],
         *inputs,
         *primals[count:],
@@ -230,16 +240,16 @@ def _linearized(function: Callable[..., list[Any]]) -> Callable[..., Any]:
 
 
 # A reduction of pairs, as in `_reduce_window_jvp`, cannot be transposed.
-linearize_rules.define(windows.reduce_window_p, _linearized(_folded))
+linearize_rules.define(reductions.reduce_window_p, _linearized(_folded))
 
 
-@jvp_rules.define(windows.select_and_scatter_p)
+@jvp_rules.define(reductions.select_and_scatter_p)
 def _select_and_scatter_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
     (result,), (tangent,) = through(_scattered)(primals, tangents, **params)
     return result, tangent
 
 
-@linearize_rules.define(windows.select_and_scatter_p)
+@linearize_rules.define(reductions.select_and_scatter_p)
 def _select_and_scatter_linearize(
     trace: LinearizeTrace, primals: Sequence[Any], tangents: Sequence[Any], **params: Any
 ) -> Any:

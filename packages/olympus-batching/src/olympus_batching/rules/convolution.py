@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ..dimensions import unbatched_aval

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from olympus_ir.lax import windows
-from olympus_ir.lax.window_folds import fold_windows, scatter_to_selected
+from olympus_ir.lax.windows import reductions
+from olympus_ir.lax.windows.folds import fold_windows, scatter_to_selected
 from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
@@ -50,23 +50,23 @@ def _selection(primitive: Any) -> Callable[..., Any]:
 
 
 for _primitive in (
-    windows.reduce_window_sum_p,
-    windows.reduce_window_max_p,
-    windows.reduce_window_min_p,
+    reductions.reduce_window_sum_p,
+    reductions.reduce_window_max_p,
+    reductions.reduce_window_min_p,
 ):
     batching_rules.define(_primitive, _window_reduction(_primitive))
-for _primitive in (windows.select_and_scatter_add_p, windows.select_and_gather_add_p):
+for _primitive in (reductions.select_and_scatter_add_p, reductions.select_and_gather_add_p):
     batching_rules.define(_primitive, _selection(_primitive))
 
 
-@batching_rules.define(windows.reduce_window_p)
+@batching_rules.define(reductions.reduce_window_p)
 def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
     count = len(args) // 2
     if any(dim is not None for dim in batch_dims[count:]):
         # The compiler's operation has one initial value for all windows.
         return _element_by_element(fold_windows, axis_size, args, batch_dims, params)
     operands = all_at(args[:count], axis_size, batch_dims[:count], 0)
-    results = windows.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
+    results = reductions.reduce_window_p.bind(*operands, *args[count:], **batched_window(params, 0))
     batched = _batched_results(params["jaxpr"], [dim is not None for dim in batch_dims[:count]])
     if not all(batched):
         # Results that do not depend on batched operands stay unbatched. The results of the primal
@@ -78,7 +78,7 @@ def _reduce_window(axis_size: int, args: Any, batch_dims: Any, **params: Any) ->
         operands = [
             args[position] for position in (*same, *(count + position for position in same))
         ]
-        outs = windows.reduce_window_p.bind(*operands, **{**params, "jaxpr": program})
+        outs = reductions.reduce_window_p.bind(*operands, **{**params, "jaxpr": program})
         for index, out in zip(same, outs, strict=True):
             results[index] = out
     return results, [0 if flag else None for flag in batched]
@@ -102,7 +102,7 @@ def _batched_results(jaxpr: ClosedOlympuspr, batched: list[bool]) -> list[bool]:
         batched = reached
 
 
-@batching_rules.define(windows.select_and_scatter_p)
+@batching_rules.define(reductions.select_and_scatter_p)
 def _select_and_scatter(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
     operand, source, init_value = args
     if batch_dims[2] is not None:
@@ -116,7 +116,7 @@ def _select_and_scatter(axis_size: int, args: Any, batch_dims: Any, **params: An
         return results[0], dims[0]
     operand, source = all_at((operand, source), axis_size, batch_dims[:2], 0)
     params = batched_window(params, 0)
-    return windows.select_and_scatter_p.bind(operand, source, init_value, **params), 0
+    return reductions.select_and_scatter_p.bind(operand, source, init_value, **params), 0
 
 
 def _element_by_element(

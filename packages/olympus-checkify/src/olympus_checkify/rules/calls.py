@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from olympus_autodiff import checkpoint
-from olympus_ir.lax import calls
+from olympus_ir.lax.calls.primitives import (
+    checkpoint_p,
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    jit_p,
+)
 from olympus_ir.programs.jit import jit, places_values
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, close_olympuspr
 from olympus_ir.programs.staging import trace_to_closed
@@ -24,7 +30,7 @@ from ..positions import IterationError
 from ..tables import Enabled, Outcome, error_rules, plain
 
 
-@error_rules.define(calls.jit_p)
+@error_rules.define(jit_p)
 def _jit(equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]) -> Outcome:
     closed = equation.params["jaxpr"]
     if IterationError in enabled:
@@ -71,14 +77,14 @@ def _without_checks(equation: Equation, enabled: Enabled) -> Equation:
     return equation.replace(params={**equation.params, key: program}, effects=program.effects)
 
 
-@error_rules.define(calls.closed_call_p)
+@error_rules.define(closed_call_p)
 def _closed_call(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
     return run(equation.params["call_jaxpr"], enabled, error, operands)
 
 
-@error_rules.define(calls.checkpoint_p)
+@error_rules.define(checkpoint_p)
 def _checkpoint(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
@@ -126,7 +132,7 @@ def _checked_function(closed: ClosedOlympuspr, enabled: Enabled, error: Error) -
     return fun, error.with_effects(effects).with_metadata(metadata), effects
 
 
-@error_rules.define(calls.custom_jvp_call_p)
+@error_rules.define(custom_jvp_call_p)
 def _custom_jvp_call(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
@@ -149,7 +155,7 @@ def _custom_jvp_call(
         return [*known, *derived[:half], *zeros, *derived[half:]]
 
     out = current.trace.process_custom_jvp_call(
-        calls.custom_jvp_call_p,
+        custom_jvp_call_p,
         fun,
         jvp_with_errors,
         [*leaves, *operands],
@@ -163,7 +169,7 @@ def _tangent_dtype(value: Any) -> Any:
     return get_aval(value).to_tangent_aval().dtype  # type: ignore[attr-defined]
 
 
-@error_rules.define(calls.custom_vjp_call_p)
+@error_rules.define(custom_vjp_call_p)
 def _custom_vjp_call(
     equation: Equation, enabled: Enabled, error: Error, operands: Sequence[Any]
 ) -> Outcome:
@@ -190,7 +196,7 @@ def _custom_vjp_call(
         return [*[None] * count, *cotangents]
 
     out = current.trace.process_custom_vjp_call(
-        calls.custom_vjp_call_p,
+        custom_vjp_call_p,
         fun,
         functools.wraps(fwd)(fwd_with_errors),
         bwd_with_errors,

@@ -19,9 +19,9 @@ import numpy as np
 
 from olympus_autodiff.rematerialization.policies import name_p
 from olympus_ir import lax
-from olympus_ir.lax.conversion import stop_gradient_p
-from olympus_ir.lax.elementwise import add_any_p
-from olympus_ir.lax.shaping import stack_p, unstack_p
+from olympus_ir.lax.elementwise.arithmetic import add_any_p
+from olympus_ir.lax.elementwise.conversion import stop_gradient_p
+from olympus_ir.lax.shaping.rearrangement import stack_p, unstack_p
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.types import dtypes

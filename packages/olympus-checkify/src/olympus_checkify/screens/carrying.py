@@ -12,10 +12,10 @@ import numpy as np
 
 from olympus_autodiff.rematerialization.policies import name_p
 from olympus_ir import lax
-from olympus_ir.lax.calls import optimization_barrier_p
-from olympus_ir.lax.conversion import stage_p, stop_gradient_p
-from olympus_ir.lax.elementwise import add_any_p
-from olympus_ir.lax.shaping import stack_p, unstack_p
+from olympus_ir.lax.calls.primitives import optimization_barrier_p
+from olympus_ir.lax.elementwise.arithmetic import add_any_p
+from olympus_ir.lax.elementwise.conversion import stage_p, stop_gradient_p
+from olympus_ir.lax.shaping.rearrangement import stack_p, unstack_p
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.conversion import stored_p
+from olympus_ir.lax.elementwise.conversion import stored_p
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_autodiff import checkpoint
 from olympus_ir import lax
-from olympus_ir.lax import calls
+from olympus_ir.lax.calls.primitives import checkpoint_p
 from olympus_ir.lax.control_flow.fixed_points import until_stable
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
@@ -253,7 +253,7 @@ def _not_screened(equation: Equation, operands: Sequence[Fact], enabled: Enabled
 step_rules.define(cond_p, _Branches)
 step_rules.define(scan_p, _Scan)
 step_rules.define(while_p, _While)
-step_rules.define(calls.checkpoint_p, _Recomputed)
+step_rules.define(checkpoint_p, _Recomputed)
 step_rules.define(shard_map_p, _not_screened)
 # A second run would call the user's function a second time, and its results might differ.
 step_rules.define(lax.pure_callback_p, _not_screened)

@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax import calls
+from olympus_ir.lax.calls.primitives import (
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    jit_p,
+)
 from olympus_ir.programs.dead_code import dce_closed
 from olympus_ir.programs.evaluation import bind_equation, run_equations
 from olympus_ir.programs.jit import places_values
@@ -160,9 +165,13 @@ class Screen:
 
 #: Maps the primitive of a call to the parameter that contains its program. The calls run inline.
 _program_of_call: RuleTable[str] = RuleTable("inline", package="olympus_checkify", folder=None)
-for _primitive in (calls.jit_p, lax.xla_metadata_call_p, lax.compute_on_p, lax.fused_call_p):
+for _primitive in (jit_p, lax.xla_metadata_call_p, lax.compute_on_p, lax.fused_call_p):
     _program_of_call.define(_primitive, "jaxpr")
-for _primitive in (calls.closed_call_p, calls.custom_jvp_call_p, calls.custom_vjp_call_p):
+for _primitive in (
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+):
     _program_of_call.define(_primitive, "call_jaxpr")
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..diagnostics.source_info import SourceInfo, unknown_source
-from ..lax.sizes import max_dim as max_dim
-from ..lax.sizes import min_dim as min_dim
+from ..lax.core.sizes import max_dim as max_dim
+from ..lax.core.sizes import min_dim as min_dim
 from ..programs.evaluation import eval_olympuspr
 from ..programs.expansion import expansion_rules
 from ..programs.olympuspr import Atom, ClosedOlympuspr, Equation, Var, no_context

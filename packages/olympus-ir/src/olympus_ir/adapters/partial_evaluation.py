@@ -8,7 +8,7 @@ from typing import Any
 
 from ..diagnostics.debug_info import DebugInfo, unknown_debug_info
 from ..diagnostics.source_info import SourceInfo
-from ..lax.calls import closed_call_p, jit_p
+from ..lax.calls.primitives import closed_call_p, jit_p
 from ..programs.dead_code import dce_olympuspr
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import Atom, Equation, EquationContext, Olympuspr, Var, no_context

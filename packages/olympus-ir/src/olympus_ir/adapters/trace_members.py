@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..lax.calls import CustomCall
+from ..lax.calls.primitives import CustomCall
 from ..programs.primitives import Primitive
 from ..programs.tracing import Trace, current, set_current_trace
 from ..types.avals import get_aval

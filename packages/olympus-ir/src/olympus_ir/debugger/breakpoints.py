@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..lax.callbacks import debug_callback, pure_callback
-from ..lax.conversion import stop_gradient
-from ..lax.indexing import dynamic_index_in_dim
-from ..lax.shaping import stack
+from ..lax.elementwise.conversion import stop_gradient
+from ..lax.indexing.slicing import dynamic_index_in_dim
+from ..lax.shaping.rearrangement import stack
 from ..trees import pytrees
 from ..types.shape_struct import ShapeDtypeStruct
 from .command_line import CommandLineDebugger

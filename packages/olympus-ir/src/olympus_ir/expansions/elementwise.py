@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..lax.conversion import convert_dtype
-from ..lax.values import dtype_of, shape_of
+from ..lax.core.values import dtype_of, shape_of
+from ..lax.elementwise.conversion import convert_dtype
 from ..types.dtypes import finfo
 
 __all__ = ["any_of", "derived", "epsilon", "expansion", "full", "is_double", "polynomial", "where"]

@@ -15,8 +15,8 @@ from ..programs.primitives import instruction
 from ..programs.tracing import is_constant_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from .conversion import convert_dtype
-from .values import Array, ArrayLike, dtype_of
+from .core.values import Array, ArrayLike, dtype_of
+from .elementwise.conversion import convert_dtype
 
 __all__ = ["FftType", "fft", "fft_p"]
 

@@ -11,7 +11,7 @@ from ..programs.tracing import current
 from ..trees import pytrees
 from ..types.annotations import PyTree
 from ..types.avals import AbstractToken, AbstractValue, ShapedArray, abstract_token, get_aval
-from .named_axes import AxisName, axis_names, axis_size, named_effects, pvary
+from .collectives.named_axes import AxisName, axis_names, axis_size, named_effects, pvary
 
 __all__ = ["precv", "psend"]
 

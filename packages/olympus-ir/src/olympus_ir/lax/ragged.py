@@ -16,20 +16,20 @@ from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.records import Record
 from ..types.resharding import asked_sharding
-from .broadcasting import broadcast_in_dim
-from .contractions import (
+from .contractions.dot_algorithms import PrecisionLike
+from .contractions.products import (
     DotDimensionNumbers,
     canonicalize_precision,
     dot_general_p,
 )
-from .conversion import convert_element_type
-from .creation import broadcasted_iota, full
-from .dot_algorithms import PrecisionLike
-from .elementwise import sub
-from .logic import bitwise_and, ge, lt, select
+from .core.values import Array, ArrayLike, shape_of
+from .elementwise.arithmetic import sub
+from .elementwise.conversion import convert_element_type
+from .elementwise.logic import bitwise_and, ge, lt, select
 from .reductions import cumsum
-from .shaping import transpose
-from .values import Array, ArrayLike, shape_of
+from .shaping.broadcasting import broadcast_in_dim
+from .shaping.creation import broadcasted_iota, full
+from .shaping.rearrangement import transpose
 
 __all__ = [
     "RaggedDotDimensionNumbers",

@@ -11,14 +11,7 @@ from ..programs.primitives import instruction
 from ..programs.tracing import current
 from ..types import dtypes
 from ..types.avals import ShapedArray, get_aval
-from .broadcasting import broadcast_in_dim, expand_dims
-from .collectives import all_gather, all_to_all
-from .conversion import convert_element_type
-from .creation import broadcasted_iota, full
-from .elementwise import add, sub
-from .gathering import GatherDimensionNumbers, gather
-from .logic import bitwise_and, ge, lt, select
-from .named_axes import (
+from .collectives.named_axes import (
     AxisName,
     Groups,
     axis_names,
@@ -27,8 +20,15 @@ from .named_axes import (
     named_effects,
     pvary,
 )
+from .collectives.operations import all_gather, all_to_all
+from .core.values import Array, ArrayLike
+from .elementwise.arithmetic import add, sub
+from .elementwise.conversion import convert_element_type
+from .elementwise.logic import bitwise_and, ge, lt, select
+from .indexing.gathering import GatherDimensionNumbers, gather
 from .reductions import reduce_max
-from .values import Array, ArrayLike
+from .shaping.broadcasting import broadcast_in_dim, expand_dims
+from .shaping.creation import broadcasted_iota, full
 
 __all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
 

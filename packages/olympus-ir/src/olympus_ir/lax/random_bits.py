@@ -14,8 +14,8 @@ from ..types import dtypes
 from ..types.annotations import DTypeLike, ShardingLike
 from ..types.avals import ShapedArray, canonicalize_shape
 from ..types.resharding import asked_sharding
-from .families import check_dtype
-from .values import Array, ArrayLike
+from .core.declarations import check_dtype
+from .core.values import Array, ArrayLike
 
 __all__ = [
     "RandomAlgorithm",

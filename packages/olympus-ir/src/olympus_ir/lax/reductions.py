@@ -20,17 +20,17 @@ from ..types import dtypes
 from ..types.annotations import DTypeLike, PyTree, ShardingLike
 from ..types.avals import ShapedArray
 from ..types.resharding import asked_sharding
-from . import elementwise, logic
-from .conversion import convert_dtype
-from .families import (
+from .core.combining_functions import traced_reduction
+from .core.declarations import (
     Anything,
     IntegerOrBool,
     axis_reduction,
     check_dtype,
     reduced_shape,
 )
-from .reduction_programs import traced_reduction
-from .values import Array, ArrayLike, dtype_of
+from .core.values import Array, ArrayLike, dtype_of
+from .elementwise import arithmetic, logic
+from .elementwise.conversion import convert_dtype
 
 __all__ = [
     "argmax",
@@ -541,10 +541,10 @@ def all_bits(dtype: Any) -> Any:
 
 
 _monoids: dict[Any, tuple[Primitive, Callable[[Any], Any]]] = {
-    elementwise.add: (reduce_sum_p, lambda dtype: 0),
-    elementwise.mul: (reduce_prod_p, lambda dtype: 1),
-    elementwise.max: (reduce_max_p, lowest),
-    elementwise.min: (reduce_min_p, highest),
+    arithmetic.add: (reduce_sum_p, lambda dtype: 0),
+    arithmetic.mul: (reduce_prod_p, lambda dtype: 1),
+    arithmetic.max: (reduce_max_p, lowest),
+    arithmetic.min: (reduce_min_p, highest),
     logic.bitwise_and: (reduce_and_p, all_bits),
     logic.bitwise_or: (reduce_or_p, lambda dtype: 0),
     logic.bitwise_xor: (reduce_xor_p, lambda dtype: 0),

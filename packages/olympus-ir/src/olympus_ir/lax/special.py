@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from .families import Floating, binary, elementwise_primitive, unary
-from .values import Array, ArrayLike
+from .core.declarations import Floating, binary, elementwise_primitive, unary
+from .core.values import Array, ArrayLike
 
 __all__ = [
     "bessel_i0e",

@@ -15,7 +15,7 @@ from ..types.layouts import placed
 from ..types.memory_spaces import MemorySpace, space_of_kind
 from ..types.placement import AbstractMesh, NamedSharding
 from ..types.resharding import asked_sharding, bind_reshard
-from .values import Array, ArrayLike, as_array
+from .core.values import Array, ArrayLike, as_array
 
 __all__ = ["device_put", "device_put_p", "reshard"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import lax
-from ..lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from ..lax.indexing.gathering import GatherDimensionNumbers, GatherScatterMode
 
 __all__ = ["extended", "reindexed", "resized", "taken", "window"]
 

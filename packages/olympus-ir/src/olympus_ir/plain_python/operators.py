@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..diagnostics.errors import TracerBoolConversionError
-from ..lax.conversion import convert_dtype
-from ..lax.logic import bitwise_and, bitwise_not, bitwise_or
+from ..lax.elementwise.conversion import convert_dtype
+from ..lax.elementwise.logic import bitwise_and, bitwise_not, bitwise_or
 from ..programs.tracing import Tracer
 from ..trees import pytrees
 from ..types import dtypes

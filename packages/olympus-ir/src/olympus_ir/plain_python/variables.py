@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..lax.conversion import convert_dtype
+from ..lax.elementwise.conversion import convert_dtype
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.avals import ShapedArray, get_aval, is_valid_value

@@ -706,6 +706,11 @@ def install_pvary(pvary: Callable[[Any, tuple], Any]) -> None:
     _pvary = pvary
 
 
+def cast_to_varying(value: Any, axes: tuple) -> Any:
+    """Casts a value to vary over more mesh axes, by the primitive `pvary`."""
+    return _pvary(value, axes)
+
+
 def named_axes(effects: frozenset) -> list[Any]:
     """Returns the named axes that a program uses."""
     return [effect.name for effect in effects if isinstance(effect, NamedAxisEffect)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
-from ..lax.scaled_products import scaled_dot_p
+from ..lax.contractions.scaled_products import scaled_dot_p
 from ..programs.propagation import (
     Entries,
     Propagation,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.errors import ShardingTypeError
-from ..lax.convolution import conv_general_dilated_p
+from ..lax.convolution.convolutions import conv_general_dilated_p
 from ..programs.propagation import (
     Entries,
     Propagation,

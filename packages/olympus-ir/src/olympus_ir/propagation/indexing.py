@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
-from ..lax.scattering import (
+from ..lax.indexing.scattering import (
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,

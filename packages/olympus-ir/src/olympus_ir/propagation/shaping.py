@@ -11,9 +11,9 @@ from typing import Any
 
 from .. import lax
 from ..diagnostics.errors import ShardingTypeError
-from ..lax.creation import iota_p
-from ..lax.dimensions import dim_as_value_p
-from ..lax.shaping import stack_p, tile_p, unstack_p
+from ..lax.shaping.creation import iota_p
+from ..lax.shaping.dimensions import dim_as_value_p
+from ..lax.shaping.rearrangement import stack_p, tile_p, unstack_p
 from ..programs.layout_inference import unreduced_as_operands
 from ..programs.propagation import (
     Entries,

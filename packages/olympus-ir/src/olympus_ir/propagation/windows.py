@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..lax import windows
+from ..lax.windows import reductions
 from ..programs.propagation import (
     Entries,
     Propagation,
@@ -37,13 +37,13 @@ def _select_and_gather(operands: Sequence[Any], results: Sequence[Any], **params
     return split_as_operand("select_and_gather_add")(operands, results)
 
 
-propagation_rules.define(windows.reduce_window_p, Propagation(_windows))
+propagation_rules.define(reductions.reduce_window_p, Propagation(_windows))
 for _primitive in (
-    windows.reduce_window_sum_p,
-    windows.reduce_window_max_p,
-    windows.reduce_window_min_p,
+    reductions.reduce_window_sum_p,
+    reductions.reduce_window_max_p,
+    reductions.reduce_window_min_p,
 ):
     propagation_rules.define(_primitive, Propagation(_split_window))
-for _primitive in (windows.select_and_scatter_p, windows.select_and_scatter_add_p):
+for _primitive in (reductions.select_and_scatter_p, reductions.select_and_scatter_add_p):
     propagation_rules.define(_primitive, Propagation(_select_and_scatter))
-propagation_rules.define(windows.select_and_gather_add_p, Propagation(_select_and_gather))
+propagation_rules.define(reductions.select_and_gather_add_p, Propagation(_select_and_gather))

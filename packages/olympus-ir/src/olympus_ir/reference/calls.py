@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.calls import (
+from ..lax.calls.composites import composite_p
+from ..lax.calls.primitives import (
     checkpoint_p,
     closed_call_p,
     custom_jvp_call_p,
@@ -15,7 +16,6 @@ from ..lax.calls import (
     jit_p,
     optimization_barrier_p,
 )
-from ..lax.composites import composite_p
 from ..programs.olympuspr import ClosedOlympuspr, Olympuspr, close_olympuspr
 from .runs import run
 from .tables import reference_rules, takes_arrays

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..lax.collectives import (
+from ..lax.collectives.named_axes import is_positional, psum_invariant_p, pvary_p
+from ..lax.collectives.operations import (
     all_gather_p,
     all_to_all_p,
     axis_index_p,
@@ -20,7 +21,6 @@ from ..lax.collectives import (
     psum_p,
     reduce_scatter_p,
 )
-from ..lax.named_axes import is_positional, psum_invariant_p, pvary_p
 from ..lax.reductions import reduce_max_p, reduce_min_p, reduce_sum_p
 from ..programs.primitives import Primitive
 from . import reductions as reductions  # the import defines rules that are used below

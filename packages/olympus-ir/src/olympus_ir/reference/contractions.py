@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import contractions
-from ..lax.contractions import product_dtype
+from ..lax.contractions import products
+from ..lax.contractions.products import product_dtype
 from ..types import dtypes
 from .tables import reference_rules
 
 
-@reference_rules.define(contractions.dot_general_p)
+@reference_rules.define(products.dot_general_p)
 def dot_general(
     lhs: np.ndarray,
     rhs: np.ndarray,

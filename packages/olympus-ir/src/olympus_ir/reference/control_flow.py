@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..lax.broadcasting import expand_dims
 from ..lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..lax.control_flow.platforms import index_of_platform, platform_index_p
 from ..lax.control_flow.primitives import cond_p, scan_p, stacked_aval, while_p
-from ..lax.creation import empty
-from ..lax.indexing import index_in_dim
-from ..lax.shaping import concatenate
+from ..lax.indexing.slicing import index_in_dim
+from ..lax.shaping.broadcasting import expand_dims
+from ..lax.shaping.creation import empty
+from ..lax.shaping.rearrangement import concatenate
 from ..loading import deferred
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import convolution
-from ..lax.window_shapes import dilated_size, window_counts
+from ..lax.convolution import convolutions
+from ..lax.windows.shapes import dilated_size, window_counts
 from .numerics import wide_integer, widen
 from .tables import reference_rules
 
 
-@reference_rules.define(convolution.conv_general_dilated_p)
+@reference_rules.define(convolutions.conv_general_dilated_p)
 def _conv_general_dilated(
     lhs: np.ndarray,
     rhs: np.ndarray,

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import conversion, elementwise, extended, logic, mathematics
-from ..lax.values import cast
+from ..lax.core.values import cast
+from ..lax.elementwise import arithmetic, conversion, extended, logic, mathematics
 from ..types import dtypes
 from . import numerics
 from .arrays import elements_of, physical_of
@@ -24,16 +24,16 @@ define = reference_rules.define
 
 # ---- arithmetic ----
 
-define(elementwise.neg_p, in_wide_integers(np.negative))
-define(elementwise.add_p, np.add)
-define(elementwise.sub_p, np.subtract)
-define(elementwise.add_any_p, np.add)
-define(elementwise.square_p, lambda x: x * x)
-define(elementwise.max_p, in_wide_integers(np.maximum))
-define(elementwise.min_p, in_wide_integers(np.minimum))
+define(arithmetic.neg_p, in_wide_integers(np.negative))
+define(arithmetic.add_p, np.add)
+define(arithmetic.sub_p, np.subtract)
+define(arithmetic.add_any_p, np.add)
+define(arithmetic.square_p, lambda x: x * x)
+define(arithmetic.max_p, in_wide_integers(np.maximum))
+define(arithmetic.min_p, in_wide_integers(np.minimum))
 
 
-@define(elementwise.mul_p)
+@define(arithmetic.mul_p)
 def _mul(x: np.ndarray, y: np.ndarray, *, out_dtype: Any) -> np.ndarray:
     if out_dtype is not None:
         x, y = cast(x, np.dtype(out_dtype)), cast(y, np.dtype(out_dtype))
@@ -44,7 +44,7 @@ def _is_integer(x: np.ndarray) -> bool:
     return dtypes.issubdtype(x.dtype, np.integer)
 
 
-@define(elementwise.div_p)
+@define(arithmetic.div_p)
 def _div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not _is_integer(x):
         return np.divide(x, y)
@@ -59,7 +59,7 @@ def _div(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y == 0, np.bitwise_not(np.zeros_like(x)), quotient).astype(dtype)
 
 
-@define(elementwise.rem_p)
+@define(arithmetic.rem_p)
 def _rem(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if not _is_integer(x):
         return np.fmod(widen(x), widen(y)).astype(x.dtype)
@@ -69,7 +69,7 @@ def _rem(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y == 0, x, np.fmod(x, divisor)).astype(dtype)
 
 
-@define(elementwise.sign_p)
+@define(arithmetic.sign_p)
 def _sign(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
         modulus = np.abs(widen(x))
@@ -79,14 +79,14 @@ def _sign(x: np.ndarray) -> np.ndarray:
     return np.where(x == 0, x, np.sign(widen(x)).astype(x.dtype))  # zeros keep their signs
 
 
-@define(elementwise.abs_p)
+@define(arithmetic.abs_p)
 def _abs(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
         return np.abs(widen(x)).astype(dtypes.to_floating_dtype(x.dtype))
     return in_wide_integers(np.abs)(x)
 
 
-@define(elementwise.integer_pow_p)
+@define(arithmetic.integer_pow_p)
 def _integer_pow(x: np.ndarray, *, y: int) -> np.ndarray:
     base, result, exponent = widen(x), np.ones_like(widen(x)), abs(y)
     while exponent:
@@ -96,27 +96,27 @@ def _integer_pow(x: np.ndarray, *, y: int) -> np.ndarray:
     return (1 / result if y < 0 else result).astype(x.dtype)
 
 
-@define(elementwise.pow_p)
+@define(arithmetic.pow_p)
 def _pow(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     base = widen(x)
     return np.power(base, y.astype(base.dtype)).astype(x.dtype)
 
 
-@define(elementwise.nextafter_p)
+@define(arithmetic.nextafter_p)
 def _nextafter(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.nextafter(x, y)
 
 
 # ---- rounding ----
 
-define(elementwise.floor_p, in_double(np.floor))
-define(elementwise.ceil_p, in_double(np.ceil))
-define(elementwise.is_finite_p, lambda x: np.isfinite(widen(x)))
+define(arithmetic.floor_p, in_double(np.floor))
+define(arithmetic.ceil_p, in_double(np.ceil))
+define(arithmetic.is_finite_p, lambda x: np.isfinite(widen(x)))
 
 
-@define(elementwise.round_p)
-def _round(x: np.ndarray, *, rounding_method: elementwise.RoundingMethod) -> np.ndarray:
-    if rounding_method is elementwise.RoundingMethod.TO_NEAREST_EVEN:
+@define(arithmetic.round_p)
+def _round(x: np.ndarray, *, rounding_method: arithmetic.RoundingMethod) -> np.ndarray:
+    if rounding_method is arithmetic.RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(widen(x)).astype(x.dtype)
     whole = np.trunc(widen(x))
     away = np.where(np.abs(widen(x) - whole) >= 0.5, np.copysign(1, whole), 0)
@@ -176,18 +176,18 @@ def _atan2(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 # ---- complex numbers ----
 
-define(elementwise.real_p, np.real)
-define(elementwise.imag_p, np.imag)
+define(arithmetic.real_p, np.real)
+define(arithmetic.imag_p, np.imag)
 
 
-@define(elementwise.complex_p)
+@define(arithmetic.complex_p)
 def _complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     result = np.empty(np.broadcast_shapes(x.shape, y.shape), dtypes.to_complex_dtype(x.dtype))
     result.real, result.imag = x, y
     return result
 
 
-@define(elementwise.conj_p)
+@define(arithmetic.conj_p)
 def _conj(x: np.ndarray, *, input_dtype: Any) -> np.ndarray:
     return np.conj(x).astype(dtypes.to_complex_dtype(x.dtype))
 

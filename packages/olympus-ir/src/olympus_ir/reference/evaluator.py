@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.values import Array, array_aval
+from ..lax.core.values import Array, array_aval
 from ..programs.calls.options import JitOptions, jit_options
 from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import gathering, indexing, scattering
-from ..lax.gathering import GatherScatterMode
+from ..lax.indexing import gathering, scattering, slicing
+from ..lax.indexing.gathering import GatherScatterMode
 from ..programs.evaluation import eval_olympuspr
 from .tables import reference_rules
 
 define = reference_rules.define
 
 
-@define(indexing.slice_p)
+@define(slicing.slice_p)
 def _slice(
     x: np.ndarray, *, start_indices: tuple, limit_indices: tuple, strides: tuple | None
 ) -> np.ndarray:
@@ -36,12 +36,12 @@ def _window(starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
     return tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))
 
 
-@define(indexing.dynamic_slice_p)
+@define(slicing.dynamic_slice_p)
 def _dynamic_slice(x: np.ndarray, *starts: np.ndarray, slice_sizes: tuple) -> np.ndarray:
     return x[_window(_fitting_starts(starts, slice_sizes, x.shape), slice_sizes)]
 
 
-@define(indexing.dynamic_update_slice_p)
+@define(slicing.dynamic_update_slice_p)
 def _dynamic_update_slice(x: np.ndarray, update: np.ndarray, *starts: np.ndarray) -> np.ndarray:
     result = x.copy()
     result[_window(_fitting_starts(starts, update.shape, x.shape), update.shape)] = update

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..lax import linalg
-from ..lax.families import real_dtype
+from ..lax.core.declarations import real_dtype
 from ..lax.linalg.spectral import complex_dtype
 from . import reflections as reflections  # the import defines more rules of the family
 from .numerics import over_batch

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..lax import linalg
-from ..lax.families import real_dtype
+from ..lax.core.declarations import real_dtype
 from .numerics import over_batch
 from .tables import reference_rules
 

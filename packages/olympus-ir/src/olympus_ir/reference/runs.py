@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..lax.conversion import convert_dtype
+from ..lax.elementwise.conversion import convert_dtype
 from ..programs.evaluation import eval_olympuspr
 from ..programs.olympuspr import ClosedOlympuspr
 from ..types.avals import get_aval

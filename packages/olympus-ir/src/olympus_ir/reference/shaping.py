@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import broadcasting, creation, shaping
-from ..lax.dimensions import dim_as_value_p
+from ..lax.shaping import broadcasting, creation, rearrangement
+from ..lax.shaping.dimensions import dim_as_value_p
 from ..types import dtypes
 from .tables import reference_rules
 
@@ -25,54 +25,54 @@ def _broadcast_in_dim(
     return np.broadcast_to(x.reshape(sizes), shape)
 
 
-@define(shaping.reshape_p)
+@define(rearrangement.reshape_p)
 def _reshape(
     x: np.ndarray, *, new_sizes: tuple, dimensions: tuple | None, sharding: Any
 ) -> np.ndarray:
     return (x if dimensions is None else np.transpose(x, dimensions)).reshape(new_sizes)
 
 
-@define(shaping.squeeze_p)
+@define(rearrangement.squeeze_p)
 def _squeeze(x: np.ndarray, *, dimensions: tuple) -> np.ndarray:
     return np.squeeze(x, dimensions)
 
 
-@define(shaping.transpose_p)
+@define(rearrangement.transpose_p)
 def _transpose(x: np.ndarray, *, permutation: tuple) -> np.ndarray:
     return np.transpose(x, permutation)
 
 
-@define(shaping.rev_p)
+@define(rearrangement.rev_p)
 def _rev(x: np.ndarray, *, dimensions: tuple) -> np.ndarray:
     return np.flip(x, dimensions)
 
 
-@define(shaping.concatenate_p)
+@define(rearrangement.concatenate_p)
 def _concatenate(*operands: np.ndarray, dimension: int) -> np.ndarray:
     return np.concatenate(operands, dimension)
 
 
-@define(shaping.stack_p)
+@define(rearrangement.stack_p)
 def _stack(*operands: np.ndarray, axis: int) -> np.ndarray:
     return np.stack(operands, axis)
 
 
-@define(shaping.unstack_p)
+@define(rearrangement.unstack_p)
 def _unstack(x: np.ndarray, *, axis: int) -> list[np.ndarray]:
     return list(np.moveaxis(x, axis, 0)[:, ...])
 
 
-@define(shaping.split_p)
+@define(rearrangement.split_p)
 def _split(x: np.ndarray, *, sizes: tuple, axis: int) -> list[np.ndarray]:
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 
 
-@define(shaping.tile_p)
+@define(rearrangement.tile_p)
 def _tile(x: np.ndarray, *, reps: tuple) -> np.ndarray:
     return np.tile(x, reps)
 
 
-@define(shaping.pad_p)
+@define(rearrangement.pad_p)
 def _pad(x: np.ndarray, padding_value: np.ndarray, *, padding_config: tuple) -> np.ndarray:
     # Insert gaps between elements. Then cut a range out of the array, extended by padding values.
     interiors = [interior for _, _, interior in padding_config]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..lax import sorting
+from ..lax.sorting import ordering
 from ..types import dtypes
 from .numerics import wide_integer, widen
 from .tables import reference_rules
@@ -24,7 +24,7 @@ def _sort_keys(x: np.ndarray) -> list[np.ndarray]:
     return [wide_integer(x)]
 
 
-@reference_rules.define(sorting.sort_p)
+@reference_rules.define(ordering.sort_p)
 def _sort(
     *operands: np.ndarray, dimension: int, is_stable: bool, num_keys: int
 ) -> list[np.ndarray]:
@@ -33,7 +33,7 @@ def _sort(
     return [np.take_along_axis(operand, order, dimension) for operand in operands]
 
 
-@reference_rules.define(sorting.top_k_p)
+@reference_rules.define(ordering.top_k_p)
 def _top_k(x: np.ndarray, *, k: int, axis: int) -> list[np.ndarray]:
     # Reversing, sorting stably and reversing again keeps the order of equal elements.
     reversed_keys = [np.flip(key, axis) for key in _sort_keys(x)]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..lax import windows
 from ..lax.reductions import highest, lowest
-from ..lax.window_folds import Windows, neutral_element
+from ..lax.windows import reductions
+from ..lax.windows.folds import Windows, neutral_element
 from ..programs.evaluation import eval_olympuspr
 from ..types import dtypes
 from .convolution import dilated_and_padded, window_slices
@@ -48,12 +48,12 @@ def _window_reduction(
     return rule
 
 
-define(windows.reduce_window_sum_p, _window_reduction(np.add, lambda dtype: 0))
-define(windows.reduce_window_max_p, _window_reduction(np.maximum, lowest))
-define(windows.reduce_window_min_p, _window_reduction(np.minimum, highest))
+define(reductions.reduce_window_sum_p, _window_reduction(np.add, lambda dtype: 0))
+define(reductions.reduce_window_max_p, _window_reduction(np.maximum, lowest))
+define(reductions.reduce_window_min_p, _window_reduction(np.minimum, highest))
 
 
-@define(windows.reduce_window_p)
+@define(reductions.reduce_window_p)
 def _reduce_window(
     *operands_and_inits: np.ndarray, jaxpr: Any, consts: tuple, **window: Any
 ) -> list[np.ndarray]:
@@ -89,7 +89,7 @@ def _selection(select_prim: Any) -> Any:
     return np.greater_equal if select_prim.name == "ge" else np.less_equal
 
 
-@define(windows.select_and_gather_add_p)
+@define(reductions.select_and_gather_add_p)
 def _select_and_gather_add(
     tangents: np.ndarray, operand: np.ndarray, *, select_prim: Any, **window: Any
 ) -> np.ndarray:
@@ -106,7 +106,7 @@ def _select_and_gather_add(
     return result
 
 
-@define(windows.select_and_scatter_add_p)
+@define(reductions.select_and_scatter_add_p)
 def _select_and_scatter_add(
     source: np.ndarray, operand: np.ndarray, *, select_prim: Any, **window: Any
 ) -> np.ndarray:
@@ -117,7 +117,7 @@ def _select_and_scatter_add(
     return result.reshape(operand.shape).astype(operand.dtype)
 
 
-@define(windows.select_and_scatter_p)
+@define(reductions.select_and_scatter_p)
 def _select_and_scatter(
     operand: np.ndarray,
     source: np.ndarray,

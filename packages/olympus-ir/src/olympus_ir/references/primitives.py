@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.conversion import convert_element_type
-from ..lax.values import Array, ArrayLike
+from ..lax.core.values import Array, ArrayLike
+from ..lax.elementwise.conversion import convert_element_type
 from ..programs.primitives import instruction
 from ..programs.tracing import Tracer
 from ..types import dtypes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..lax.conversion import copy_p
+from ..lax.elementwise.conversion import copy_p
 from ..programs.calls.options import JitOptions
 from ..programs.calls.traced_programs import RunArrays, TracedProgram, add_kind_of_program
 from ..programs.olympuspr import ClosedOlympuspr

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..lax.conversion import bitcast_convert_type
-from ..lax.elementwise import add
-from ..lax.shaping import reshape, transpose
+from ..lax.elementwise.arithmetic import add
+from ..lax.elementwise.conversion import bitcast_convert_type
+from ..lax.shaping.rearrangement import reshape, transpose
 from ..trees import pytrees
 from ..trees.pytree_registry import register_pytree_node_class
 from ..types import dtypes

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..lax.broadcasting import broadcast_in_dim, expand_dims
-from ..lax.conversion import convert_element_type
-from ..lax.creation import iota
-from ..lax.elementwise import add, mul
-from ..lax.gathering import GatherDimensionNumbers, gather
-from ..lax.indexing import dynamic_slice, dynamic_update_slice
-from ..lax.indexing import slice as slice_array
-from ..lax.logic import lt, select_n
-from ..lax.scattering import ScatterDimensionNumbers, scatter, scatter_add
-from ..lax.shaping import concatenate, reshape, squeeze, transpose
-from ..lax.values import dtype_of, shape_of
+from ..lax.core.values import dtype_of, shape_of
+from ..lax.elementwise.arithmetic import add, mul
+from ..lax.elementwise.conversion import convert_element_type
+from ..lax.elementwise.logic import lt, select_n
+from ..lax.indexing.gathering import GatherDimensionNumbers, gather
+from ..lax.indexing.scattering import ScatterDimensionNumbers, scatter, scatter_add
+from ..lax.indexing.slicing import dynamic_slice, dynamic_update_slice
+from ..lax.indexing.slicing import slice as slice_array
+from ..lax.shaping.broadcasting import broadcast_in_dim, expand_dims
+from ..lax.shaping.creation import iota
+from ..lax.shaping.rearrangement import concatenate, reshape, squeeze, transpose
 
 if TYPE_CHECKING:
     from .indexing import NDIndexer

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import lax
 from ..diagnostics.source_info import function_name
-from ..lax.composites import composite_p
+from ..lax.calls.composites import composite_p
 from ..programs.checker import Misfit, check_types, checking_rules
 from ..programs.dead_code import chosen, dce_closed, dead_code_rules, reduced_equation
 from ..programs.olympuspr import Equation, close_olympuspr

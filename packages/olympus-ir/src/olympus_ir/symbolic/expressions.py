@@ -17,7 +17,7 @@ import numpy as np
 
 from ..diagnostics.errors import InconclusiveDimensionOperation
 from ..diagnostics.traceback_filtering import boundary_class
-from ..lax.dimensions import dim_as_value_p
+from ..lax.shaping.dimensions import dim_as_value_p
 from ..programs.tracing import Tracer
 from ..types.arrays import Array
 from ..types.avals import ShapedArray, register_value_type

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..diagnostics.errors import OlympusError
-from ..lax.sizes import is_at_most
+from ..lax.core.sizes import is_at_most
 from .expressions import Factor, SymbolicDim, evaluate, from_factor
 from .scopes import SymbolicScope
 

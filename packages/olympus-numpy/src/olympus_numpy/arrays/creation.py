@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.user_warnings import warn_user
-from olympus_ir.lax.values import invalid_elements
+from olympus_ir.lax.core.values import invalid_elements
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings.config_states import debug_infs, debug_nans

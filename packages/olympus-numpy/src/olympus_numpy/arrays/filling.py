@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.creation import layout_like, place_like
-from olympus_ir.lax.named_axes import varying_like
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
+from olympus_ir.lax.core.variation import varying_like
+from olympus_ir.lax.shaping.creation import layout_like, place_like
 from olympus_ir.programs.wide_constants import wide_constants_allowed
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DeviceLike, DTypeLike, Shape, ShardingLike

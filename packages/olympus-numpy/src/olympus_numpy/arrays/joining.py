@@ -12,8 +12,8 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import SectionsError, ShapeError
-from olympus_ir.lax.sizes import as_size, max_dim, min_dim
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.sizes import as_size, max_dim, min_dim
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike

@@ -10,8 +10,8 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
-from olympus_ir.lax.axes import integer_axes, integer_or_dim
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.axes import integer_axes, integer_or_dim
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, ShardingLike

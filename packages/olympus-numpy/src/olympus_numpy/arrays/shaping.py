@@ -12,8 +12,8 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation, ShapeError
-from olympus_ir.lax.broadcasting import check_broadcast_layouts
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
+from olympus_ir.lax.shaping.broadcasting import check_broadcast_layouts
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_ir.diagnostics.errors import ShapeError
-from olympus_ir.lax.axes import canonical_axis
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
 

@@ -21,7 +21,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.diagnostics.user_warnings import warn_user
-from olympus_ir.lax.values import recording_trace, typed_scalar
+from olympus_ir.lax.core.values import recording_trace, typed_scalar
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.programs.wide_constants import wide_constant

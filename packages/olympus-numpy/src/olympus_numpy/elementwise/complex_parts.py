@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array

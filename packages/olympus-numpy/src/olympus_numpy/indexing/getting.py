@@ -13,8 +13,8 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import filter_exception
-from olympus_ir.lax.sizes import is_at_most
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.sizes import is_at_most
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.programs.staging import StagingTrace
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
 from olympus_ir.settings.config_flags import check_static_indices

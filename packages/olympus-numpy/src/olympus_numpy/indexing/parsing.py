@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
-from olympus_ir.lax.sizes import max_dim, min_dim
+from olympus_ir.lax.core.sizes import max_dim, min_dim
 from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
 from olympus_ir.lax.linalg.matrices import permute_rows
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

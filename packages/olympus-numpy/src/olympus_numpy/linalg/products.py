@@ -22,7 +22,7 @@ from ..products.einsum import einsum
 from .solving import inv
 
 if TYPE_CHECKING:
-    from olympus_ir.lax.dot_algorithms import PrecisionLike
+    from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 
 __all__ = [
     "cross",

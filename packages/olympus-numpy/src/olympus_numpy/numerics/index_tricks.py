@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.axes import integer_or_dim
-from olympus_ir.lax.sizes import max_dim, min_dim
+from olympus_ir.lax.core.axes import integer_or_dim
+from olympus_ir.lax.core.sizes import max_dim, min_dim
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.sizes import is_at_most, max_dim, min_dim
+from olympus_ir.lax.core.sizes import is_at_most, max_dim, min_dim
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes

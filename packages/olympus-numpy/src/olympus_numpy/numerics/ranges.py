@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
-from olympus_ir.lax.sizes import max_dim
+from olympus_ir.lax.core.sizes import max_dim
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.programs.wide_constants import wide_constants_allowed

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
-from olympus_ir.lax.sizes import as_size
+from olympus_ir.lax.core.sizes import as_size
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, ShardingLike

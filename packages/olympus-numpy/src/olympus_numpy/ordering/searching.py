@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.named_axes import varying_like
-from olympus_ir.lax.sizes import largest_size
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.sizes import largest_size
+from olympus_ir.lax.core.values import as_array
+from olympus_ir.lax.core.variation import varying_like
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

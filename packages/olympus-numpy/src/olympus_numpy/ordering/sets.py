@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.sizes import min_dim
+from olympus_ir.lax.core.sizes import min_dim
 from olympus_ir.programs.tracing import Tracer, concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

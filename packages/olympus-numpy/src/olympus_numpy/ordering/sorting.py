@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.creation import layout_like
+from olympus_ir.lax.shaping.creation import layout_like
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array

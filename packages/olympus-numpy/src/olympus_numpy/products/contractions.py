@@ -35,7 +35,7 @@ from ..core.promotion import (
 from ..elementwise.arithmetic import multiply
 
 if TYPE_CHECKING:
-    from olympus_ir.lax.dot_algorithms import PrecisionLike
+    from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 
 __all__ = [
     "cross",

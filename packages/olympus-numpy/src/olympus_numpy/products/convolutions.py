@@ -18,7 +18,7 @@ from ..core.options import is_among
 from ..core.promotion import check_arraylike, ensure_array, promote_dtypes, promote_dtypes_inexact
 
 if TYPE_CHECKING:
-    from olympus_ir.lax.dot_algorithms import PrecisionLike
+    from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 
 __all__ = ["convolve", "correlate"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import behind_boundary
-from olympus_ir.lax.values import as_array
+from olympus_ir.lax.core.values import as_array
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim, transforming
 from olympus_ir.types import dtypes
@@ -29,7 +29,7 @@ from .contractions import contract
 if TYPE_CHECKING:
     import opt_einsum
 
-    from olympus_ir.lax.dot_algorithms import PrecisionLike
+    from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 else:
     opt_einsum = deferred("opt_einsum", milliseconds=14.0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
-from olympus_ir.lax.sizes import as_size, max_dim, min_dim
+from olympus_ir.lax.core.sizes import as_size, max_dim, min_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes

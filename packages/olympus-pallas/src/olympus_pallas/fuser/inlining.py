@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
-from olympus_ir.lax.calls import PROGRAM_OF_CALL
+from olympus_ir.lax.calls.primitives import PROGRAM_OF_CALL
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.calls import PROGRAM_OF_CALL
+from olympus_ir.lax.calls.primitives import PROGRAM_OF_CALL
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
 from olympus_ir.programs.evaluation import bind_equation
 from olympus_ir.programs.olympuspr import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.values import shape_of
+from olympus_ir.lax.core.values import shape_of
 from olympus_ir.references.discharge import discharge_rules
 from olympus_ir.references.indexing import NDIndexer, Slice
 from olympus_ir.references.transforms import accumulated, read_view, written

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.calls import PROGRAM_OF_CALL
+from olympus_ir.lax.calls.primitives import PROGRAM_OF_CALL
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.predicates import with_scalar_condition
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr

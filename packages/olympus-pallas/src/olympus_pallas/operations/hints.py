@@ -11,7 +11,7 @@ import numpy as np
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules, unary
 from olympus_ir import lax
-from olympus_ir.lax.values import shape_of
+from olympus_ir.lax.core.values import shape_of
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references import primitives as references

@@ -14,7 +14,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
-from olympus_ir.lax.families import broadcast_operands, common_placement
+from olympus_ir.lax.core.declarations import broadcast_operands, common_placement
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import instruction
 from olympus_ir.programs.tracing import is_constant_dim

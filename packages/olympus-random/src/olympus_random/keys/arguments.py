@@ -10,8 +10,8 @@ import numpy as np
 
 from olympus_ir.diagnostics.errors import ShapeError, TypePromotionError
 from olympus_ir.diagnostics.user_warnings import warn_user
-from olympus_ir.lax.axes import integer_or_dim
-from olympus_ir.lax.broadcasting import broadcast_shapes
+from olympus_ir.lax.core.axes import integer_or_dim
+from olympus_ir.lax.shaping.broadcasting import broadcast_shapes
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings import config, config_states

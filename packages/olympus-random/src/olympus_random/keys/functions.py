@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.core.axes import integer_or_dim
 from olympus_ir.programs.evaluation import evaluator
 from olympus_ir.programs.tracing import current, evaluation_trace, is_constant_dim
 from olympus_ir.settings import config, config_flags

@@ -18,7 +18,7 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax import linalg as lax_linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array

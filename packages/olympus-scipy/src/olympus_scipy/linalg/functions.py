@@ -14,7 +14,7 @@ from olympus_autodiff import custom_jvp, jvp
 from olympus_autodiff.custom.linear_call import linear_call
 from olympus_ir import lax
 from olympus_ir.lax import linalg as lax_linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import olympus_numpy as jnp
-from olympus_ir.lax.axes import integer_or_dim
+from olympus_ir.lax.core.axes import integer_or_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike

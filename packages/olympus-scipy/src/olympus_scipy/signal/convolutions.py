@@ -19,7 +19,7 @@ from olympus_numpy.core.options import is_among
 from olympus_numpy.core.promotion import check_arraylike, promote_dtypes_inexact
 
 if TYPE_CHECKING:
-    from olympus_ir.lax.dot_algorithms import PrecisionLike
+    from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 

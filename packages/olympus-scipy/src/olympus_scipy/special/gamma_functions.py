@@ -13,7 +13,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_ir import lax
 from olympus_ir.expansions.incomplete_beta import log_beta, log_gamma_growth
-from olympus_ir.lax.values import dtype_of
+from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

@@ -10,7 +10,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir import lax
-from olympus_ir.lax.sizes import max_dim
+from olympus_ir.lax.core.sizes import max_dim
 from olympus_ir.programs.tracing import is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.lax.collectives.named_axes import axis_names, psum_invariant_p
 from olympus_ir.lax.control_flow import cond_p, while_p
-from olympus_ir.lax.named_axes import axis_names, psum_invariant_p
 from olympus_ir.lax.point_to_point import precv_p, psend_p
 from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_params
 

@@ -16,7 +16,7 @@ from typing import Any
 from olympus_autodiff.tables import jvp_rules, linear, transpose_rules
 from olympus_autodiff.zeros import Zero
 from olympus_batching.tables import batching_rules, shifted, unary
-from olympus_ir.lax import partial_sums as declared
+from olympus_ir.lax.collectives.operations import partial_sums as declared
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.propagation import declared_types, propagation_rules
 from olympus_ir.trees import pytrees

@@ -13,7 +13,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_batching import vmap
 from olympus_ir import lax
-from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.indexing.gathering import GatherDimensionNumbers, GatherScatterMode
 from olympus_ir.programs.make import eval_shape
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 

@@ -13,7 +13,7 @@ from olympus_autodiff import is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
 from olympus_ir import lax
-from olympus_ir.lax.contractions import check_accumulator
+from olympus_ir.lax.contractions.products import check_accumulator
 from olympus_ir.types import dtypes
 from olympus_numpy.core.promotion import promote_dtypes
 

@@ -15,8 +15,8 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.lax.gathering import GatherDimensionNumbers, GatherScatterMode
-from olympus_ir.lax.scattering import ScatterDimensionNumbers
+from olympus_ir.lax.indexing.gathering import GatherDimensionNumbers, GatherScatterMode
+from olympus_ir.lax.indexing.scattering import ScatterDimensionNumbers
 
 from .mapping import nfold_vmap
 

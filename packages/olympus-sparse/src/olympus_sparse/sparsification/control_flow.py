@@ -16,7 +16,14 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, custom_jvp
 from olympus_ir import lax
-from olympus_ir.lax import calls
+from olympus_ir.lax.calls.primitives import (
+    checkpoint_p,
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    jit_p,
+    optimization_barrier_p,
+)
 from olympus_ir.lax.control_flow.operands import ScanLayout, WhileLayout
 from olympus_ir.lax.control_flow.primitives import cond_p, scan_p, while_p
 from olympus_ir.programs.make import eval_shape
@@ -42,25 +49,25 @@ def _inline(key: str) -> Callable[..., list[Any]]:
     return rule
 
 
-sparse_rules.define(calls.jit_p, _inline("jaxpr"))
-sparse_rules.define(calls.closed_call_p, _inline("call_jaxpr"))
+sparse_rules.define(jit_p, _inline("jaxpr"))
+sparse_rules.define(closed_call_p, _inline("call_jaxpr"))
 # The custom derivative is dropped, because its rule for cotangents takes only dense arrays.
-sparse_rules.define(calls.custom_vjp_call_p, _inline("call_jaxpr"))
+sparse_rules.define(custom_vjp_call_p, _inline("call_jaxpr"))
 
 
-@sparse_rules.define(calls.checkpoint_p)
+@sparse_rules.define(checkpoint_p)
 def _checkpoint(*operands: Any, jaxpr: Any, prevent_cse: Any, policy: Any, **params: Any) -> Any:
     closed = close_olympuspr(jaxpr)
     again = checkpoint(lambda *args: run(closed, args), prevent_cse=prevent_cse, policy=policy)
     return again(*operands)
 
 
-@sparse_rules.define(calls.optimization_barrier_p)
+@sparse_rules.define(optimization_barrier_p)
 def _optimization_barrier(*operands: Any) -> list[Any]:
     return list(lax.optimization_barrier(list(operands)))
 
 
-@sparse_rules.define(calls.custom_jvp_call_p)
+@sparse_rules.define(custom_jvp_call_p)
 def _custom_jvp_call(
     *operands: Any,
     call_jaxpr: ClosedOlympuspr,

@@ -10,7 +10,7 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
-from olympus_ir.lax.values import dtype_of
+from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types.dtypes import issubdtype

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.elementwise import RoundingMethod
+from olympus_ir.lax.elementwise.arithmetic import RoundingMethod
 
 from .declarations import (
     BOOLS,

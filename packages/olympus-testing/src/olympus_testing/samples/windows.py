@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax, trace_to_olympuspr
-from olympus_ir.lax import windows
+from olympus_ir.lax.windows import reductions
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.types.avals import ShapedArray
 
@@ -55,9 +55,9 @@ def _reductions(dtypes: tuple, without_elements: tuple = ()) -> list[Operation]:
     return found
 
 
-sample(windows.reduce_window_sum_p, *_reductions(NUMBERS))
-sample(windows.reduce_window_max_p, *_reductions(FLOATS + INTEGERS, ("beyond", "empty")))
-sample(windows.reduce_window_min_p, *_reductions(FLOATS + INTEGERS, ("beyond", "empty")))
+sample(reductions.reduce_window_sum_p, *_reductions(NUMBERS))
+sample(reductions.reduce_window_max_p, *_reductions(FLOATS + INTEGERS, ("beyond", "empty")))
+sample(reductions.reduce_window_min_p, *_reductions(FLOATS + INTEGERS, ("beyond", "empty")))
 
 
 def _program(computation: Any, *dtypes: Any) -> ClosedOlympuspr:
@@ -104,7 +104,7 @@ def _by_pairs(label: str) -> Operation:
 
 
 sample(
-    windows.reduce_window_p,
+    reductions.reduce_window_p,
     *(_by_product(label) for label in ("matrix", "dilated_base", "dilated_window", "no_windows")),
     *(_by_pairs(label) for label in ("plain", "matrix")),
 )
@@ -122,7 +122,7 @@ def _gathering(label: str, select_prim: Any) -> Operation:
 
 
 sample(
-    windows.select_and_gather_add_p,
+    reductions.select_and_gather_add_p,
     *(_gathering(label, lax.ge_p) for label in _geometries),
     *(_gathering(label, lax.le_p) for label in ("plain", "matrix")),
 )
@@ -143,7 +143,7 @@ def _scattering(label: str, select_prim: Any) -> Operation:
 
 
 sample(
-    windows.select_and_scatter_add_p,
+    reductions.select_and_scatter_add_p,
     *(_scattering(label, lax.ge_p) for label in _scattered),
     *(_scattering(label, lax.le_p) for label in ("plain", "matrix")),
 )
@@ -176,6 +176,6 @@ def _combining(label: str, combine: Any) -> Operation:
 
 
 sample(
-    windows.select_and_scatter_p,
+    reductions.select_and_scatter_p,
     *(_combining(label, _product) for label in ("plain", "matrix", "beyond", "scalar")),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
-from olympus_ir.lax.annotations import layout_constraint_p
+from olympus_ir.lax.annotations.primitives import layout_constraint_p
 from olympus_ir.programs.olympuspr import olympusprs_in_params
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import broadcast_prefix

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from olympus_ir.diagnostics import source_info
-from olympus_ir.lax.values import invalid_elements
+from olympus_ir.lax.core.values import invalid_elements
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
 from olympus_ir.programs.evaluation import bind_equation

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from olympus_ir.lax import windows
+from olympus_ir.lax.windows import reductions
 
 from ..tables import bound, jet_rules, linear_prop, termwise
 
-jet_rules.define(windows.reduce_window_sum_p, bound(linear_prop, windows.reduce_window_sum_p))
+jet_rules.define(reductions.reduce_window_sum_p, bound(linear_prop, reductions.reduce_window_sum_p))
 
 for _primitive in (
-    windows.reduce_window_max_p,
-    windows.reduce_window_min_p,
-    windows.select_and_gather_add_p,
-    windows.select_and_scatter_add_p,
+    reductions.reduce_window_max_p,
+    reductions.reduce_window_min_p,
+    reductions.select_and_gather_add_p,
+    reductions.select_and_scatter_add_p,
 ):
     jet_rules.define(_primitive, bound(termwise, _primitive))

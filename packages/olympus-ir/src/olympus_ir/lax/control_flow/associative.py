@@ -16,13 +16,13 @@ from ...programs.tracing import is_constant_dim
 from ...trees import pytrees
 from ...types.annotations import ArrayLike
 from ...types.avals import get_aval
-from ..axes import canonical_axis
-from ..elementwise import add, add_p, max_p, min_p, mul_p
-from ..indexing import slice_in_dim
-from ..logic import bitwise_or
+from ..core.axes import canonical_axis
+from ..core.values import as_array
+from ..elementwise.arithmetic import add, add_p, max_p, min_p, mul_p
+from ..elementwise.logic import bitwise_or
+from ..indexing.slicing import slice_in_dim
 from ..reductions import cummax_p, cummin_p, cumprod_p, cumsum_p
-from ..shaping import concatenate, pad, rev
-from ..values import as_array
+from ..shaping.rearrangement import concatenate, pad, rev
 
 # Operations whose partial results are an operation of their own.
 _CUMULATIVE = {add_p: cumsum_p, mul_p: cumprod_p, max_p: cummax_p, min_p: cummin_p}

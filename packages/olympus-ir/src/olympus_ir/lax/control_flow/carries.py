@@ -8,7 +8,7 @@ from typing import Any
 
 from ...types.avals import AbstractValue, ShapedArray, typematch
 from ...types.promotion import promote
-from ..conversion import convert_dtype
+from ..elementwise.conversion import convert_dtype
 
 
 def promoted_carry_avals(

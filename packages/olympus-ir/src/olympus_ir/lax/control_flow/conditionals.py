@@ -19,9 +19,9 @@ from ...types import known_types
 from ...types.annotations import ArrayLike, PyTree
 from ...types.avals import AbstractValue, get_aval, typematch
 from ...types.known_types import ClosedOverMutableError
-from ..conversion import convert_element_type
-from ..logic import clamp, ne
-from ..values import as_array
+from ..core.values import as_array
+from ..elementwise.conversion import convert_element_type
+from ..elementwise.logic import clamp, ne
 from .primitives import cond_p
 from .subprograms import (
     Subprogram,

@@ -21,10 +21,10 @@ from ...trees.operands import flatten_operands
 from ...types.annotations import ArrayLike, PyTree
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
-from ..conversion import convert_element_type
-from ..elementwise import add, sub
-from ..logic import bitwise_and, lt
-from ..values import as_array
+from ..core.values import as_array
+from ..elementwise.arithmetic import add, sub
+from ..elementwise.conversion import convert_element_type
+from ..elementwise.logic import bitwise_and, lt
 from .carries import promote_carry, promoted_carry_avals
 from .checkpoints import Checkpoints, checked_number, checkpoints_of_while
 from .operands import WhileLayout

@@ -14,9 +14,9 @@ from typing import Any
 from ...programs.olympuspr import Atom, ClosedOlympuspr, Olympuspr, Var, joined_effects
 from ...programs.staging import StagingTrace
 from ...programs.tracing import current, set_current_trace
-from ..broadcasting import broadcast_in_dim
-from ..logic import select_n
+from ..elementwise.logic import select_n
 from ..reductions import reduce_or
+from ..shaping.broadcasting import broadcast_in_dim
 from .operands import WhileLayout, WhileOperands
 
 __all__ = ["with_scalar_condition"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...types.avals import get_aval
 from ..callbacks import debug_callback
-from ..calls import optimization_barrier
-from ..elementwise import add, rem
-from ..logic import bitwise_or, eq
+from ..calls.primitives import optimization_barrier
+from ..elementwise.arithmetic import add, rem
+from ..elementwise.logic import bitwise_or, eq
 from .conditionals import cond
 from .shown_values import Progress, Report
 

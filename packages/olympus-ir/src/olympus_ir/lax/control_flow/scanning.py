@@ -22,10 +22,10 @@ from ...types import known_types
 from ...types.annotations import PyTree
 from ...types.avals import AbstractValue, get_aval
 from ...types.known_types import ClosedOverMutableError
-from ..broadcasting import expand_dims
-from ..indexing import index_in_dim, slice
-from ..shaping import concatenate, reshape
-from ..values import as_array
+from ..core.values import as_array
+from ..indexing.slicing import index_in_dim, slice
+from ..shaping.broadcasting import expand_dims
+from ..shaping.rearrangement import concatenate, reshape
 from .carries import promote_carry, promoted_carry_avals
 from .checkpoints import Checkpoints, checkpoints_of_scan
 from .operands import ScanLayout, ScanOperands

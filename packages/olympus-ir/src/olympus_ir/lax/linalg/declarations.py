@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from ...programs.primitives import Primitive, instruction
 from ...types.avals import ShapedArray
-from ..families import Inexact, check_dtype, check_same_dtypes
+from ..core.declarations import Inexact, check_dtype, check_same_dtypes
 
 __all__ = ["check_square", "declare"]
 

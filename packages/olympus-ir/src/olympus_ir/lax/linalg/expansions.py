@@ -16,8 +16,8 @@ import numpy as np
 
 from ... import lax
 from ...programs.expansion import expansion_rules
-from ..sizes import is_at_most, min_dim
-from ..values import array_aval
+from ..core.sizes import is_at_most, min_dim
+from ..core.values import array_aval
 from . import factoring
 from .matrices import adjoint, is_complex, matmul, swap_last, tril, triu, zeros
 

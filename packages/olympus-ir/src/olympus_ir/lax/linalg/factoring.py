@@ -9,10 +9,10 @@ import numpy as np
 
 from ...programs.primitives import instruction
 from ...types.avals import ShapedArray
-from ..elementwise import add
-from ..families import Floating
-from ..sizes import as_size, is_at_most, min_dim
-from ..values import Array, ArrayLike
+from ..core.declarations import Floating
+from ..core.sizes import as_size, is_at_most, min_dim
+from ..core.values import Array, ArrayLike
+from ..elementwise.arithmetic import add
 from .declarations import check_square, declare
 from .matrices import swap_last, symmetrize, tril
 

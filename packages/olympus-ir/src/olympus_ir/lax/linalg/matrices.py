@@ -9,15 +9,15 @@ import numpy as np
 
 from ...diagnostics.errors import ShapeError
 from ...types import dtypes
-from ..broadcasting import broadcast_in_dim, expand_dims
-from ..contractions import Precision, dot_general
-from ..conversion import convert_dtype
-from ..creation import broadcasted_iota
-from ..elementwise import add, conj, div
-from ..gathering import GatherDimensionNumbers, GatherScatterMode, gather
-from ..logic import eq, ge, select_n
-from ..shaping import transpose
-from ..values import Array, array_aval, typed_scalar
+from ..contractions.products import Precision, dot_general
+from ..core.values import Array, array_aval, typed_scalar
+from ..elementwise.arithmetic import add, conj, div
+from ..elementwise.conversion import convert_dtype
+from ..elementwise.logic import eq, ge, select_n
+from ..indexing.gathering import GatherDimensionNumbers, GatherScatterMode, gather
+from ..shaping.broadcasting import broadcast_in_dim, expand_dims
+from ..shaping.creation import broadcasted_iota
+from ..shaping.rearrangement import transpose
 
 __all__ = [
     "adjoint",

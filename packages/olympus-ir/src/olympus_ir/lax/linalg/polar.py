@@ -15,8 +15,8 @@ import numpy as np
 
 from ... import lax
 from ...types import dtypes
-from ..families import real_dtype
-from ..values import Array, ArrayLike, array_aval
+from ..core.declarations import real_dtype
+from ..core.values import Array, ArrayLike, array_aval
 from .factoring import cholesky, qr
 from .matrices import adjoint, eye, matmul, symmetrize, zeros
 from .solving import triangular_solve

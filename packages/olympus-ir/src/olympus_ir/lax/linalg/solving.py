@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...programs.primitives import Primitive
-from ..broadcasting import expand_dims
-from ..elementwise import conj
-from ..shaping import squeeze
-from ..values import Array, ArrayLike, array_aval
+from ..core.values import Array, ArrayLike, array_aval
+from ..elementwise.arithmetic import conj
+from ..shaping.broadcasting import expand_dims
+from ..shaping.rearrangement import squeeze
 from .declarations import check_square, declare
 from .matrices import is_complex
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ...diagnostics.user_warnings import warn_user
 from ...programs.primitives import Primitive
-from ..families import real_dtype
-from ..sizes import min_dim
-from ..values import Array, ArrayLike, array_aval
+from ..core.declarations import real_dtype
+from ..core.sizes import min_dim
+from ..core.values import Array, ArrayLike, array_aval
 from .declarations import check_square, declare
 from .matrices import symmetrize
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...lax.annotations import (
+from ...lax.annotations.primitives import (
     compute_on_p,
     fused_call_p,
     layout_constraint_p,

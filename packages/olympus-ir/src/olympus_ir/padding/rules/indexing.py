@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import lax
-from ...lax.gathering import GatherScatterMode
+from ...lax.indexing.gathering import GatherScatterMode
 from ...programs.primitives import Primitive
 from ...symbolic.expressions import SymbolicDim
 from ..evaluation import Site, padding_rules, refused

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import lax
-from ...lax.creation import iota_p
-from ...lax.dimensions import dim_as_value_p
+from ...lax.shaping.creation import iota_p
+from ...lax.shaping.dimensions import dim_as_value_p
 from ...symbolic.expressions import SymbolicDim
 from ..evaluation import Site, padding_rules, refused
 from ..lengths import Lengths

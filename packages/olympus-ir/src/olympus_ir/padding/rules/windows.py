@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ... import lax
-from ...lax.windows import reduce_window_p
+from ...lax.windows.reductions import reduce_window_p
 from ...programs.primitives import Primitive
 from ...symbolic.expressions import SymbolicDim
 from ...types.avals import ShapedArray

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 
 from ..results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules, unfused
 

@@ -6,7 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from olympus_ir.lax import calls
+from olympus_ir.lax.calls.primitives import (
+    checkpoint_p,
+    closed_call_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    jit_p,
+    optimization_barrier_p,
+)
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 
 from ..elimination import call_rules, eliminate, run_terms, term_rules
@@ -37,19 +44,19 @@ def _call_terms(key: str) -> Callable[..., list[Any]]:
 
 
 for _primitive, _key in (
-    (calls.jit_p, "jaxpr"),
-    (calls.checkpoint_p, "jaxpr"),
-    (calls.closed_call_p, "call_jaxpr"),
-    (calls.custom_jvp_call_p, "call_jaxpr"),
-    (calls.custom_vjp_call_p, "call_jaxpr"),
+    (jit_p, "jaxpr"),
+    (checkpoint_p, "jaxpr"),
+    (closed_call_p, "call_jaxpr"),
+    (custom_jvp_call_p, "call_jaxpr"),
+    (custom_vjp_call_p, "call_jaxpr"),
 ):
     sparsity_rules.define(_primitive, _call(_key))
 
-for _primitive, _key in ((calls.jit_p, "jaxpr"), (calls.closed_call_p, "call_jaxpr")):
+for _primitive, _key in ((jit_p, "jaxpr"), (closed_call_p, "call_jaxpr")):
     term_rules.define(_primitive, _call_terms(_key))
 
 
-@sparsity_rules.define(calls.optimization_barrier_p)
+@sparsity_rules.define(optimization_barrier_p)
 def _optimization_barrier(results: Sequence[Any], *operands: Flow) -> list[Flow]:
     return list(operands)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.gathering import GatherScatterMode
+from olympus_ir.lax.indexing.gathering import GatherScatterMode
 
 from ..elimination import moved_terms, term_rules
 from ..origins import Origin, chosen, moved_origins, origin_rules

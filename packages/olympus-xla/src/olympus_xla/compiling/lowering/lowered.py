@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from olympus_ir.lax.calls import custom_jvp_call_p, custom_vjp_call_p, jit_p
+from olympus_ir.lax.calls.primitives import custom_jvp_call_p, custom_vjp_call_p, jit_p
 from olympus_ir.programs.primitives import Primitive
 
 __all__ = ["LARGEST_INLINE_CONSTANT", "PARAMETERS_THAT_MATTER", "Lowered"]

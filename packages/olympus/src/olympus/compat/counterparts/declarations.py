@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from olympus.interpreters.xla import apply_primitive
-from olympus_ir.lax.families import check_dtype, check_same_dtypes
+from olympus_ir.lax.core.declarations import check_dtype, check_same_dtypes
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from olympus import lax
-from olympus_ir.lax.contractions import dot_general_p
-from olympus_ir.lax.convolution import conv_general_dilated_p
+from olympus_ir.lax.contractions.products import dot_general_p
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 from olympus_ir.lax.ragged import ragged_dot_general_p
-from olympus_ir.lax.window_shapes import dilated_size, window_counts
+from olympus_ir.lax.windows.shapes import dilated_size, window_counts
 from olympus_ir.reference.convolution import dilated_and_padded, window_slices
 
 from .numpy_functions import apply_rule

@@ -15,9 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from olympus import lax
-from olympus_ir.lax import elementwise, indexing, logic, mathematics, shaping, sorting, special
-from olympus_ir.lax.broadcasting import broadcast_in_dim_p
-from olympus_ir.lax.conversion import bitcast_convert_type_p
+from olympus_ir.lax import special
+from olympus_ir.lax.elementwise import arithmetic, logic, mathematics
+from olympus_ir.lax.elementwise.conversion import bitcast_convert_type_p
+from olympus_ir.lax.indexing import slicing
+from olympus_ir.lax.shaping import rearrangement
+from olympus_ir.lax.shaping.broadcasting import broadcast_in_dim_p
+from olympus_ir.lax.sorting import ordering
 from olympus_ir.reference import reference_rules
 
 __all__ = [
@@ -90,10 +94,10 @@ bessel_i0e = _elementwise(special.bessel_i0e_p)
 bessel_i1e = _elementwise(special.bessel_i1e_p)
 betainc = _elementwise(special.regularized_incomplete_beta_p)
 clz = _elementwise(logic.clz_p)
-complex_of_parts = _elementwise(elementwise.complex_p)
-conj = _elementwise(elementwise.conj_p, input_dtype=None)
+complex_of_parts = _elementwise(arithmetic.complex_p)
+conj = _elementwise(arithmetic.conj_p, input_dtype=None)
 digamma = _elementwise(mathematics.digamma_p)
-div = _elementwise(elementwise.div_p)
+div = _elementwise(arithmetic.div_p)
 erf = _elementwise(mathematics.erf_p)
 erf_inv = _elementwise(mathematics.erf_inv_p)
 erfc = _elementwise(mathematics.erfc_p)
@@ -103,13 +107,13 @@ logistic = _elementwise(mathematics.logistic_p)
 lgamma = _elementwise(mathematics.lgamma_p)
 mulhi = _elementwise(logic.mulhi_p)
 population_count = _elementwise(logic.population_count_p)
-rem = _elementwise(elementwise.rem_p)
+rem = _elementwise(arithmetic.rem_p)
 round_away_from_zero = _elementwise(
-    elementwise.round_p, rounding_method=lax.RoundingMethod.AWAY_FROM_ZERO
+    arithmetic.round_p, rounding_method=lax.RoundingMethod.AWAY_FROM_ZERO
 )
 rsqrt = _elementwise(mathematics.rsqrt_p)
 shift_right_logical = _elementwise(logic.shift_right_logical_p)
-sign = _elementwise(elementwise.sign_p)
+sign = _elementwise(arithmetic.sign_p)
 
 
 def mul(x: ArrayLike, y: ArrayLike, /, *, out_dtype: DTypeLike | None = None) -> np.ndarray:
@@ -169,7 +173,11 @@ def reshape(
 ) -> np.ndarray:
     """Gives an array another shape, after a transposition if ``dimensions`` are given."""
     return apply_rule(
-        shaping.reshape_p, operand, new_sizes=tuple(new_sizes), dimensions=dimensions, sharding=None
+        rearrangement.reshape_p,
+        operand,
+        new_sizes=tuple(new_sizes),
+        dimensions=dimensions,
+        sharding=None,
     )
 
 
@@ -182,7 +190,9 @@ def pad(
     operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
 ) -> np.ndarray:
     """Adds elements before, after and between those of an array; negative numbers remove some."""
-    return apply_rule(shaping.pad_p, operand, padding_value, padding_config=tuple(padding_config))
+    return apply_rule(
+        rearrangement.pad_p, operand, padding_value, padding_config=tuple(padding_config)
+    )
 
 
 # ---- parts of arrays ----
@@ -196,7 +206,7 @@ def slice_of(
 ) -> np.ndarray:
     """Returns every n-th element between indices, in each dimension."""
     return apply_rule(
-        indexing.slice_p,
+        slicing.slice_p,
         operand,
         start_indices=start_indices,
         limit_indices=limit_indices,
@@ -208,14 +218,14 @@ def dynamic_slice(
     operand: ArrayLike, start_indices: Sequence[int], slice_sizes: Sequence[int]
 ) -> np.ndarray:
     """Returns a block of an array; the start is moved so that the block fits."""
-    return apply_rule(indexing.dynamic_slice_p, operand, *start_indices, slice_sizes=slice_sizes)
+    return apply_rule(slicing.dynamic_slice_p, operand, *start_indices, slice_sizes=slice_sizes)
 
 
 def dynamic_update_slice(
     operand: ArrayLike, update: ArrayLike, start_indices: Sequence[int]
 ) -> np.ndarray:
     """Replaces a block of an array; the start is moved so that the block fits."""
-    return apply_rule(indexing.dynamic_update_slice_p, operand, update, *start_indices)
+    return apply_rule(slicing.dynamic_update_slice_p, operand, update, *start_indices)
 
 
 def sort_key_val(
@@ -230,5 +240,5 @@ def sort_key_val(
 def top_k(operand: ArrayLike, k: int, axis: int = -1) -> tuple[np.ndarray, np.ndarray]:
     """Returns the largest elements along an axis, from the largest on, and their indices."""
     axis = axis % np.ndim(operand)
-    values, indices = apply_rule(sorting.top_k_p, operand, k=k, axis=axis)
+    values, indices = apply_rule(ordering.top_k_p, operand, k=k, axis=axis)
     return values, indices

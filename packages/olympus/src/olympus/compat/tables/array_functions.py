@@ -36,7 +36,7 @@ _LAX = {
     **names_from("olympus_ir.types.dtypes", "DType"),
     **names_from("olympus.core", "ShapedArray"),
     **names_from("olympus_ir.lax", "_array_copy=copy"),
-    **names_from("olympus_ir.lax.values", "asarray=as_array"),
+    **names_from("olympus_ir.lax.core.values", "asarray=as_array"),
     **names_from("builtins", "_max=max", "_min=min"),
 }
 

@@ -35,7 +35,7 @@ _CORE = {
     **names_from("olympus.experimental.hijax", "AvalMutableQDD", "AvalQDD", "aval_method"),
     **names_from("olympus.experimental.hijax", "aval_property"),
     **names_from("olympus_ir.programs.tracing", "escaped_tracer_error", "is_concrete"),
-    **names_from("olympus_ir.lax.named_axes", "pvary"),
+    **names_from("olympus_ir.lax.collectives.named_axes", "pvary"),
     **names_from("olympus_ir.adapters.trace_state", "unsafe_get_axis_names=axis_names"),
     **names_from(_PROGRAMS, "clean_up_dead_vars", "concrete_dim_or_error", "get_referent"),
     **names_from(_PROGRAMS, "is_dim", "last_used", "str_short_aval", "to_concrete_value"),

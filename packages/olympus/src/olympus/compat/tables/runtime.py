@@ -117,7 +117,7 @@ RUNTIME: dict[str, dict[str, str]] = {
     "export.shape_poly": {
         **names_from("olympus_ir.symbolic.expressions", "_DimExpr=SymbolicDim"),
         **names_from("olympus_ir.symbolic.solving", "UnexpectedDimVar"),
-        **names_from("olympus_ir.lax.dimensions", "dim_as_value_p"),
+        **names_from("olympus_ir.lax.shaping.dimensions", "dim_as_value_p"),
         **names_from("olympus.errors", "InconclusiveDimensionOperation"),
     },
     "export._export": names_from("olympus_export.functions.exported", "call_exported_p"),

@@ -16,7 +16,9 @@ _SOURCES = {
     **_lazy.names_from("olympus_ir.lax", "add_olympusvals_p=add_any_p"),
     **_lazy.names_from("olympus_ir.adapters.construction", "call_p"),
     **_lazy.names_from("olympus_ir.expansions.uninitialized", "empty2_p"),
-    **_lazy.names_from("olympus_ir.lax.calls", "closed_call_p", "jit_p", "remat_p=checkpoint_p"),
+    **_lazy.names_from(
+        "olympus_ir.lax.calls.primitives", "closed_call_p", "jit_p", "remat_p=checkpoint_p"
+    ),
     **_lazy.names_from("olympus_autodiff.forward.custom_linear", "custom_lin_p"),
     **_lazy.names_from("olympus_autodiff.rematerialization.policies", "name_p"),
     **_lazy.names_from("olympus_sharding.annotations.constraints", "sharding_constraint_p"),

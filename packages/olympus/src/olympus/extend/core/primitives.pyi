@@ -188,9 +188,9 @@ from olympus_ir.lax import xla_metadata_call_p as xla_metadata_call_p
 from olympus_ir.lax import xla_metadata_value_p as xla_metadata_value_p
 from olympus_ir.lax import xor_p as xor_p
 from olympus_ir.lax import zeta_p as zeta_p
-from olympus_ir.lax.calls import checkpoint_p as _checkpoint_p
-from olympus_ir.lax.calls import custom_jvp_call_p as custom_jvp_call_p
-from olympus_ir.lax.calls import custom_vjp_call_p as custom_vjp_call_p
+from olympus_ir.lax.calls.primitives import checkpoint_p as _checkpoint_p
+from olympus_ir.lax.calls.primitives import custom_jvp_call_p as custom_jvp_call_p
+from olympus_ir.lax.calls.primitives import custom_vjp_call_p as custom_vjp_call_p
 from olympus_ir.lax.linalg.factoring import cholesky_p as cholesky_p
 from olympus_ir.lax.linalg.factoring import cholesky_update_p as cholesky_update_p
 from olympus_ir.lax.linalg.factoring import geqp3_p as geqp3_p

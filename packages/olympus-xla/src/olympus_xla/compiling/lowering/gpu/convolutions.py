@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.lax.convolution.dimension_numbers import permuted
 
 _LARGEST_ITEM = 4  # numbers of at most this many bytes are multiplied as 32-bit integers
 

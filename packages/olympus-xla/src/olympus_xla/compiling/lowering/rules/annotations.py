@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from olympus_ir import lax
-from olympus_ir.lax.compute_types import attributes_of_compute_type
+from olympus_ir.lax.annotations.compute_types import attributes_of_compute_type
 from olympus_ir.programs.marks import attribute_text
 from olympus_ir.types.memory_spaces import MEMORY_KINDS, MemorySpace
 

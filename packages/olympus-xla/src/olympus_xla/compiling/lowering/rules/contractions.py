@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.scaled_products import scaled_dot_decomposition
+from olympus_ir.lax.contractions.scaled_products import scaled_dot_decomposition
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.types import dtypes
 

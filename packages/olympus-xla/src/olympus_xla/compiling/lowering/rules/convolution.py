@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution import conv_general_dilated_p
-from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
+from olympus_ir.lax.convolution.dimension_numbers import permuted
 from olympus_ir.types import dtypes
 
 from .. import mlir

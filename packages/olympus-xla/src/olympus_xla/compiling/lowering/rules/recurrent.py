@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.core.values import shape_of
 from olympus_ir.lax.recurrent import register_reserve_size, rnn_bwd_p, rnn_fwd_p
-from olympus_ir.lax.values import shape_of
 from olympus_ir.types.avals import get_aval
 
 from .... import _jaxlib

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir.lax import windows
-from olympus_ir.lax.window_folds import neutral_element
+from olympus_ir.lax.windows import reductions
+from olympus_ir.lax.windows.folds import neutral_element
 from olympus_ir.types.placement import PartitionSpec
 
 from .. import mlir
@@ -77,12 +77,12 @@ def _monoid(operation: str) -> Any:
     return rule
 
 
-lowering_rules.define(windows.reduce_window_sum_p, _monoid("add"))
-lowering_rules.define(windows.reduce_window_max_p, _monoid("maximum"))
-lowering_rules.define(windows.reduce_window_min_p, _monoid("minimum"))
+lowering_rules.define(reductions.reduce_window_sum_p, _monoid("add"))
+lowering_rules.define(reductions.reduce_window_max_p, _monoid("maximum"))
+lowering_rules.define(reductions.reduce_window_min_p, _monoid("minimum"))
 
 
-@lowering_rules.define(windows.reduce_window_p)
+@lowering_rules.define(reductions.reduce_window_p)
 def _reduce_window(
     context: LoweringContext,
     *operands_and_initials: Any,
@@ -104,7 +104,7 @@ def _direction(select_prim: Any) -> str:
     return "GE" if select_prim.name == "ge" else "LE"
 
 
-@lowering_rules.define(windows.select_and_gather_add_p)
+@lowering_rules.define(reductions.select_and_gather_add_p)
 def _select_and_gather_add(
     context: LoweringContext, tangents: Any, operand: Any, *, select_prim: Any, **window: Any
 ) -> Any:
@@ -174,7 +174,7 @@ def _with_whole_windows(
     )
 
 
-@lowering_rules.define(windows.select_and_scatter_add_p)
+@lowering_rules.define(reductions.select_and_scatter_add_p)
 def _select_and_scatter_add(
     context: LoweringContext, source: Any, operand: Any, *, select_prim: Any, **window: Any
 ) -> Any:
@@ -193,7 +193,7 @@ def _select_and_scatter_add(
     return _with_whole_windows(context, operation.results[0], **window)
 
 
-@lowering_rules.define(windows.select_and_scatter_p)
+@lowering_rules.define(reductions.select_and_scatter_p)
 def _select_and_scatter(
     context: LoweringContext,
     operand: Any,

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution import conv_general_dilated_p
-from olympus_ir.lax.convolution_shapes import ConvDimensionNumbers
+from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
+from olympus_ir.lax.convolution.dimension_numbers import ConvDimensionNumbers
 from olympus_ir.programs.staging import trace_to_closed
 
 from ...context import LoweringContext

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.lax.convolution.dimension_numbers import permuted
 from olympus_ir.programs.staging import trace_to_closed
 
 from ....cache_key import processor_identity

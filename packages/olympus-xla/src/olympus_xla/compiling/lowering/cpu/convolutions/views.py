@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.lax.convolution_shapes import permuted
+from olympus_ir.lax.convolution.dimension_numbers import permuted
 
 from ...context import LoweringContext
 from .limits import FEW_GROUPS, FLOATS, HALVES, LARGEST_WINDOW, is_large

@@ -9,10 +9,10 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax import linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
+from olympus_ir.lax.core.sizes import min_dim
 from olympus_ir.lax.linalg.matrices import eye
 from olympus_ir.lax.linalg.spectral import complex_dtype
-from olympus_ir.lax.sizes import min_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 

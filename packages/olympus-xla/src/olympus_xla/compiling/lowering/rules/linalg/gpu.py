@@ -11,7 +11,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax import linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
 from olympus_ir.lax.linalg.matrices import adjoint, swap_last
 from olympus_ir.lax.linalg.spectral import complex_dtype
 from olympus_ir.settings import config_flags

@@ -9,7 +9,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.lax import linalg
-from olympus_ir.lax.families import real_dtype
+from olympus_ir.lax.core.declarations import real_dtype
 from olympus_ir.lax.linalg import expansions
 from olympus_ir.lax.linalg.matrices import adjoint, identity_like, matmul
 from olympus_ir.types.avals import get_aval

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise operations: arithmetic, mathematics, logic, conversions between dtypes.
+
+The modules import `core` only.
+"""
