@@ -199,8 +199,8 @@ def histogram_bin_edges(
 
 def _as_edges(*arrays: Any) -> list[Array]:
     """Converts arrays to the common inexact dtype, strongly typed."""
-    arrays = promote_dtypes_inexact(*map(ensure_array, arrays))
-    return [convert(array, allowed_dtype(array.dtype)) for array in arrays]
+    promoted = promote_dtypes_inexact(*map(ensure_array, arrays))
+    return [convert(array, allowed_dtype(array.dtype)) for array in promoted]
 
 
 def histogram(
