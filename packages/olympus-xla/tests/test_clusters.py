@@ -91,3 +91,15 @@ def test_no_cluster_is_detected(environment):
     with pytest.raises(ValueError, match="names no node"):
         environment({**SLURM, "SLURM_STEP_NODELIST": ""})
         complete(Cluster(), "slurm")
+
+
+def test_added_methods_are_tried_last_or_on_request(environment, monkeypatch):
+    monkeypatch.setattr(clusters, "_METHODS", dict(clusters._METHODS))
+    monkeypatch.setattr(clusters, "_ON_REQUEST", set())
+    clusters.add_method("asked", lambda _: Cluster("asked:1", 2, 0), on_request=True)
+    assert complete(Cluster(), None) == Cluster()
+    assert complete(Cluster(), "asked") == Cluster("asked:1", 2, 0)
+    clusters.add_method("found", lambda _: Cluster("found:1", 2, 1), on_request=False)
+    assert complete(Cluster(), None) == Cluster("found:1", 2, 1)
+    environment({"OMPI_COMM_WORLD_SIZE": "4", **OPEN_MPI})
+    assert clusters.detect("ompi", OPEN_MPI) == complete(Cluster(), None)

@@ -24,7 +24,15 @@ from .dimensions import broadcast_batch, move_dim
 from .trace import BatchTrace
 from .tracers import BatchTracer
 
-__all__ = ["has_specs", "register_vmappable", "spec_types", "unregister_vmappable", "vmap_by_specs"]
+__all__ = [
+    "element",
+    "has_specs",
+    "numbers",
+    "register_vmappable",
+    "spec_types",
+    "unregister_vmappable",
+    "vmap_by_specs",
+]
 
 
 class Vmappable(NamedTuple):
@@ -220,7 +228,24 @@ class _Outputs:
 
 
 def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
-    """Returns one element of a value, inside the trace of a `vmap`."""
+    def index() -> Any:
+        with set_current_trace(trace.parent):
+            size = trace.axis.size if axis_size is None else axis_size
+            return BatchTracer(trace, numbers(size), 0)
+
+    return element(trace, index, value, axis)
+
+
+def element(trace: BatchTrace, get_index: Callable[[], Any], value: Any, axis: Any) -> Any:
+    """Returns one element of a value, inside the trace of a `vmap`.
+
+    Args:
+      trace: the trace.
+      get_index: returns the number of the example.
+      value: a tree of arrays, or a container.
+      axis: the axis of the examples, None for a value without one, or the specification of the
+        container.
+    """
     if not _is_for_container(value, axis):
         if axis is None:
             return value
@@ -228,12 +253,7 @@ def _element(trace: BatchTrace, axis_size: Any, value: Any, axis: Any) -> Any:
     known = _vmappables.get(type(value))
     if known is None:
         raise TypeError(f"vmap cannot map values of {type(value)} with in_axes {axis!r}")
-
-    def index() -> Any:
-        with set_current_trace(trace.parent):
-            return BatchTracer(trace, _numbers(trace.axis.size, axis_size), 0)
-
-    return known.to_elt(functools.partial(_element, trace, axis_size), index, value, axis)
+    return known.to_elt(functools.partial(element, trace, get_index), get_index, value, axis)
 
 
 def _element_of_array(trace: BatchTrace, array: Any, axis: int) -> Any:
@@ -274,9 +294,10 @@ def _number_of_examples(axis_size: Any) -> int:
         return _iota_of(axis_size).shape[0]
 
 
-def _numbers(size: int, axis_size: Any) -> Any:
-    if axis_size is None or isinstance(axis_size, int):
-        return lax.iota("int32", size)
+def numbers(axis_size: Any) -> Any:
+    """Returns the numbers of the examples, given how many there are."""
+    if isinstance(axis_size, int):
+        return lax.iota("int32", axis_size)
     return _iota_of(axis_size)
 
 

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["Cluster", "complete"]
+__all__ = ["Cluster", "add_method", "complete", "detect", "method_names"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +51,8 @@ def complete(cluster: Cluster, method: str | None) -> Cluster:
         raise ValueError(
             f"cluster_detection_method must be one of {[*_METHODS, 'deactivate']}, got {method!r}"
         )
-    for name in _METHODS if method is None else [method]:
+    automatic = [name for name in _METHODS if name not in _ON_REQUEST]
+    for name in automatic if method is None else [method]:
         found = _METHODS[name](os.environ)
         if found is not None:
 
@@ -169,10 +170,40 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 
+Method = Callable[[Mapping[str, str]], Cluster | None]
+
 # The methods that detect the cluster, in the order in which they are tried.
-_METHODS: dict[str, Callable[[Mapping[str, str]], Cluster | None]] = {
+_METHODS: dict[str, Method] = {
     "environment": _environment,
     "slurm": _slurm,
     "ompi": _open_mpi,
     "mpi4py": _mpi4py,
 }
+# The methods that are tried only if the user asks for them.
+_ON_REQUEST: set[str] = set()
+
+
+def add_method(name: str, method: Method, on_request: bool) -> None:
+    """Adds a method that detects the cluster.
+
+    Args:
+      name: the name, an argument of `initialize`.
+      method: returns the layout that it reads from environment variables; None if its launcher is
+        not in use.
+      on_request: whether to try the method only if the user asks for it.
+    """
+    _METHODS[name] = method
+    if on_request:
+        _ON_REQUEST.add(name)
+    else:
+        _ON_REQUEST.discard(name)
+
+
+def detect(name: str, variables: Mapping[str, str]) -> Cluster | None:
+    """Returns the layout that one method finds; None if its launcher is not in use."""
+    return _METHODS[name](variables)
+
+
+def method_names() -> list[str]:
+    """Returns the names of the methods, in the order in which they are tried."""
+    return list(_METHODS)

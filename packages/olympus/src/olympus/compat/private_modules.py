@@ -18,7 +18,7 @@ from typing import Any
 from olympus import _lazy
 
 from .finder import PRIVATE
-from .tables import NAMES, WHOLE_MODULES
+from .tables import NAMES, SPARSE_HELPERS, WHOLE_MODULES
 
 # Modules with attributes that programs assign, and the classes of these modules.
 _CLASSES = {
@@ -32,6 +32,7 @@ _PARTS: dict[str, dict[str, str]] = {
         **_lazy.names_from("olympus_xla._jaxlib", "DeviceList"),
         **_lazy.names_from("olympus_xla.platforms", "xb=backends"),
     },
+    "jax.experimental.sparse.test_util": SPARSE_HELPERS,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olympus_batching import batched_programs
+from olympus_batching import batched_programs, vmappables
 from olympus_batching.dimensions import BatchAxis, BatchDim, batched_aval, move_batch_dim
 from olympus_batching.trace import call_batched
 from olympus_ir.programs.evaluation import olympuspr_as_fun
@@ -21,8 +21,10 @@ __all__ = [
     "batch_olympuspr",
     "batch_olympuspr2",
     "batch_olympuspr_axes",
+    "make_iota",
     "matchaxis",
     "reducer_batcher",
+    "to_elt",
     "vectorized_batcher",
 ]
 
@@ -134,6 +136,32 @@ def matchaxis(
     if src is not None and dst is None and sum_match:
         return x.sum(src)
     return move_batch_dim(x, axis_data.size, src, dst)
+
+
+def make_iota(axis_size: Any) -> Any:
+    """Returns the numbers of the examples.
+
+    Args:
+      axis_size: the number of examples, or a library's value that specifies it.
+
+    Example:
+      >>> make_iota(3)
+      Array([0, 1, 2], dtype=int32)
+    """
+    return vmappables.numbers(axis_size)
+
+
+def to_elt(trace: Any, get_idx: Any, x: Any, spec: Any) -> Any:
+    """Returns one example of a value.
+
+    Args:
+      trace: the trace of the `vmap`.
+      get_idx: returns the number of the example.
+      x: an array, or a container of a class that `register_vmappable` has registered.
+      spec: the position of the batch dimension, None for a value without one, or the container's
+        specification.
+    """
+    return vmappables.element(trace, get_idx, x, spec)
 
 
 def vectorized_batcher(

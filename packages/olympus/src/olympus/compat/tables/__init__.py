@@ -6,9 +6,9 @@ from .modules import WHOLE_MODULES
 from .programs import PROGRAMS
 from .references import REFERENCES
 from .runtime import RUNTIME
-from .test_helpers import TEST_HELPERS
+from .test_helpers import SPARSE_HELPERS, TEST_HELPERS
 
-__all__ = ["NAMES", "WHOLE_MODULES"]
+__all__ = ["NAMES", "SPARSE_HELPERS", "WHOLE_MODULES"]
 
 # Further names of the modules below `jax._src`, which the modules in `WHOLE_MODULES` lack.
 NAMES: dict[str, dict[str, str]] = {

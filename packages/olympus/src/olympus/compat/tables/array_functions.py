@@ -86,13 +86,6 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
         *("threefry_fold_in=_fold_in", "threefry_random_bits=_random_bits"),
         *("threefry_seed=_seed", "threefry_split=_split"),
     ),
-    "random": {
-        **names_from("olympus_ir.types.annotations", "Shape"),
-        **names_from("olympus.typing", "IntegerArray=ArrayLike", "RealArray=ArrayLike"),
-        **names_from(
-            "olympus_ir.types.dtypes", "DTypeLikeFloat=DTypeLike", "DTypeLikeInt=DTypeLike"
-        ),
-    },
     "scipy.optimize.bfgs": names_from("olympus_scipy.optimize.bfgs", "minimize_bfgs"),
     "scipy.optimize.line_search": names_from("olympus_scipy.optimize.line_search", "line_search"),
     "scipy.sparse.linalg": {

@@ -199,7 +199,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.registries", "is_vmappable"),
         **names_from(_BATCHING, "AxisData", "NotMapped", "batch_olympuspr"),
         **names_from(_BATCHING, "batch_olympuspr2", "batch_olympuspr_axes", "matchaxis"),
-        **names_from(_BATCHING, "reducer_batcher", "vectorized_batcher"),
+        **names_from(_BATCHING, "make_iota", "reducer_batcher", "to_elt", "vectorized_batcher"),
         **names_from("olympus.api_util", "flatten_fun_for_vmap=flatten_fun"),
         **names_from("olympus.numpy", "moveaxis"),
         "core": "olympus.extend:core",

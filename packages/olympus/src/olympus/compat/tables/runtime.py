@@ -13,6 +13,12 @@ _CACHE_STORES = "olympus.compat.caches.cache_stores"
 _PLATFORMS = "olympus.compat.counterparts.platforms"
 _PROMOTION = "olympus_ir.types.promotion"
 _RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
+_KEYS = "olympus.compat.counterparts.keys"
+_CLUSTERS = "olympus.compat.counterparts.cluster_environments"
+_MONITORING = "olympus_ir.diagnostics.monitoring"
+_LISTENERS = "olympus.compat.counterparts.listeners"
+_SHARDING_FUNCTIONS = "olympus.compat.counterparts.sharding_functions"
+_IMPLEMENTATIONS = "olympus_random.generators.implementations"
 _UNSPECIFIED = names_from("olympus_ir.types.placement", "UNSPECIFIED", "UnspecifiedValue")
 
 _DIALECT_NAMES = ("arith", "cf", "chlo", "func", "gpu", "llvm", "math", "memref", "nvvm", "scf")
@@ -22,7 +28,29 @@ _SHARDINGS = {
     **names_from("olympus", "make_mesh"),
     **names_from(_RULE_CONTEXT, "SPMDAxisContext", "ShardingContext"),
     **names_from("olympus_xla._jaxlib", "GSPMDSharding"),
+    **names_from(_SHARDING_FUNCTIONS, "canonicalize_sharding", "device_replica_id_map"),
+    **names_from(_SHARDING_FUNCTIONS, "hashed_index", "num_addressable_indices"),
+    **names_from("olympus.sharding", "cached_named_sharding=NamedSharding"),
     **_UNSPECIFIED,
+}
+
+_PRNG = {
+    **names_from("olympus.extend.random", "seed_with_impl", "threefry_2x32", "threefry_prng_impl"),
+    **names_from("olympus.extend.random", "random_seed"),
+    **names_from(_IMPLEMENTATIONS, "KeyTy=KeyType", "PRNGImpl", "prngs=_implementations"),
+    **names_from(_IMPLEMENTATIONS, "register_prng"),
+    **names_from("olympus_ir.types.extended_arrays", "PRNGKeyArray=ExtendedArray"),
+    **names_from(_KEYS, "UINT_DTYPES=UNSIGNED_DTYPES", "iota_2x32_shape", "random_bits"),
+    **names_from(_KEYS, "random_fold_in", "random_split", "random_unwrap", "random_wrap"),
+}
+
+_RANDOM = {
+    **names_from("olympus_ir.types.annotations", "Shape"),
+    **names_from("olympus.typing", "IntegerArray=ArrayLike", "RealArray=ArrayLike"),
+    **names_from("olympus_ir.types.dtypes", "DTypeLikeFloat=DTypeLike", "DTypeLikeInt=DTypeLike"),
+    **names_from(_IMPLEMENTATIONS, "default_prng_impl=default_implementation"),
+    **names_from(_KEYS, "UINT_DTYPES=UNSIGNED_DTYPES", "resolve_prng_impl"),
+    **names_from("typing", "PRNGSpec=Any"),
 }
 
 RUNTIME: dict[str, dict[str, str]] = {
@@ -58,6 +86,8 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.caches.compilers", "get_compile_options"),
         **names_from("olympus_xla._jaxlib", "CompileOptions"),
     },
+    "clusters": names_from(_CLUSTERS, "ClusterEnv", "Mpi4pyCluster", "OmpiCluster", "SlurmCluster"),
+    "clusters.cluster": names_from(_CLUSTERS, "ClusterEnv"),
     "cloud_tpu_init": {"running_in_cloud_tpu_vm": f"{_PLATFORMS}:running_in_cloud_tpu_vm"},
     "callback": names_from("olympus_ir.lax.callbacks", "_FlatCallback"),
     "config": {
@@ -86,6 +116,7 @@ RUNTIME: dict[str, dict[str, str]] = {
     "dispatch": {
         **names_from("olympus.compat.counterparts.programs", "olympuspr_has_primitive"),
         **names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
+        **names_from("olympus.compat.counterparts.tokens", "RuntimeTokenSet", "runtime_tokens"),
         **names_from("olympus.interpreters.xla", "apply_primitive"),
         **names_from("olympus_xla._jaxlib", "ArrayCopySemantics"),
         **names_from(
@@ -112,6 +143,11 @@ RUNTIME: dict[str, dict[str, str]] = {
     },
     "environment_info": names_from(
         "olympus_xla.platforms.environment_info", "print_environment_info"
+    ),
+    "error_check": names_from(
+        "olympus.compat.counterparts.error_state",
+        *("OlympusValueError=JaxValueError", "error_checking_context", "raise_if_error"),
+        *("set_error_if", "unwrap_from_import", "wrap_for_export"),
     ),
     "errors": names_from("olympus_ir.diagnostics.errors", "JAXIndexError", "JAXTypeError"),
     "export.shape_poly": {
@@ -150,6 +186,10 @@ RUNTIME: dict[str, dict[str, str]] = {
     "lib.xla_client": names_from(
         "olympus_xla._jaxlib", "Client", "Device", "XlaRuntimeError=JaxRuntimeError"
     ),
+    "logging_config": names_from(
+        "olympus_ir.settings.log_settings",
+        *("update_debug_log_modules=_show_modules", "update_logging_level_global=_set_level"),
+    ),
     "lru_cache": names_from(_CACHE_STORES, "LRUCache", "_ATIME_SUFFIX", "_CACHE_SUFFIX"),
     "mesh": {
         **names_from("olympus.interpreters._thread_resources", "ResourceEnv", "thread_resources"),
@@ -157,6 +197,18 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus_ir.types.placement", "BaseMesh", "empty_abstract_mesh"),
         **names_from("olympus_sharding.meshes.mesh", "empty_concrete_mesh=empty_mesh"),
         **names_from("olympus.interpreters.mlir", "MeshAxisName"),
+    },
+    "monitoring": {
+        **names_from(_LISTENERS, "get_event_duration_listeners", "get_event_listeners"),
+        **names_from(_LISTENERS, "get_event_time_span_listeners", "get_scalar_listeners"),
+        **names_from(_MONITORING, "_event_duration_secs_listeners=_durations"),
+        **names_from(_MONITORING, "_event_listeners=_events"),
+        **names_from(_MONITORING, "_event_time_span_listeners=_time_spans"),
+        **names_from(_MONITORING, "_scalar_listeners=_scalars"),
+        **names_from(_MONITORING, "EventDurationListenerWithMetadata=Listener"),
+        **names_from(_MONITORING, "EventListenerWithMetadata=Listener"),
+        **names_from(_MONITORING, "EventTimeSpanListenerWithMetadata=Listener"),
+        **names_from(_MONITORING, "ScalarListenerWithMetadata=Listener"),
     },
     "named_sharding": {
         **names_from("olympus_sharding.shardings.behavior", "DuplicateSpecError"),
@@ -190,12 +242,19 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus_sharding.annotations.constraints", "reshard_p"),
         **_UNSPECIFIED,
     },
-    "prng": names_from("olympus.extend.random", "threefry_2x32", "threefry_prng_impl"),
+    "prng": _PRNG,
+    "random": _RANDOM,
+    "random.core": _RANDOM,
+    "random.prng": _PRNG,
     "shard_map": {
         **names_from("olympus_sharding.manual.primitive", "shard_map_p"),
         **names_from("olympus.compat.counterparts.functions", "HashablePartial"),
     },
-    "sharding": names_from("olympus_sharding.shardings.behavior", "IndivisibleError"),
+    "sharding": {
+        **names_from("olympus_sharding.shardings.behavior", "IndivisibleError"),
+        **names_from(_SHARDING_FUNCTIONS, "common_devices_indices_map"),
+        **names_from(_SHARDING_FUNCTIONS, "common_is_equivalent_to"),
+    },
     "sharding_impls": _SHARDINGS,
     "sourcemap": names_from("olympus_xla.profiling.source_maps.maps", "Segment"),
     "source_info_util": {

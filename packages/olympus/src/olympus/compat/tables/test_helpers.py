@@ -12,6 +12,7 @@ _CASE_FLAGS = f"{_SUPPORT}.case_flags"
 _CONTEXTS = f"{_SUPPORT}.contexts"
 _COUNTERS = f"{_SUPPORT}.counters"
 _DEVICES = f"{_SUPPORT}.devices"
+_DIFFERENCES = f"{_SUPPORT}.differences"
 _DTYPE_LISTS = f"{_SUPPORT}.dtype_lists"
 _LOADERS = f"{_SUPPORT}.loaders"
 _LOWERINGS = f"{_SUPPORT}.lowerings"
@@ -20,6 +21,7 @@ _OPERATIONS = f"{_SUPPORT}.operations"
 _PROGRAM_CHECKS = f"{_SUPPORT}.program_checks"
 _SAMPLERS = f"{_SUPPORT}.samplers"
 _SHAPES = f"{_SUPPORT}.scalar_shapes"
+_SPARSE_CASES = f"{_SUPPORT}.sparse_cases"
 _TEST_CASE = f"{_SUPPORT}.array_test_case"
 _WARNINGS = f"{_SUPPORT}.warning_checks"
 
@@ -28,6 +30,8 @@ _PUBLIC = {
     **names_from(_COMPARISONS, "_check_dtypes_match=check_dtypes_match", "check_close"),
     **names_from(_COMPARISONS, "default_gradient_tolerance", "default_tolerance", "rand_like"),
     **names_from(_COMPARISONS, "tolerance"),
+    **names_from(_DIFFERENCES, "EPS=STEP", "inner_prod", "is_python_scalar", "numerical_jvp"),
+    **names_from(_DIFFERENCES, "scalar_mul"),
 }
 
 _LOADER = names_from(_LOADERS, "OlympusTestLoader=JaxTestLoader", "thread_unsafe_test")
@@ -108,6 +112,14 @@ _TEST_UTIL = {
     **names_from(_TEST_CASE, "OlympusTestCase=JaxTestCase", "is_sequence=_is_sequence"),
     **names_from(_TEST_CASE, "with_config", "with_global_config"),
     **names_from(_WARNINGS, "ignore_warning"),
+}
+
+#: The names of `jax.experimental.sparse.test_util`.
+SPARSE_HELPERS = {
+    **names_from(_SPARSE_CASES, "BatchedDotGeneralProperties", "MATMUL_TOL", "SparseLayout"),
+    **names_from(_SPARSE_CASES, "SparseTestCase", "is_sparse", "iter_bcsr_layouts"),
+    **names_from(_SPARSE_CASES, "iter_sparse_layouts", "iter_subsets", "rand_bcoo", "rand_bcsr"),
+    **names_from(_SPARSE_CASES, "rand_sparse"),
 }
 
 TEST_HELPERS: dict[str, dict[str, str]] = {

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Private modules of JAX that programs import under `olympus.compat`.
+
+The expected values are those of JAX 0.10.2.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+
+def run_compat(code: str, **environment: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "olympus.compat", "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+KEYS = """
+import jax
+import jax.numpy as jnp
+import jax._src.random.core as core, jax._src.random.prng as prng
+
+key = jax.random.key(0)
+print(isinstance(key, prng.PRNGKeyArray), isinstance(jnp.ones(2), prng.PRNGKeyArray))
+print(prng.random_split(key, (2,)).shape, prng.random_bits(key, 32, (2,)).tolist())
+print(jax.random.key_data(prng.random_fold_in(key, 3)).tolist(), prng.random_unwrap(key).tolist())
+print([word.tolist() for word in prng.iota_2x32_shape((2, 3))])
+threefry = prng.prngs["threefry2x32"]
+print(round(float(core.normal(key, ())), 4), core.resolve_prng_impl(None) is threefry)
+implementation = prng.prngs["threefry2x32"]
+print(prng.random_unwrap(prng.seed_with_impl(implementation, 1)).tolist())
+print(prng.random_unwrap(prng.random_wrap(jnp.zeros(2, "uint32"), impl=implementation)).tolist())
+"""
+
+
+def test_functions_of_keys() -> None:
+    assert run_compat(KEYS) == [
+        "True False",
+        "(2,) [4070199207, 4202968722]",
+        "[2467461003, 3840466878] [0, 0]",
+        "[[[0, 0, 0], [0, 0, 0]], [[0, 1, 2], [3, 4, 5]]]",
+        "1.6226 True",
+        "[0, 1]",
+        "[0, 0]",
+    ]
+
+
+RUNTIME = """
+import jax
+from jax._src import dispatch, monitoring, sharding_impls
+from jax._src.interpreters import batching
+from jax._src.sharding import common_is_equivalent_to
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+
+monitoring.register_event_listener(print)
+assert monitoring.get_event_listeners() == [print] == monitoring._event_listeners
+monitoring.get_event_listeners().clear()
+monitoring.record_event("event")
+monitoring.clear_event_listeners()
+assert not monitoring.get_event_duration_listeners() and not monitoring.get_scalar_listeners()
+
+jax.jit(lambda: jax.debug.print("printed", ordered=True))()
+assert len(dispatch.runtime_tokens.current_tokens) == 1
+dispatch.runtime_tokens.block_until_ready()
+dispatch.runtime_tokens.clear()
+assert not dispatch.runtime_tokens.current_tokens
+print(batching.make_iota(3))
+
+explicit = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Explicit,) * 2)
+automatic = jax.make_mesh((4, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
+renamed = jax.make_mesh((4, 2), ("x", "b"), axis_types=(AxisType.Auto,) * 2)
+sharding = NamedSharding(automatic, P("a"))
+print(sharding_impls.canonicalize_sharding(NamedSharding(explicit, P("a")), "f").spec)
+print(list(sharding_impls.device_replica_id_map(sharding, (8, 2)).values()))
+print(sharding_impls.num_addressable_indices(sharding, 0, (8, 2)))
+print(
+    common_is_equivalent_to(sharding, NamedSharding(automatic, P("a", None)), 2),
+    common_is_equivalent_to(sharding, NamedSharding(automatic, P("b")), 2, False),
+    common_is_equivalent_to(sharding, NamedSharding(renamed, P("x")), 2, False),
+)
+for given in (sharding, P("a"), 3):
+    try:
+        sharding_impls.canonicalize_sharding(given, "f")
+    except (TypeError, ValueError) as error:
+        print(type(error).__name__, str(error)[:40])
+"""
+
+
+def test_functions_of_the_runtime() -> None:
+    assert run_compat(RUNTIME, JAX_NUM_CPU_DEVICES="8") == [
+        "event",
+        "printed",
+        "[0 1 2]",
+        "P('a',)",
+        "[0, 1, 0, 1, 0, 1, 0, 1]",
+        "8",
+        "True False True",
+        "ValueError PartitionSpec passed to f cannot contain",
+        "ValueError f got out_sharding=P('a',), a PartitionS",
+        "TypeError `out_sharding` argument of f only suppor",
+    ]
+
+
+ELEMENTS = """
+import jax, jax.numpy as jnp
+from jax._src.interpreters import batching
+
+
+class Rows:
+    def __init__(self, values):
+        self.values = values
+
+
+jax.tree_util.register_pytree_node(Rows, lambda r: ((r.values,), None), lambda _, v: Rows(*v))
+batching.register_vmappable(
+    Rows, str, int, lambda cont, index, rows, spec: cont(rows.values, 0) + 10 * index(), None, None
+)
+
+
+def one_row(x):
+    trace = jax.core.trace_ctx.trace if hasattr(jax.core, "trace_ctx") else None
+    from jax._src.core import trace_ctx
+
+    row = batching.to_elt(trace_ctx.trace, lambda: x, Rows(jnp.arange(6).reshape(3, 2)), "rows")
+    return row.sum() + x
+
+
+print(jax.vmap(one_row)(jnp.arange(3)))
+"""
+
+
+def test_elements_of_registered_containers() -> None:
+    # The rows 0 1, 2 3 and 4 5; each row has twice ten times its number added, and its number.
+    assert run_compat(ELEMENTS) == ["[ 1 26 51]"]
+
+
+CLUSTERS = """
+from jax._src import clusters
+
+
+class Fleet(clusters.ClusterEnv):
+    name = "fleet"
+
+    @classmethod
+    def is_env_present(cls):
+        return True
+
+    @classmethod
+    def get_coordinator_address(cls, timeout_secs, override_coordinator_port):
+        return f"first:{override_coordinator_port or 99}"
+
+    @classmethod
+    def get_process_count(cls):
+        return 4
+
+    @classmethod
+    def get_process_id(cls):
+        return 2
+
+
+from olympus_xla.processes.clusters import Cluster, complete
+
+print(clusters.SlurmCluster.is_env_present(), clusters.OmpiCluster.is_env_present())
+print(clusters.SlurmCluster.get_process_count(), clusters.SlurmCluster.get_process_id())
+print(clusters.SlurmCluster.get_coordinator_address(None, "5"))
+found = complete(Cluster(), "fleet")
+is_known = Fleet in clusters.ClusterEnv._cluster_types
+layout = (found.coordinator_address, found.num_processes, found.process_id)
+print(*layout, found.local_device_ids, is_known)
+"""
+
+
+def test_classes_of_clusters() -> None:
+    slurm = {"SLURM_JOB_ID": "1", "SLURM_STEP_NODELIST": "a1", "SLURM_PROCID": "2"}
+    assert run_compat(CLUSTERS, SLURM_NTASKS="3", **slurm) == [
+        "True False",
+        "3 2",
+        "a1:5",
+        "first:99 4 2 None True",
+    ]
+
+
+ERRORS = """
+import jax, jax.numpy as jnp
+from jax._src import error_check
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+
+def show():
+    try:
+        error_check.raise_if_error()
+    except error_check.JaxValueError as error:
+        print(str(error).splitlines()[0])
+
+
+@jax.jit
+def checked(x, y):
+    error_check.set_error_if(x != 0, "x")
+    error_check.set_error_if(y != 0, "y")
+
+
+for x, y in [(0, 0), (1, 0), (0, 1), (1, 1)]:
+    checked(x, y)
+    show()
+    show()
+
+def count(x):
+    def body(_, x):
+        error_check.set_error_if(x > 3, "large")
+        return x + 1
+    return jax.lax.fori_loop(0, 10, body, x)
+
+jax.jit(count)(1)
+show()
+try:
+    jax.jit(lambda x: error_check.raise_if_error())(1)
+except ValueError as error:
+    print(str(error)[:61])
+
+mesh = jax.make_mesh((2,), ("a",))
+with jax.set_mesh(mesh), error_check.error_checking_context():
+    x = jax.device_put(jnp.arange(4), NamedSharding(mesh, P("a")))
+    jax.jit(lambda x: error_check.set_error_if(x == 3, "three"))(x)
+    show()
+    show()
+
+
+@jax.jit
+def double(x):
+    error_check.set_error_if(x < 0, "negative")
+    return x * 2
+
+argument = jax.ShapeDtypeStruct((), "float32")
+exported = jax.export.export(jax.jit(error_check.wrap_for_export(double)))(argument)
+again = error_check.unwrap_from_import(jax.export.deserialize(exported.serialize()).call)
+print(again(jnp.float32(2)))
+show()
+print(again(jnp.float32(-2)))
+show()
+show()
+"""
+
+
+def test_errors_that_are_raised_later() -> None:
+    assert run_compat(ERRORS, JAX_NUM_CPU_DEVICES="2") == [
+        "x",
+        "y",
+        "x",
+        "large",
+        "raise_if_error() should not be called within a traced context",
+        "three",
+        "4.0",
+        "-4.0",
+        "negative",
+    ]
+
+
+SPARSE = """
+import unittest
+import numpy as np
+from jax._src import public_test_util
+from jax.experimental import sparse
+from jax.experimental.sparse import test_util
+
+print([tuple(layout) for layout in test_util.iter_sparse_layouts((2, 3))])
+print([tuple(layout) for layout in test_util.iter_bcsr_layouts((2, 3, 4), 1)])
+print(np.count_nonzero(test_util.rand_sparse(np.random.RandomState(0))((4, 6), "float32")))
+
+
+def array(n_batch=0):
+    sample = test_util.rand_bcoo(np.random.RandomState(0), n_batch=n_batch)
+    return [sample((3, 4), "float32")]
+
+
+def total(x):
+    return x.sum(0)
+
+
+def total_of_sparse(x):
+    return sparse.bcoo_reduce_sum(x, axes=(0,))
+
+
+def wrong(x):
+    return sparse.bcoo_reduce_sum(x * 2, axes=(0,))
+
+
+class Totals(test_util.SparseTestCase):
+    def test(self):
+        self._CheckAgainstDense(total, total_of_sparse, array)
+        self._CheckGradsSparse(total, total_of_sparse, array, atol=1e-5, rtol=1e-5)
+        self._CheckBatchingSparse(total, total_of_sparse, lambda: array(1), atol=1e-5)
+        with self.assertRaises(AssertionError):
+            self._CheckAgainstDense(total, wrong, array)
+        with self.assertRaises(AssertionError):
+            self._CheckGradsSparse(total, wrong, array)
+
+
+result = unittest.TestResult()
+Totals("test").run(result)
+print(result.testsRun, result.failures + result.errors)
+
+print(public_test_util.scalar_mul((2.0, np.float32(3)), 0.5))
+def product(x, y):
+    return x * y
+slope = public_test_util.numerical_jvp(product, (2.0, 3.0), (1.0, 1.0))
+print(np.round(slope, 6), public_test_util.inner_prod([np.ones(3)], [np.arange(3.0)]))
+"""
+
+
+def test_helpers_of_tests_of_sparse_arrays() -> None:
+    assert run_compat(SPARSE) == [
+        "[(0, 0, 2), (0, 1, 1), (0, 2, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0)]",
+        "[(1, 0, 2)]",
+        "12",
+        "1 []",
+        "(1.0, np.float32(1.5))",
+        "5.0 3.0",
+    ]
+
+
+LOGGING = """
+import logging, sys
+from jax._src import logging_config
+
+logging_config.update_debug_log_modules("jax._src.compiler")
+assert logging.getLogger("jax._src.compiler").level == logging.DEBUG
+logging_config.update_debug_log_modules(None)
+assert logging.getLogger("jax._src.compiler").level == logging.NOTSET
+print("fine")
+"""
+
+
+def test_levels_of_loggers() -> None:
+    assert run_compat(LOGGING) == ["fine"]
