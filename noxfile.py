@@ -302,12 +302,14 @@ SUITES = (
     *("numpyro==0.22.0", "optax==0.2.8", "optimistix==0.1.0", "orbax-checkpoint==0.12.8"),
     *("penzai==0.2.5", "rlax==0.1.9", "diffrax==0.7.2", "jmp==0.0.4"),
     *("mujoco-mjx==3.17.0", "paramax==0.0.5", "jaxkd==0.1.2", "tfp-nightly==0.26.0.dev20261027"),
-    *("tinygp==0.3.1",),
+    *("tinygp==0.3.1", "coordax==0.2.8", "jax_datetime==0.1.2", "tree_math==0.2.1"),
+    *("jax_dataclasses==1.6.3", "pytreeclass==0.11.1", "quax==0.4.6"),
 )
 SUITES_REQUIREMENTS = (
     *("array-api-compat==1.16.0", "array-api-extra==0.11.5", "array-api-strict==2.6.1"),
     *("scipy==1.17.1", "numpy==2.4.6", "jaxlib==0.10.2", "ml-dtypes==0.6.0", "opt-einsum"),
     *("pytest", "pytest-timeout", "pytest-rerunfailures", "parameterized", "hypothesis"),
+    *("plum-dispatch",),
     *("ase", "beartype", "cloudpickle", "cola-ml", "decorator", "dill", "dm-env", "dm-tree"),
     *("fastprogress", "frozendict", "funsor", "gast", "gym", "jinja2", "ml-collections"),
     *("mktestdocs", "mock", "mujoco", "netcdf4", "networkx", "ordered-set", "pandas", "pillow"),

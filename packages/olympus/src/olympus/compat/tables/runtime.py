@@ -10,15 +10,16 @@ _BACKENDS = "olympus_xla.platforms.backends"
 _DIALECTS = "jaxlib.mlir.dialects"
 _CACHE_KEYS = "olympus.compat.caches.cache_keys"
 _CACHE_STORES = "olympus.compat.caches.cache_stores"
-_PLATFORMS = "olympus.compat.counterparts.platforms"
+_PLATFORMS = "olympus.compat.counterparts.runtime.platforms"
 _PROMOTION = "olympus_ir.types.promotion"
 _RULE_CONTEXT = "olympus_xla.compiling.lowering.adapters.rule_context"
-_KEYS = "olympus.compat.counterparts.keys"
-_CLUSTERS = "olympus.compat.counterparts.cluster_environments"
+_KEYS = "olympus.compat.counterparts.runtime.keys"
+_CLUSTERS = "olympus.compat.counterparts.runtime.cluster_environments"
 _MONITORING = "olympus_ir.diagnostics.monitoring"
-_LISTENERS = "olympus.compat.counterparts.listeners"
-_SHARDING_FUNCTIONS = "olympus.compat.counterparts.sharding_functions"
+_LISTENERS = "olympus.compat.counterparts.runtime.listeners"
+_SHARDING_FUNCTIONS = "olympus.compat.counterparts.runtime.sharding_functions"
 _IMPLEMENTATIONS = "olympus_random.generators.implementations"
+_TOKENS = "olympus.compat.counterparts.runtime.tokens"
 _UNSPECIFIED = names_from("olympus_ir.types.placement", "UNSPECIFIED", "UnspecifiedValue")
 
 _DIALECT_NAMES = ("arith", "cf", "chlo", "func", "gpu", "llvm", "math", "memref", "nvvm", "scf")
@@ -116,7 +117,9 @@ RUNTIME: dict[str, dict[str, str]] = {
     "dispatch": {
         **names_from("olympus.compat.counterparts.programs", "olympuspr_has_primitive"),
         **names_from("olympus_xla.calls.effect_tokens", "wait_for_tokens=barrier"),
-        **names_from("olympus.compat.counterparts.tokens", "RuntimeTokenSet", "runtime_tokens"),
+        **names_from(
+            "olympus.compat.counterparts.runtime.tokens", "RuntimeTokenSet", "runtime_tokens"
+        ),
         **names_from("olympus.interpreters.xla", "apply_primitive"),
         **names_from("olympus_xla._jaxlib", "ArrayCopySemantics"),
         **names_from(
@@ -145,7 +148,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         "olympus_xla.platforms.environment_info", "print_environment_info"
     ),
     "error_check": names_from(
-        "olympus.compat.counterparts.error_state",
+        "olympus.compat.counterparts.runtime.error_state",
         *("OlympusValueError=JaxValueError", "error_checking_context", "raise_if_error"),
         *("set_error_if", "unwrap_from_import", "wrap_for_export"),
     ),
@@ -165,7 +168,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.extend.mlir", "lower_with_sharding_in_types"),
         **names_from("olympus.extend.mlir", "refine_polymorphic_shapes"),
         **names_from("olympus_xla.compiling.lowering.mlir", "OlympusIrContext"),
-        **names_from("olympus.compat.counterparts.custom_calls", "custom_call"),
+        **names_from("olympus.compat.counterparts.runtime.custom_calls", "custom_call"),
         **names_from(_DIALECTS, "func_dialect=func", "hlo=stablehlo"),
         "core": "olympus.extend:core",
         "xb": "olympus_xla.platforms:backends",
@@ -215,7 +218,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **_UNSPECIFIED,
     },
     "op_shardings": names_from(
-        "olympus.compat.counterparts.hlo_shardings",
+        "olympus.compat.counterparts.runtime.hlo_shardings",
         *("are_hlo_shardings_equal", "get_num_ways_dim_sharded", "is_hlo_sharding_replicated"),
         *("op_sharding_to_indices", "op_sharding_to_numpy_indices"),
     ),

@@ -97,7 +97,7 @@ _TEST_UTIL = {
     **names_from(_DTYPE_LISTS, "with_olympus_dtype_defaults=with_jax_dtype_defaults"),
     **names_from(_LOWERINGS, "collect_lowered_olympusprs", "count_internal_device_puts"),
     **names_from(_LOWERINGS, "count_subolympuspr_to_hlo_conversion"),
-    **names_from("olympus.compat.counterparts.platforms", "running_in_cloud_tpu_vm"),
+    **names_from("olympus.compat.counterparts.runtime.platforms", "running_in_cloud_tpu_vm"),
     **names_from(_MESHES, "MeshSpec", "create_mesh", "with_explicit_mesh", "with_mesh"),
     **names_from(_MESHES, "with_mesh_from_kwargs"),
     **names_from(_PROGRAM_CHECKS, "assert_dot_precision", "assert_dot_preferred_element_type"),

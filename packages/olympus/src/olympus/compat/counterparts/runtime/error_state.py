@@ -11,7 +11,6 @@ import dataclasses
 import json
 import threading
 import traceback
-import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from olympus.extend import source_info_util
 from olympus_export.trees import register_pytree_node_serialization
 from olympus_ir.adapters.trace_state import eval_context
 from olympus_ir.diagnostics.traceback_filtering import filter_traceback
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees.pytrees import register_dataclass
 from olympus_ir.types.avals import get_aval
@@ -133,12 +133,11 @@ def _any(pred: Any, ref: Any) -> Any:
     if all(dimension is None for dimension in kept.spec):
         return jnp.any(pred)
     if AxisType.Auto in given.mesh.axis_types:
-        warnings.warn(
+        warn_user(
             "When at least one mesh axis of `pred` is in auto mode, calling `set_error_if` will "
             "cause implicit communication between devices. To avoid this, consider converting the "
             "mesh axis in auto mode to explicit mode.",
             RuntimeWarning,
-            stacklevel=3,
         )
         return jnp.any(pred)
     if kept.mesh != given.mesh:
