@@ -12,7 +12,7 @@ from olympus_checkify import check, check_error, checkify
 from olympus_ir import lax
 from olympus_ir.programs.make import make_olympuspr
 from olympus_numpy.linalg import solve
-from olympus_sharding import Mesh, NamedSharding
+from olympus_sharding import DuplicateSpecError, Mesh, NamedSharding
 from olympus_sharding import PartitionSpec as P
 from olympus_sharding.manual.shard_map import shard_map
 from olympus_xla import devices, jit
@@ -266,6 +266,12 @@ class TestErrors:
             self.call(mesh, out_specs=P("z"))
         with pytest.raises(NameError, match="unbound axis name: z"):
             self.call(mesh, lambda a: lax.psum(a, "z"))
+
+    @pytest.mark.parametrize("option", ["in_specs", "out_specs"])
+    def test_axes_that_a_spec_mentions_twice_raise(self, mesh, option):
+        words = f"A single shard_map {option} specification .* duplicate entries for `x`"
+        with pytest.raises(DuplicateSpecError, match=words):
+            self.call(mesh, **{option: P("x", "x")})
 
     def test_indivisible_size_raises(self, mesh):
         with pytest.raises(ValueError, match=r"a of shape float32\[6\].*into 4 parts"):

@@ -313,5 +313,28 @@ def test_custom_vjp_refuses_a_reference_given_twice_or_returned(around):
         around(lambda ref: first(ref, ref))(ref)
     with pytest.raises(ValueError, match="only one reference to a mutable array.*both a and b"):
         around(lambda ref: first(b=ref, a=ref))(ref)
-    with pytest.raises(ValueError, match=r"returned a mutable array reference of type Ref\{"):
+    returned = r"custom_vjp primal function.* returned a mutable array reference of type Ref\{"
+    with pytest.raises(ValueError, match=returned):
         around(lambda ref: itself(ref)[0])(ref)
+
+
+@pytest.mark.parametrize("around", [lambda fun: fun, jit], ids=["eager", "jit"])
+def test_references_among_the_residuals_of_custom_vjp_are_arguments(around):
+    def with_forward(forward):
+        @custom_vjp
+        def scaled(x, ref):
+            return x * 2
+
+        scaled.defvjp(forward, lambda residual, ct: (ct * residual["ref"][0], None))
+        return around(scaled)
+
+    ref = new_ref(VECTOR + 3)
+    passed = with_forward(lambda x, ref: (x * 2, {"ref": ref}))
+    assert grad(passed)(1.0, ref) == VECTOR[0] + 3
+    refused = r"custom_vjp fwd function.* Ref\{.*\} at output tree path \[1\]\['ref'\]"
+    for forward in (
+        lambda x, _: (x * 2, {"ref": ref}),
+        lambda x, _: (x * 2, {"ref": new_ref(VECTOR)}),
+    ):
+        with pytest.raises(ValueError, match=refused):
+            grad(with_forward(forward))(1.0, new_ref(VECTOR))

@@ -388,6 +388,13 @@ class TestPrograms:
             lax.cond(True, lambda r, q: r.set(1.0, 0), lambda r, q: None, ref, ref)
         with pytest.raises(ValueError, match="for scan.*both closed over and passed"):
             lax.scan(lambda c, x: (lax.add(c, lax.add(x[...], ref[0])), None), 0.0, ref)
+        # Functions that fail for another reason are refused for this one first.
+        with pytest.raises(ValueError, match="for cond .* appeared at both r and q"):
+            lax.cond(True, lambda r, q: ..., lambda r, q: ..., ref, ref)
+        with pytest.raises(ValueError, match=r"for scan .* appeared at both c\[0\] and c\[1\]"):
+            lax.scan(lambda c, _: (None, None), (ref, ref), None, length=1)
+        with pytest.raises(ValueError, match="for scan.*both closed over and passed as.* r\\b"):
+            lax.scan(lambda r, _: (lax.add(r[0], ref[0]), None), ref, None, length=1)
         jitted = jit(lambda r, q: r[0])
         jitted(ref, new_ref(np.zeros(2)))
         with pytest.raises(ValueError, match="appeared at both"):  # of a program known already

@@ -155,6 +155,11 @@ def test_several_operands_are_reduced_together():
         (TypeError, "inconsistent window_dilation", {"window_dilation": (1,)}),
         (TypeError, "window_dimensions must have every element", {"window_dimensions": (0, 2)}),
         (TypeError, "window_strides must have every element", {"window_strides": (0, 2)}),
+        (
+            TypeError,
+            "window_strides must have every element",
+            {"window_strides": (0, 2), "padding": "SAME"},
+        ),
         (TypeError, "All dilations must be positive", {"base_dilation": (0, 2)}),
         (TypeError, "must be a sequence of integers", {"window_dimensions": 2}),
         (TypeError, "must be a sequence of integers", {"window_strides": (1.0, 1.0)}),

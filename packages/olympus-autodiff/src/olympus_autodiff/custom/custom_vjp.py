@@ -16,9 +16,9 @@ from olympus_ir.programs.tracing import Tracer, current, evaluation_trace
 from olympus_ir.settings.config_flags import disable_bwd_checks
 from olympus_ir.settings.naming import naming
 from olympus_ir.trees import pytrees
-from olympus_ir.trees.flattening import debug_info_of_tree
+from olympus_ir.trees.flattening import debug_info_of_tree, result_paths
 from olympus_ir.types import dtypes
-from olympus_ir.types.references import check_aliases
+from olympus_ir.types.references import check_aliases, referent
 from olympus_ir.types.typed_scalars import typed
 
 from ..forward.checks import tangent_aval_of
@@ -261,6 +261,7 @@ class FlatForward:
 
     def _run(self, *leaves: Any) -> list[Any]:
         function = self._function
+        arguments = leaves
         if function.symbolic_zeros:
             half = len(leaves) // 2
             leaves = tuple(map(CustomVJPPrimal, leaves[:half], leaves[half:]))
@@ -284,11 +285,26 @@ class FlatForward:
                     "as primal results. Return the value of the reference, `ref[...]`, or return "
                     "the reference among the residuals."
                 )
+        self._check_residuals(residuals, residual_tree, arguments)
         if (difference := self._out_tree.difference(tree, results, decorated)) is not None:
             raise TypeError(f"{instantiate}but instead the fwd rule {difference.found}")
         self._out_tree.set(tree)
         self._residual_tree.set(residual_tree)
         return [*map(typed, residuals), *results]
+
+    def _check_residuals(self, residuals: list[Any], tree: Any, arguments: tuple[Any, ...]) -> None:
+        """Raises ValueError if a residual is a reference that is not an argument."""
+        for position, residual in enumerate(residuals):
+            if not (aval := aval_of(residual)).is_ref:
+                continue
+            if not any(referent(residual) is referent(argument) for argument in arguments):
+                path = result_paths(tree)[position].removeprefix("result")
+                raise ValueError(
+                    f"custom_vjp fwd function {self.__name__} returned a mutable array reference "
+                    f"of type {aval.str_short()} at output tree path [1]{path} that was not an "
+                    "argument. Pass the reference as an argument of the function, or return its "
+                    "value, `ref[...]`."
+                )
 
 
 class FlatBackward:

@@ -140,8 +140,8 @@ def _define_cumulative(primitive: Primitive, accepted: Sequence[type] = (np.numb
         check_dtype(name, operand, accepted)
         if axis < 0:
             raise ValueError(
-                f"{name}: axis {axis} is negative; lax accepts axes from 0 to ndim - 1; only "
-                "olympus.numpy accepts negative axes"
+                f"{name}: axis {axis} is negative; lax accepts axes from 0 to ndim - 1, because "
+                "XLA operations do not allow negative axes; olympus.numpy does"
             )
         if axis >= operand.ndim:
             raise ValueError(f"axis {axis} is out of bounds for array of shape {operand.shape}")
@@ -487,6 +487,8 @@ def reduce(
 
 def _typed_init_value(init_value: ArrayLike, operand: ArrayLike) -> ArrayLike:
     """Returns the initial value; a Python scalar is converted to the operand's dtype."""
+    if np.shape(init_value):
+        raise ValueError(f"reduce found non-scalar initial value: shape {np.shape(init_value)}")
     if dtypes.is_python_scalar(init_value) and dtype_of(init_value) != dtype_of(operand):
         return convert_dtype(init_value, dtype_of(operand))
     return init_value

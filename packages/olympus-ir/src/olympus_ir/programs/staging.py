@@ -333,8 +333,9 @@ class StagingTrace(Trace):
         else:
             makers = [eqn.source_info for eqn in self.equations if atom in eqn.outvars]
             origin = f"created on line {source_info.summarize(makers[0])}"
+        kind = "custom_vjp primal function" if info.traced_for == "custom_vjp fun" else "function"
         raise ValueError(
-            f"function {info.func_src_info} traced for {info.traced_for} returned a mutable array "
+            f"{kind} {info.func_src_info} traced for {info.traced_for} returned a mutable array "
             f"reference of type {atom.aval.str_short()}{where}, but mutable array references "
             "cannot be returned. Return its value, `ref[...]`.\n\nThe returned mutable array "
             f"was {origin}."

@@ -16,7 +16,7 @@ from olympus_ir.types.avals import get_aval
 from olympus_ir.types.layouts import mesh_in_force
 from olympus_ir.types.placement import AbstractMesh, AxisType, BaseMesh, PartitionSpec
 
-from ..shardings.behavior import NamedSharding
+from ..shardings.behavior import NamedSharding, check_no_duplicates
 from ..shardings.tiling import axes_of_dimensions
 
 __all__ = [
@@ -244,11 +244,7 @@ def check_axes(option: str, specs: Sequence[PartitionSpec], mesh: BaseMesh, manu
                     f"({', '.join(map(repr, manual))}), but {option}_specs refers to {axis!r}. The "
                     f"mesh has the axes {mesh.axis_names}; check the values passed to shard_map."
                 )
-        axes = mentioned_axes(spec)
-        if len(set(axes)) != len(axes):
-            raise ValueError(
-                f"shard_map {option}_specs has {spec}, which mentions a mesh axis more than once"
-            )
+        check_no_duplicates(spec, f"shard_map {option}_specs")
 
 
 def check_operands(

@@ -265,7 +265,8 @@ def choose(
         return choose(operation, index, functions, order, names, (), **params)
     try:
         subprograms = [
-            trace_subprogram(functions[position], in_tree, avals, operation) for position in order
+            trace_subprogram(functions[position], in_tree, avals, operation, leaves)
+            for position in order
         ]
     except ClosedOverMutableError as error:
         return _choose_with_mutables(

@@ -133,7 +133,7 @@ def scan(
         return _scan_in_python(f, init, xs_leaves, xs_tree, length, reverse)
     x_avals = tuple([sliced_aval(aval) for aval in xs_avals])
     try:
-        loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals)
+        loop = _scan_program(f, init_tree, xs_tree, init_avals, x_avals, [*init_leaves, *xs_leaves])
     except ClosedOverMutableError as error:
         options = {"reverse": reverse, "unroll": unroll, "checkpoints": plan}
         return _scan_with_mutables(error, f, init, xs, length, options)
@@ -335,6 +335,7 @@ def _scan_program(
     xs_tree: Any,
     init_avals: tuple[AbstractValue, ...],
     x_avals: tuple[AbstractValue, ...],
+    leaves: list[Any],
 ) -> _ScanProgram:
     known = control_flow_programs.of(f)
     key = ("scan", init_tree, xs_tree, init_avals, x_avals, *tracing_key())
@@ -342,11 +343,11 @@ def _scan_program(
     if loop is not None:
         return loop
     in_tree = pytrees.treedef_tuple((init_tree, xs_tree))
-    body = _traced_body(f, in_tree, init_tree, init_avals, x_avals)
+    body = _traced_body(f, in_tree, init_tree, init_avals, x_avals, leaves)
     num_carry = len(init_avals)
     carry_avals = promoted_carry_avals(init_avals, body.closed.out_avals[:num_carry])
     if carry_avals != init_avals:
-        body = _traced_body(f, in_tree, init_tree, carry_avals, x_avals)
+        body = _traced_body(f, in_tree, init_tree, carry_avals, x_avals, leaves)
     out_avals = body.closed.out_avals[:num_carry]
     check_carry_types("scan body", body, init_tree, carry_avals, out_avals)
     loop = _ScanProgram(body, carry_avals)
@@ -361,8 +362,9 @@ def _traced_body(
     init_tree: Any,
     carry_avals: tuple[AbstractValue, ...],
     x_avals: tuple[AbstractValue, ...],
+    leaves: list[Any],
 ) -> Subprogram:
-    body = trace_subprogram(f, in_tree, (*carry_avals, *x_avals), "scan")
+    body = trace_subprogram(f, in_tree, (*carry_avals, *x_avals), "scan", leaves)
     children = body.out_tree.children()
     node = body.out_tree.node_data()
     if node is None or node[0] not in (tuple, list) or len(children) != 2:

@@ -73,7 +73,11 @@ def tracing_key() -> tuple:
 
 
 def trace_subprogram(
-    fun: Callable[..., Any], in_tree: Any, in_avals: tuple[AbstractValue, ...], traced_for: str
+    fun: Callable[..., Any],
+    in_tree: Any,
+    in_avals: tuple[AbstractValue, ...],
+    traced_for: str,
+    leaves: Sequence[Any] = (),
 ) -> Subprogram:
     """Traces a function of pytrees, or returns its cached program.
 
@@ -82,6 +86,10 @@ def trace_subprogram(
       in_tree: the structure of the positional arguments, a tuple.
       in_avals: the types of the leaves.
       traced_for: the operation, for error messages.
+      leaves: the leaves, among which a function that is traced may have no reference twice.
+
+    Raises:
+      ValueError: one of the leaves is a reference that is given twice, or closed over.
     """
     known = _subprograms.of(fun)
     key = (in_tree, in_avals, traced_for, *tracing_key())
@@ -91,7 +99,11 @@ def trace_subprogram(
     in_tree = pytrees.treedef_tuple((in_tree, _no_keywords))
     flat = FlatFunction(fun, in_tree)
     info = debug_info_of_tree(traced_for, fun, in_tree)
+    operands = leaves if any(aval.is_ref for aval in in_avals) else ()
+    # References that are given twice explain other errors of the function, so they come first.
+    check_aliases(info, (), operands)
     olympuspr, consts = trace_to_olympuspr(flat, in_avals, info)
+    check_aliases(info, consts, operands)
     check_effects(traced_for, olympuspr.effects)
     closed = close_olympuspr(constants_as_inputs(olympuspr))
     subprogram = Subprogram(closed, consts, flat.out_tree)

@@ -100,9 +100,9 @@ def _clamp_shape(minimum: ShapedArray, operand: ShapedArray, maximum: ShapedArra
     for name, bound in (("min", minimum), ("max", maximum)):
         if bound.shape and bound.shape != operand.shape:
             raise ShapeError(
-                f"clamp requires {name}.shape == x.shape or {name}.shape == (), got {name}: "
-                f"{bound.str_short(short_dtypes=True)} and x: "
-                f"{operand.str_short(short_dtypes=True)}. olympus.numpy.clip broadcasts."
+                f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
+                f"{name}.shape={bound.shape}, operand.shape={operand.shape}. olympus.numpy.clip "
+                "broadcasts."
             )
     return ShapedArray(
         operand.shape, operand.dtype, result_weak_type(avals), **common_placement(avals)

@@ -328,7 +328,7 @@ def _scalar_start_indices(
             ) from None
     if len(start_indices) != len(shape):
         raise ValueError(
-            f"Length of {name} start_indices must match number of operand dimensions "
+            f"{name}: Length of slice indices must match number of operand dimensions "
             f"({len(start_indices)} vs {len(shape)} of operand shape {shape})"
         )
     if isinstance(allow_negative_indices, bool | np.bool_):

@@ -314,6 +314,7 @@ def reduce_window(
     strides = integers(name, "window_strides", ones if window_strides is None else window_strides)
     base = integers(name, "base_dilation", ones if base_dilation is None else base_dilation)
     spread = integers(name, "window_dilation", ones if window_dilation is None else window_dilation)
+    check_positive(name, "window_strides", strides)
     if isinstance(padding, str):
         windows = [dilated_size(size, dilation) for size, dilation in zip(sizes, spread)]
         pads = tuple(padtype_to_pads(shape, windows, strides, padding))
