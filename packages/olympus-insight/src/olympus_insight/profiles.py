@@ -28,8 +28,8 @@ from .stages import Stages, format_bytes, stages_of
 __all__ = ["Operation", "Profile", "profile"]
 
 _MOST_ROWS = 20
-# The least and the most time of the measured runs; their number, which is one if a run is slow.
-_LEAST_SECONDS, _MOST_SECONDS, _LEAST_RUNS, _MOST_RUNS = 0.2, 1.0, 3, 10
+# Runs are measured for the first time; for up to the second time if they are fewer than three.
+_LEAST_SECONDS, _MOST_SECONDS, _LEAST_RUNS, _MOST_RUNS = 0.2, 0.5, 3, 10
 
 
 class Operation(NamedTuple):
@@ -126,7 +126,8 @@ class Profile:
             f"{count_text(self.rates.bytes, 'B/s')}"
         )
         cost = f"{count_text(self.flops)}, {format_bytes(self.bytes)} read and written"
-        times = f"{_seconds_text(self.seconds)} (the median of {self.runs} runs)"
+        measured = "measured once" if self.runs == 1 else f"the median of {self.runs} runs"
+        times = f"{_seconds_text(self.seconds)} ({measured})"
         return [
             f"{self.name} runs in {times}: {cost}",
             f"  first call: {steps}",
@@ -210,8 +211,8 @@ def _seconds_text(seconds: float) -> str:
 def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     """Measures a function: its time, operations and bytes, by the user's lines.
 
-    The function is compiled, run once or twice, and then measured under the profiler of the
-    platform: in up to ten runs, or in one if a run takes longer than half a second.
+    The function is compiled, run once, and then measured under the profiler of the platform: in up
+    to ten runs, or in one if a run takes longer than half a second.
     The operations and bytes of a compiled operation are counted by a heuristic: an elementwise
     operation costs one operation for each element, and a fusion moves only its own operands and
     results. Calls of libraries count no operations. The first profile on a device measures its
@@ -241,12 +242,11 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     stages = stages_of(fun, args, kwargs)
     run = _runner(stages, args, kwargs)
     first = run()
-    # The first run of a short program takes longer than the others, so a second is its measure.
-    runs = _number_of_runs(first if first > _LEAST_SECONDS else run())
     times: list[float] = []
     options = ProfileOptions()
     options.python_tracer_level = 0
-    trace = record(lambda: times.extend(run() for _ in range(runs)), options)
+    trace = record(lambda: times.extend(_repeated(run)), options)
+    runs = len(times)
     module = module_of(stages.compiled.runtime_executable())
     measured = _measured(trace, module, runs)
     device = stages.compiled.runtime_executable().local_devices()[0]
@@ -260,11 +260,15 @@ def profile(fun: Any, *args: PyTree, **kwargs: PyTree) -> Profile:
     )
 
 
-def _number_of_runs(seconds: float) -> int:
-    """Returns the number of runs to measure of a program that takes so many seconds."""
-    seconds = max(seconds, 1e-9)
-    fitting = max(_LEAST_SECONDS / seconds, min(_LEAST_RUNS, _MOST_SECONDS / seconds), 1)
-    return int(min(fitting, _MOST_RUNS))
+def _repeated(run: Callable[[], float]) -> Iterator[float]:
+    """Runs a program as often as the time allows; yields the seconds of each run."""
+    total = 0.0
+    for number in range(_MOST_RUNS):
+        if number and total > (_LEAST_SECONDS if number >= _LEAST_RUNS else _MOST_SECONDS):
+            return
+        seconds = run()
+        total += seconds
+        yield seconds
 
 
 def _runner(stages: Stages, args: tuple, kwargs: dict[str, Any]) -> Callable[[], float]:

@@ -143,7 +143,8 @@ def program_picture(
     name = name or opened.debug_info.func_name
     page = _ProgramPage(opened)
     svg, inner = page.of(opened)
-    title = f"{name}: {_cost_text(page.costs.of_program(opened))}, {len(opened.eqns)} equations"
+    count = f"{len(opened.eqns)} equation{'' if len(opened.eqns) == 1 else 's'}"
+    title = f"{name}: {_cost_text(page.costs.of_program(opened))}, {count}"
     return Picture(title, svg, f"<h3>{pages.escaped(title)}</h3>{svg}{inner}{placements}")
 
 
