@@ -5,11 +5,12 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
     python tools/differential/mistakes.py --jax ../jax/bin/python
 
-Each file is a section. A mistake is an expression; the line below it, after ``=>``, is the
-corrected code. An error is worse than JAX's if its type is not one of JAX's types, if its text is
-shorter than half of JAX's text, if it shows frames of the library or internal errors, or if there
-is no error. A line after ``~`` gives the reason for an intended difference. Corrected code must
-run. ``--write`` writes the page docs/mistakes.md, which shows the errors and the corrected code.
+Each file is a section; ``--sections`` names some. A mistake is an expression; the line below it,
+after ``=>``, is the corrected code. An error is worse than JAX's if its type is not one of JAX's
+types, if its text is shorter than half of JAX's text, if it shows frames of the library or internal
+errors, or if there is no error. A line after ``~`` gives the reason for an intended difference.
+Corrected code must run. ``--write`` writes the page docs/mistakes.md, which shows the errors and
+the corrected code.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
+import importlib
 import io
 import json
 import pathlib
@@ -25,7 +28,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import fuzz_calls
@@ -38,10 +41,16 @@ PAGE = ROOT / "docs" / "mistakes.md"
 
 TITLES = {
     "arrays": "Arrays",
+    "compilation": "Compilation and callbacks",
+    "derivatives": "Derivatives and their rules",
     "loops": "Loops and branches",
+    "networks": "Networks, sparse arrays, exported functions",
     "operations": "Operations, networks, meshes",
+    "parallel": "Meshes and shardings",
     "randomness": "Random numbers",
+    "science": "Linear algebra, transforms, statistics",
     "transformations": "Transformations",
+    "trees": "Pytrees and vmap",
 }
 
 
@@ -55,9 +64,11 @@ class Mistake:
     reason: str
 
 
-def mistakes() -> Iterator[Mistake]:
-    """Yields the mistakes of all sections."""
+def mistakes(sections: Iterable[str] = ()) -> Iterator[Mistake]:
+    """Yields the mistakes of the named sections, or of all."""
     for path in sorted(FOLDER.glob("*.txt")):
+        if sections and path.stem not in sections:
+            continue
         for block in re.split(r"\n\s*\n", path.read_text("utf-8").strip()):
             block, _, reason = block.partition("\n~ ")
             code, _, mended = block.partition("\n=> ")
@@ -74,17 +85,58 @@ def names(library: str) -> dict[str, Any]:
         *("ShapeDtypeStruct", "debug", "device_put", "device_get", "tree", "P"),
     ):
         found[name] = getattr(root, name)
-    __import__(f"{library}.export")
+    for name in ("export", "ad_checkpoint", "flatten_util", "experimental.sparse"):
+        importlib.import_module(f"{library}.{name}")
     found["mesh"] = root.sharding.Mesh(root.devices()[:1], ("x",))
     found["np"] = np
+    found.update(Model=Model, Record=Record, Other=Other, Constant=Constant)
+    found["with_jvp"] = functools.partial(_with_jvp, root)
+    found["with_vjp"] = functools.partial(_with_vjp, root)
     return found
 
 
-def run(library: str) -> list[dict[str, Any]]:
-    """Returns the outcomes of all mistakes, and of the corrected code."""
+class Model:
+    """A class that is not registered as a pytree."""
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+
+@dataclasses.dataclass
+class Record:
+    """A dataclass that is not registered as a pytree."""
+
+    w: Any
+    name: str
+
+
+class Other(Record):
+    """A class to register as a pytree."""
+
+
+class Constant:
+    """A class to register as static."""
+
+
+def _with_jvp(root: Any, rule: Any) -> Any:
+    """Returns the identity with a derivative rule."""
+    identity = root.custom_jvp(lambda x: x)
+    identity.defjvp(rule)
+    return identity
+
+
+def _with_vjp(root: Any, fwd: Any, bwd: Any) -> Any:
+    """Returns the identity with a rule of reverse mode."""
+    identity = root.custom_vjp(lambda x: x)
+    identity.defvjp(fwd, bwd)
+    return identity
+
+
+def run(library: str, sections: Iterable[str]) -> list[dict[str, Any]]:
+    """Returns the outcomes of mistakes, and of the corrected code."""
     found = names(library)
     outcomes = []
-    for mistake in mistakes():
+    for mistake in mistakes(sections):
         outcome = evaluated(mistake.code, found)
         if mistake.mended and library == "olympus":
             mended = evaluated(mistake.mended, found)
@@ -161,20 +213,21 @@ def main() -> int:
     parser.add_argument("--jax", help="an interpreter that has jax")
     parser.add_argument("--write", action="store_true", help="write docs/mistakes.md")
     parser.add_argument("--run", help=argparse.SUPPRESS)
+    parser.add_argument("--sections", nargs="*", default=(), help="the sections; all by default")
     parser.add_argument("--show", action="store_true", help="print both texts")
     options = parser.parse_args()
     if options.run:
-        print(json.dumps(run(options.run)))
+        print(json.dumps(run(options.run, options.sections)))
         return 0
-    ours = run("olympus")
-    if options.write:
+    ours = run("olympus", options.sections)
+    if options.write and not options.sections:
         PAGE.write_text(page(ours), "utf-8")
     if not options.jax:
         return 0
-    command = [options.jax, __file__, "--run", "jax"]
+    command = [options.jax, __file__, "--run", "jax", "--sections", *options.sections]
     theirs = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     worse = 0
-    for mistake, own, other in zip(mistakes(), ours, theirs, strict=True):
+    for mistake, own, other in zip(mistakes(options.sections), ours, theirs, strict=True):
         faults = [] if mistake.reason else judged(own, other)
         worse += bool(faults)
         if faults or options.show:

@@ -344,3 +344,8 @@ def test_flags_for_each_argument():
         assert grad(checkpoint(f, prevent_cse=flags))(1.0, 2.0) == grad(f)(1.0, 2.0)
     with pytest.raises(ValueError, match="has 1 entries, but f was called with 2"):
         checkpoint(f, prevent_cse=(True,))(1.0, 2.0)
+
+
+def test_names_are_strings():
+    with pytest.raises(TypeError, match=r"write checkpoint_name\(x, 'name'\)"):
+        checkpoint_name("kept", np.ones(3))

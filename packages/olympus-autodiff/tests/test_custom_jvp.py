@@ -465,3 +465,9 @@ def test_python_numbers_returned_by_rules():
     assert type(tangent) is float and tangent == 2.0
     assert jit(lambda x: jvp(f, (x,), (x,))[1])(1.0).dtype == np.float32
     assert isinstance(grad(lambda x: x)(1.0), Array)
+
+
+def test_positions_of_arguments_are_not_names():
+    with pytest.raises(TypeError, match="got 'x'; use nondiff_argnames for names"):
+        custom_jvp(lambda x, y: x, nondiff_argnums="x")
+    assert custom_jvp(lambda x, y: x, nondiff_argnums=(np.int64(1),)).nondiff_argnums == (1,)

@@ -101,3 +101,10 @@ def test_scales_that_are_traced_or_have_dimensions():
     np.testing.assert_allclose(
         found, np.einsum("bnts,bsnh->btnh", weights, x), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("kind", [TypeError, ValueError])
+def test_bias_that_does_not_broadcast_raises(kind):
+    query, key, value = operands()
+    with pytest.raises(kind, match="bias should broadcast to shape"):
+        dot_product_attention(query, key, value, bias=np.ones((1, 1, 99, 1)))

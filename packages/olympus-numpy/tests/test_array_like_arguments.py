@@ -784,3 +784,8 @@ def test_fractions_as_diagonals():
 def test_views_of_odd_lengths():
     with pytest.raises(ValueError, match="When changing to a larger dtype"):
         jnp.zeros(3, np.uint8).view(np.int16)
+
+
+def test_traced_repetitions_are_named():
+    with pytest.raises(TypeError, match="depends on the value of the argument n"):
+        jit(lambda x, n: jnp.tile(x, n))(np.ones(3), 2)

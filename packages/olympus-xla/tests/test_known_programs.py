@@ -453,3 +453,9 @@ def test_stages_still_show_the_module(folder):
         function(X)
         assert "stablehlo.sine" in function.lower(X).as_text()
         assert "sine" in function.lower(X).compile().as_text()
+
+
+def test_programs_may_hold_functions_without_a_module(digest_of):
+    function = eval("lambda a, b: a + b", {})  # such functions have no `__module__`
+    assert function.__module__ is None
+    digest_of(lambda x: lax.reduce(x, np.float32(0), function, (0,)), X)

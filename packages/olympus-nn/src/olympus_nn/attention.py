@@ -14,6 +14,7 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_batching import vmap
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -166,7 +167,7 @@ def _check_logits_operand(name: str, x: Any, shape: tuple[int, ...]) -> None:
     if x is None:
         return
     if x.ndim != 4 or any(size not in (1, full) for size, full in zip(x.shape, shape)):
-        raise ValueError(f"{name} should broadcast to shape {shape}: but got {x.shape}")
+        raise ShapeError(f"{name} should broadcast to shape {shape}: but got {x.shape}")
 
 
 def _lengths(name: str, lengths: Any, batches: int) -> Any:

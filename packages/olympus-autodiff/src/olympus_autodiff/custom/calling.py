@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.decorated_functions import DecoratedFunction
 from olympus_ir.trees.flattening import function_name
@@ -218,8 +220,15 @@ def non_differentiated(
 
     Raises:
       ValueError: a name does not occur in the signature.
+      TypeError: a position is not an integer.
     """
-    numbers: set[int] = {argnums} if isinstance(argnums, int) else set(argnums)
+    try:
+        numbers = set(map(operator.index, (argnums,) if isinstance(argnums, int) else argnums))
+    except TypeError:
+        raise TypeError(
+            f"nondiff_argnums must be positions of arguments, got {argnums!r}; use "
+            "nondiff_argnames for names"
+        ) from None
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
     if names:
         parameters = list(inspect.signature(fun).parameters)
@@ -245,6 +254,7 @@ class CustomRuleFunction(DecoratedFunction, Generic[P, R]):
     #: The name of the decorator, for error messages.
     kind: ClassVar[str]
 
+    @api_boundary
     def __init__(
         self,
         fun: Callable[P, R],

@@ -125,10 +125,18 @@ def checkpoint_name(x: Any, name: str) -> Any:
     Returns:
       The same values.
 
+    Raises:
+      TypeError: ``name`` is not a string.
+
     Example:
       >>> checkpoint_name(1.0, "scale")
       TypedFloat(1.0, dtype=float32)
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"checkpoint_name: `name` must be a string, got {name!r}; write "
+            "checkpoint_name(x, 'name')"
+        )
     return pytrees.tree_map(lambda leaf: _named(leaf, name), x)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics.traceback_filtering import api_boundary
 from ..programs.expansion import expansion_rules
 from ..programs.primitives import instruction
 from ..types import dtypes
@@ -60,6 +61,7 @@ class RaggedDotDimensionNumbers(Record):
     lhs_ragged_dimensions: tuple[int, ...]
     rhs_group_dimensions: tuple[int, ...]
 
+    @api_boundary
     def __init__(
         self,
         dot_dimension_numbers: DotDimensionNumbers,

@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import filter_exception
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.promotion import promote_types
@@ -101,7 +102,11 @@ class ScalarType(type):
         return not cls == other
 
     def __call__(cls, x: Any) -> Any:
-        return asarray(x, dtype=cls.dtype)
+        try:  # as `api_boundary` does, without a call
+            return asarray(x, dtype=cls.dtype)
+        except Exception as error:
+            filter_exception(error)
+            raise
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, cls.dtype.type)

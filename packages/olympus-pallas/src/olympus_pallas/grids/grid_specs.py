@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+
 from .block_specs import no_block_spec
 from .sizes import is_symbolic
 
@@ -38,6 +40,7 @@ class GridSpec:
     # The number of leading inputs that are read before the programs run and not cut into blocks.
     num_scalar_prefetch = 0
 
+    @api_boundary
     def __init__(
         self,
         grid: Any = (),

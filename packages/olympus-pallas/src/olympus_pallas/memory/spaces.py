@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types import dtypes
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.extended_dtypes import ExtendedDType, extended
@@ -39,6 +40,7 @@ class MemorySpace(enum.Enum):
     def __str__(self) -> str:
         return self.value
 
+    @api_boundary
     def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
         return MemoryRef(_inner_aval(shape, dtype), self)
 
@@ -67,6 +69,7 @@ class TpuMemorySpace(enum.Enum):
     def __repr__(self) -> str:
         return self.name
 
+    @api_boundary
     def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
         return MemoryRef(_inner_aval(shape, dtype), self)
 
@@ -172,6 +175,7 @@ class SemaphoreType(enum.Enum):
     def dtype(self) -> SemaphoreDType:
         return _SEMAPHORE_DTYPES[self]
 
+    @api_boundary
     def __call__(self, shape: Sequence[int]) -> MemoryRef:
         return MemoryRef(ShapedArray(tuple(shape), self.dtype), TpuMemorySpace.SEMAPHORE)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import olympus_numpy as onp
 from olympus_ir import lax
+from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.compilation import outlined
@@ -53,7 +54,7 @@ def _vq(obs: Any, code_book: Any) -> Any:
     if obs.ndim == 1:
         obs, code_book = obs[:, None], code_book[:, None]
     if obs.shape[1] != code_book.shape[1]:
-        raise ValueError(
+        raise ShapeError(
             "vq: observations and codes must have the same number of columns, got "
             f"{obs.shape[1]} and {code_book.shape[1]}"
         )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.settings import config_states
 from olympus_ir.settings.config_flags import disallow_mesh_context_manager
@@ -98,6 +99,7 @@ def concrete_sharding(sharding: Any, mesh: Any = None) -> Any:
     return NamedSharding(mesh, sharding.spec, memory_kind=sharding.memory_kind)
 
 
+@boundary_class
 class set_mesh:
     """Sets the current mesh in this thread, for a ``with`` block or, as a call, permanently.
 
@@ -142,6 +144,7 @@ class set_mesh:
         _abstract_mesh.set_local(self.prev_abstract_mesh)
 
 
+@boundary_class
 class use_abstract_mesh:
     """Context manager that sets the current abstract mesh in the current thread.
 

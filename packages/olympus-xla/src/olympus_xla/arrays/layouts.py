@@ -122,6 +122,7 @@ class Format:
     # Packages that may not import this module recognize a format by this attribute.
     is_format = True
 
+    @api_boundary
     def __init__(self, layout: Any = None, sharding: Any = None) -> None:
         if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
             raise TypeError(

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
+
 __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "parse_sharding_rule"]
 
 # Stands for any number of leading dimensions, each with a separate factor.
@@ -37,6 +39,7 @@ class CompoundFactor(tuple[str, ...]):
       ('a', 'b')
     """
 
+    @api_boundary
     def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2:
             raise ValueError("A compound factor should contain at least two factors")
@@ -61,6 +64,7 @@ class ArrayMapping(tuple[Any, ...]):
       ('i', 'j')
     """
 
+    @api_boundary
     def __new__(cls, *dim_mappings: Any) -> ArrayMapping:
         for position, mapping in enumerate(dim_mappings):
             if isinstance(mapping, str):
@@ -97,6 +101,7 @@ class SdyShardingRule:
       ValueError: factors and their sizes are inconsistent.
     """
 
+    @api_boundary
     def __init__(
         self,
         operand_mappings: tuple[ArrayMapping, ...],

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees.flattening import function_name
 
 from .. import _jaxlib
@@ -278,6 +279,7 @@ class StepTraceAnnotation(TraceAnnotation):
       ...         pass
     """
 
+    @api_boundary
     def __init__(self, name: str, **kwargs: Any) -> None:
         super().__init__(name, _r=1, **kwargs)
 

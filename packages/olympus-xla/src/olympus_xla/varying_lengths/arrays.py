@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees import pytrees
 
@@ -40,6 +41,7 @@ class VaryingArray:
 
     __slots__ = ("lengths", "values")
 
+    @api_boundary
     def __init__(self, values: Any, lengths: Mapping[int, Any]) -> None:
         self.values = values
         self.lengths = dict(sorted(lengths.items()))

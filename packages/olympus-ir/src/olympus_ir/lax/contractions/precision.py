@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Hashable
 
 __all__ = ["Precision"]
 
@@ -23,7 +24,7 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        return precision_names.get(value)  # type: ignore[call-overload]
+        return precision_names.get(value) if isinstance(value, Hashable) else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}.{self.name}"

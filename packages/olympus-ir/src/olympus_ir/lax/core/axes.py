@@ -59,7 +59,9 @@ def integer_axes(name: str, axes: Any) -> tuple[int, ...]:
         return axes
     try:
         return tuple(integer_or_dim(axis) for axis in axes)
-    except TypeError:
+    except TypeError as error:
+        if isinstance(error, OlympusTypeError):  # an error about a traced value
+            raise
         raise TypeError(f"{name} must be a sequence of integers, got {axes!r}") from None
 
 

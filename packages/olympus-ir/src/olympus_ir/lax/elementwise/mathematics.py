@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 
+from ...diagnostics.traceback_filtering import api_boundary
 from ..core.declarations import Floating, Inexact, binary, unary
 from ..core.values import Array, ArrayLike
 
@@ -86,6 +87,7 @@ class Tolerance:
 
     __slots__ = ("atol", "rtol", "ulps")
 
+    @api_boundary
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
         if atol < 0.0 or rtol < 0.0 or ulps < 0:
             raise ValueError(

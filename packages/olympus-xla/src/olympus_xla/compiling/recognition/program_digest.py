@@ -310,10 +310,9 @@ def _is_own(kind: type) -> bool:
 def _is_covered(function: FunctionType) -> bool:
     """Returns whether a function is found by its name in a source file that the digest covers."""
     module = sys.modules.get(function.__module__)
-    return (
-        function.__module__.partition(".")[0] in _PACKAGES
-        and getattr(module, function.__qualname__, None) is function
-    )
+    return (function.__module__ or "").partition(".")[0] in _PACKAGES and getattr(
+        module, function.__qualname__, None
+    ) is function
 
 
 def _type_text(aval: Any) -> str:
