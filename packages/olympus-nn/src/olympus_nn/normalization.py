@@ -92,7 +92,7 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
       [0.5, 0.5]
     """
     check_arraylike("softmax", x)
-    if axis.__class__ is not int and axis is not None:
+    if axis.__class__ is not int and axis is not None and axis.__class__ is not str:
         axis = operator.index(axis) if isinstance(axis, SupportsIndex) else tuple(axis)
     if config.softmax_custom_jvp.value:
         return _softmax_by_value(x, where, axis)

@@ -19,6 +19,7 @@ __all__ = [
     "canonical_axis",
     "hashable_axes",
     "hashable_axis",
+    "named_axes",
     "refuse_out",
     "requested_dtype",
     "unique_axes",
@@ -54,6 +55,23 @@ class AxisNameError(NameError, TypeError):
     """
 
 
+def named_axes(axis: Any, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Separates an argument that `hashable_axes` returned into dimensions and names of axes.
+
+    Args:
+      axis: the argument; None names all dimensions.
+      ndim: the number of dimensions.
+
+    Returns:
+      The dimensions, and the names of axes of `vmap` or of a mesh.
+    """
+    if axis is None or axis.__class__ is int:
+        return canonical_axes(axis, ndim), ()
+    parts = axis if isinstance(axis, tuple) else (axis,)
+    names = tuple(part for part in parts if isinstance(part, str))
+    return unique_axes([part for part in parts if not isinstance(part, str)], ndim), names
+
+
 def hashable_axis(function: str, axis: Any) -> int:
     """Returns an axis as a Python integer, for a static argument of a compiled function."""
     if axis.__class__ is int:
@@ -61,12 +79,20 @@ def hashable_axis(function: str, axis: Any) -> int:
     return _integer(function, axis)
 
 
-def hashable_axes(function: str, axis: Any) -> Any:
-    """Returns an axis argument (None, one axis or several) as a hashable static argument."""
-    if axis is None or axis.__class__ is int:
+def hashable_axes(function: str, axis: Any, names: bool = False) -> Any:
+    """Returns an axis argument (None, one axis or several) as a hashable static argument.
+
+    Args:
+      function: the name of the function, for messages.
+      axis: the argument.
+      names: whether the function takes names of axes as well.
+    """
+    if axis is None or axis.__class__ is int or (names and axis.__class__ is str):
         return axis
     if isinstance(axis, tuple | list) or (hasattr(axis, "__iter__") and np.ndim(axis)):
-        return tuple(_integer(function, dim) for dim in axis)
+        return tuple(
+            dim if names and isinstance(dim, str) else _integer(function, dim) for dim in axis
+        )
     return _integer(function, axis)
 
 

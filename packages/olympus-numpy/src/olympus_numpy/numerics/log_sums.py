@@ -15,7 +15,7 @@ from olympus_ir.types.annotations import ArrayLike
 
 from ..arrays.selection import where as select_where
 from ..arrays.shaping import expand_dims
-from ..core.axes import canonical_axis
+from ..core.axes import canonical_axis, hashable_axes, named_axes
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact
 from ..elementwise.arithmetic import multiply, subtract
 from ..elementwise.complex_parts import real
@@ -64,15 +64,16 @@ def logsumexp(
     if b is not None:
         # Zero times an infinite exponential would be NaN.
         a = select_where(not_equal(b, 0), a, -np.inf)
-    axes = reduced_axes(axis, np.ndim(a))
-    largest = largest_of(real(a), axis=axes, keepdims=keepdims, where=where, initial=-np.inf)
+    axes, names = named_axes(hashable_axes("logsumexp", axis, names=True), np.ndim(a))
+    reduced = (*axes, *names)
+    largest = largest_of(real(a), axis=reduced, keepdims=keepdims, where=where, initial=-np.inf)
     is_finite = lax.is_finite(largest)
     shift = lax.stop_gradient(lax.select(is_finite, largest, lax.full_like(largest, 0)))
     shift_of_elements = shift if keepdims else expand_dims(shift, axes)
     terms = exp(subtract(a, convert(shift_of_elements, dtype_of(a))))
     if b is not None:
         terms = multiply(terms, b)
-    total = sum_of(terms, axis=axes, keepdims=keepdims, where=where)
+    total = sum_of(terms, axis=reduced, keepdims=keepdims, where=where)
     sign = lax.sign(total)
     is_complex = dtypes.issubdtype(total.dtype, np.complexfloating)
     if return_sign or not is_complex:

@@ -17,10 +17,10 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
 from ..core.axes import (
-    canonical_axes,
     canonical_axis,
     hashable_axes,
     hashable_axis,
+    named_axes,
     refuse_out,
 )
 from ..core.compilation import compiled
@@ -46,7 +46,7 @@ def _extreme(
     if dtypes.is_extended(a.dtype):
         raise TypeError(f"{name} takes numbers, which have an order; got {a.dtype}")
     check_where(name, where)
-    axes = canonical_axes(axis, a.ndim)
+    axes, names = named_axes(axis, a.ndim)
     if where is not None and initial is None:
         raise ValueError(
             f"reduction operation {name} does not have an identity, so to use a where mask one has "
@@ -59,7 +59,9 @@ def _extreme(
     if where is not None:
         a = choose_where(where, a, limit(a.dtype, lowest))
         shape = a.shape
-    result = operation(a, axes)
+    result = a if names and not axes else operation(a, axes)
+    if names:
+        result = lax.pmax(result, names) if lowest else lax.pmin(result, names)
     if initial is not None:
         result = combine(initial_value(name, initial, a.dtype), result)
     return keep_axes(result, shape, axes, keepdims)
@@ -98,12 +100,12 @@ smallest = compiled(_min_of, ("axis", "keepdims"), inline=True, name="_reduce_mi
 
 def maximum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """Calls the compiled `max` with positional arguments."""
-    return largest(a, hashable_axes("max", axis), keepdims, initial, where)
+    return largest(a, hashable_axes("max", axis, names=True), keepdims, initial, where)
 
 
 def minimum_along(a: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
     """Calls the compiled `min` with positional arguments."""
-    return smallest(a, hashable_axes("min", axis), keepdims, initial, where)
+    return smallest(a, hashable_axes("min", axis, names=True), keepdims, initial, where)
 
 
 def max(
@@ -118,7 +120,7 @@ def max(
 
     Args:
       a: an array.
-      axis: the axis or axes; all by default.
+      axis: the axis or axes; all by default. Names are those of axes of `vmap` or of a mesh.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: a lower bound of the result.
@@ -138,7 +140,7 @@ def max(
     if out is not None:
         refuse_out("max")
     if axis is not None and axis.__class__ is not int:
-        axis = hashable_axes("max", axis)
+        axis = hashable_axes("max", axis, names=True)
     return largest(a, axis, keepdims, initial, where)
 
 
@@ -154,7 +156,7 @@ def min(
 
     Args:
       a: an array.
-      axis: the axis or axes; all by default.
+      axis: the axis or axes; all by default. Names are those of axes of `vmap` or of a mesh.
       out: not supported.
       keepdims: whether the axes are kept with size one.
       initial: an upper bound of the result.
@@ -171,7 +173,7 @@ def min(
     if out is not None:
         refuse_out("min")
     if axis is not None and axis.__class__ is not int:
-        axis = hashable_axes("min", axis)
+        axis = hashable_axes("min", axis, names=True)
     return smallest(a, axis, keepdims, initial, where)
 
 
@@ -210,7 +212,7 @@ def ptp(
     if out is not None:
         refuse_out("ptp")
     check_arraylike("ptp", a)
-    return _ptp(a, hashable_axes("ptp", axis), keepdims)
+    return _ptp(a, hashable_axes("ptp", axis, names=True), keepdims)
 
 
 def _position(

@@ -16,7 +16,7 @@ from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
-from ..core.axes import canonical_axes, hashable_axes, refuse_out, requested_dtype
+from ..core.axes import canonical_axes, hashable_axes, named_axes, refuse_out, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
 from .common import summed_in_float32
@@ -31,12 +31,14 @@ def _computation_dtype(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype in summed_in_float32 else dtype
 
 
-def _elements(shape: tuple, axes: tuple, where: Any, dtype: Any, keepdims: bool) -> Any:
+def _elements(shape: tuple, axis: Any, where: Any, dtype: Any, keepdims: bool) -> Any:
     """Returns the number of reduced elements, or of the elements where the mask is true."""
     if where is None:
-        return lax.size_array(math.prod(shape[axis] for axis in axes), dtype)
+        axes, names = named_axes(axis, len(shape))
+        size = math.prod(shape[dim] for dim in axes)
+        return lax.size_array(size * (lax.axis_size(names) if names else 1), dtype)
     mask = spread(ensure_array(where), lax.broadcast_shapes(np.shape(where), shape))
-    return sum_of(convert(mask, dtypes.default_int_dtype()), axes, dtype, keepdims)
+    return sum_of(convert(mask, dtypes.default_int_dtype()), axis, dtype, keepdims)
 
 
 def mean_of(
@@ -44,17 +46,16 @@ def mean_of(
 ) -> Any:
     check_arraylike("mean", a)
     a = ensure_array(a)
-    axes = canonical_axes(axis, a.ndim)
     if dtype is None:
         result_dtype = allowed_dtype(dtypes.to_inexact_dtype(a.dtype))
         computed = _computation_dtype(a.dtype)
     else:
         result_dtype = dtype
         computed = np.dtype(np.float32) if result_dtype in summed_in_float32 else result_dtype
-    count = _elements(a.shape, axes, where, computed, keepdims)
+    count = _elements(a.shape, axis, where, computed, keepdims)
     if a.dtype == np.bool_:
         a = convert(a, dtypes.default_int_dtype())
-    total = sum_of(a, axes, computed, keepdims, None, where)
+    total = sum_of(a, axis, computed, keepdims, None, where)
     return convert(lax.div(total, count), result_dtype)
 
 
@@ -74,7 +75,7 @@ def mean(
 
     Args:
       a: an array.
-      axis: the axis or axes; all by default.
+      axis: the axis or axes; all by default. Names are those of axes of `vmap` or of a mesh.
       dtype: the floating dtype of the computation and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
@@ -91,7 +92,7 @@ def mean(
     if out is not None:
         refuse_out("mean")
     if axis is not None and axis.__class__ is not int:
-        axis = hashable_axes("mean", axis)
+        axis = hashable_axes("mean", axis, names=True)
     if dtype is not None:
         dtype = requested_dtype("mean", dtype)
     return averaged(a, axis, dtype, keepdims, where)
@@ -108,11 +109,10 @@ def _variance_of(
 ) -> Any:
     check_arraylike("var", a)
     a = ensure_array(a)
-    axes = canonical_axes(axis, a.ndim)
     computed, result_dtype = variance_dtypes(a.dtype, dtype)
     a = convert(a, computed)
     if mean is None:
-        mean = mean_of(a, axes, computed, True, where)
+        mean = mean_of(a, axis, computed, True, where)
     mean = convert(ensure_array(mean), computed)
     centered = lax.sub(a, spread(mean, padded_shape(np.shape(mean), a.ndim)))
     if dtypes.issubdtype(computed, np.complexfloating):
@@ -120,9 +120,9 @@ def _variance_of(
     else:
         centered = lax.square(centered)
     real_dtype = centered.dtype
-    count = _elements(a.shape, axes, where, real_dtype, keepdims)
+    count = _elements(a.shape, axis, where, real_dtype, keepdims)
     degrees = lax.sub(count, convert(correction, real_dtype))
-    total = sum_of(centered, axes, real_dtype, keepdims, None, where)
+    total = sum_of(centered, axis, real_dtype, keepdims, None, where)
     result = lax.div(total, degrees)
     result = convert(result, result_dtype)
     return choose_where(lax.gt(degrees, np.zeros((), real_dtype)), result, np.nan)
@@ -226,7 +226,7 @@ def var(
     correction = combined_correction("var", ddof, correction)
     if dtype is not None:
         dtype = requested_dtype("var", dtype)
-    return _var(a, hashable_axes("var", axis), dtype, correction, keepdims, where, mean)
+    return _var(a, hashable_axes("var", axis, names=True), dtype, correction, keepdims, where, mean)
 
 
 def std(
@@ -267,7 +267,7 @@ def std(
     correction = combined_correction("std", ddof, correction)
     if dtype is not None:
         dtype = requested_dtype("std", dtype)
-    return _std(a, hashable_axes("std", axis), dtype, correction, keepdims, where, mean)
+    return _std(a, hashable_axes("std", axis, names=True), dtype, correction, keepdims, where, mean)
 
 
 def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool) -> Any:

@@ -14,7 +14,7 @@ from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
-from ..core.axes import canonical_axes, hashable_axes, hashable_axis, refuse_out, requested_dtype
+from ..core.axes import hashable_axes, hashable_axis, refuse_out, requested_dtype
 from ..core.compilation import compiled, unless_default
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_args, spread
 from .extremes import argmax, argmin, largest, limit, smallest
@@ -102,7 +102,7 @@ def nansum(
         refuse_out("nansum")
     if dtype is not None:
         dtype = requested_dtype("nansum", dtype)
-    return _nansum(a, hashable_axes("nansum", axis), dtype, keepdims, initial, where)
+    return _nansum(a, hashable_axes("nansum", axis, names=True), dtype, keepdims, initial, where)
 
 
 def nanprod(
@@ -322,9 +322,8 @@ def _count(a: Any, axes: tuple, dtype: Any, keepdims: bool, where: Any) -> Any:
 def _nanmean_of(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     check_arraylike("nanmean", a)
     a = ensure_array(a)
-    axes = canonical_axes(axis, a.ndim)
     dtype = dtypes.to_inexact_dtype(a.dtype) if dtype is None else dtype
-    count = _count(a, axes, dtype, keepdims, where)
+    count = _count(a, axis, dtype, keepdims, where)
     return lax.div(_nansum(a, axis, dtype, keepdims, None, where), count)
 
 
@@ -361,7 +360,7 @@ def nanmean(
         refuse_out("nanmean")
     if dtype is not None:
         dtype = requested_dtype("nanmean", dtype)
-    return _nanmean(a, hashable_axes("nanmean", axis), dtype, keepdims, where)
+    return _nanmean(a, hashable_axes("nanmean", axis, names=True), dtype, keepdims, where)
 
 
 def _nanvar_of(
@@ -375,7 +374,6 @@ def _nanvar_of(
 ) -> Any:
     check_arraylike("nanvar", a)
     a = ensure_array(a)
-    axes = canonical_axes(axis, a.ndim)
     computed, result_dtype = variance_dtypes(a.dtype, dtype)
     a = convert(a, computed)
     if mean is None:
@@ -387,10 +385,10 @@ def _nanvar_of(
         centered = lax.real(lax.mul(centered, lax.conj(centered)))
     else:
         centered = lax.square(centered)
-    count = _count(a, axes, None, keepdims, where)
+    count = _count(a, axis, None, keepdims, where)
     degrees = lax.sub(*promote_args("nanvar", count, 0 if ddof is None else ddof))
     too_few = lax.le(degrees, np.zeros((), degrees.dtype))
-    total = summed(centered, axes, centered.dtype, keepdims, None, where)
+    total = summed(centered, axis, centered.dtype, keepdims, None, where)
     total = choose_where(too_few, np.nan, total)
     divisor = convert(choose_where(too_few, 1, degrees), total.dtype)
     return convert(lax.div(total, divisor), result_dtype)
@@ -433,7 +431,7 @@ def nanvar(
         refuse_out("nanvar")
     if dtype is not None:
         dtype = requested_dtype("nanvar", dtype)
-    axis, ddof = hashable_axes("nanvar", axis), unless_default(ddof, 0)
+    axis, ddof = hashable_axes("nanvar", axis, names=True), unless_default(ddof, 0)
     return _nanvar(a, axis, dtype, ddof, keepdims, where, mean)
 
 
@@ -487,5 +485,5 @@ def nanstd(
         refuse_out("nanstd")
     if dtype is not None:
         dtype = requested_dtype("nanstd", dtype)
-    axis, ddof = hashable_axes("nanstd", axis), unless_default(ddof, 0)
+    axis, ddof = hashable_axes("nanstd", axis, names=True), unless_default(ddof, 0)
     return _nanstd(a, axis, dtype, ddof, keepdims, where, mean)

@@ -19,8 +19,8 @@ from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as choose_where
 from ..core.axes import (
-    canonical_axes,
     hashable_axes,
+    named_axes,
     refuse_out,
     requested_dtype,
 )
@@ -58,7 +58,7 @@ def _additive(
     check_arraylike(name, a)
     a = ensure_array(a)
     check_where(name, where)
-    axes = canonical_axes(axis, a.ndim)
+    axes, names = named_axes(axis, a.ndim)
     if dtype is None:
         result_dtype = widened_dtype(a.dtype, promote_integers)
         computed = _float32 if result_dtype in summed_in_float32 else result_dtype
@@ -78,7 +78,9 @@ def _additive(
         sums = identity == 0
         operation = lax.reduce_or if sums else lax.reduce_and
         combine = lax.bitwise_or if sums else lax.bitwise_and
-    result = operation(a, axes)
+    result = a if names and not axes else operation(a, axes)
+    if names:
+        result = lax.psum(result, names)
     if initial is not None:
         result = combine(initial_value(name, initial, computed), result)
     return convert(keep_axes(result, shape, axes, keepdims), result_dtype)
@@ -94,7 +96,9 @@ def sum_along(
     promote_integers: bool = True,
 ) -> Any:
     """Calls the compiled `sum` with positional arguments, for the methods of ufuncs."""
-    return summed(a, hashable_axes("sum", axis), dtype, keepdims, initial, where, promote_integers)
+    return summed(
+        a, hashable_axes("sum", axis, names=True), dtype, keepdims, initial, where, promote_integers
+    )
 
 
 def product_along(
@@ -158,7 +162,7 @@ def sum(
 
     Args:
       a: an array.
-      axis: the axis or axes; all by default.
+      axis: the axis or axes; all by default. Names are those of axes of `vmap` or of a mesh.
       dtype: the dtype of sums and of the result.
       out: not supported.
       keepdims: whether the axes are kept with size one.
@@ -179,7 +183,7 @@ def sum(
     if out is not None:
         refuse_out("sum")
     if axis is not None and axis.__class__ is not int:
-        axis = hashable_axes("sum", axis)
+        axis = hashable_axes("sum", axis, names=True)
     if dtype is not None:
         dtype = requested_dtype("sum", dtype)
     return summed(a, axis, dtype, keepdims, initial, where, promote_integers)

@@ -160,4 +160,4 @@ def count_nonzero(
       >>> count_nonzero(array([3, 0, 1]))
       Array(2, dtype=int32)
     """
-    return _count_nonzero(a, hashable_axes("count_nonzero", axis), keepdims)
+    return _count_nonzero(a, hashable_axes("count_nonzero", axis, names=True), keepdims)
