@@ -339,3 +339,50 @@ print("fine")
 
 def test_levels_of_loggers() -> None:
     assert run_compat(LOGGING) == ["fine"]
+
+
+ACCUMULATORS = """
+import jax
+import jax.numpy as jnp
+from jax._src import core
+from jax._src.interpreters import ad
+from jax.extend.core import Primitive
+
+scale = Primitive("scale_by")
+scale.def_impl(lambda x, y: x * y)
+scale.def_abstract_eval(lambda x, y: x)
+ad.primitive_jvps[scale] = lambda primals, tangents: (
+    scale.bind(*primals), scale.bind(tangents[0], primals[1])
+)
+
+
+def transpose(cotangent, x, y):
+    x.accum(cotangent * y)
+    x.accum(None)
+
+
+ad.fancy_transposes[scale] = transpose
+print(jax.grad(lambda x: scale.bind(x, 3.0) + 2 * x)(2.0), ad.fancy_transposes[scale] is transpose)
+
+scalar = core.typeof(jnp.float32(1))
+program = jax.make_jaxpr(lambda x, y: 2 * x * y)(1.0, 2.0).jaxpr
+places = [ad.ValAccum(scalar), ad.RefAccum(scalar, jax.new_ref(jnp.float32(1))), ad.RefAccum(scalar)]
+for place in places:
+    for _ in range(2):
+        ad.backward_pass3(program, False, [], [place, jnp.float32(5)], [jnp.float32(1)])
+print(*(place.freeze() for place in places))
+print(ad.ValAccum(scalar).freeze(), ad.RefAccum(scalar).inst().freeze())
+try:
+    places[0].accum(jnp.ones(3))
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_accumulators_of_cotangents() -> None:
+    assert run_compat(ACCUMULATORS) == [
+        "5.0 True",
+        "20.0 21.0 20.0",
+        "Zero(float32[]) 0.0",
+        "Expected cotangent type float32[] but got float32[3]",
+    ]

@@ -7,6 +7,7 @@ from olympus._lazy import names_from
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 _FUNCTIONS = "olympus.compat.counterparts.functions"
+_ACCUMULATORS = "olympus.compat.counterparts.accumulators"
 _LISTS = "olympus.compat.counterparts.lists"
 _PROGRAMS = "olympus.compat.counterparts.programs"
 _CLASSES = "olympus.compat.counterparts.classes"
@@ -98,6 +99,9 @@ _PARTIAL_EVALUATION = {
 }
 
 _DIFFERENTIATION = {
+    **names_from(_ACCUMULATORS, "GradAccum", "NullAccum", "RefAccum", "ValAccum"),
+    **names_from(_ACCUMULATORS, "backward_pass3", "fancy_transposes"),
+    **names_from("olympus_ir.types.dtypes", "float0"),
     **names_from("olympus_autodiff.forward.linearize", "LinearizeTrace", "LinearizeTracer"),
     **names_from("olympus_autodiff.forward.custom_linear", "custom_lin_p"),
     **names_from(_TANGENTS, "backward_pass", "bilinear_transpose", "closed_backward_pass"),
