@@ -366,7 +366,8 @@ print(jax.grad(lambda x: scale.bind(x, 3.0) + 2 * x)(2.0), ad.fancy_transposes[s
 
 scalar = core.typeof(jnp.float32(1))
 program = jax.make_jaxpr(lambda x, y: 2 * x * y)(1.0, 2.0).jaxpr
-places = [ad.ValAccum(scalar), ad.RefAccum(scalar, jax.new_ref(jnp.float32(1))), ad.RefAccum(scalar)]
+reference = jax.new_ref(jnp.float32(1))
+places = [ad.ValAccum(scalar), ad.RefAccum(scalar, reference), ad.RefAccum(scalar)]
 for place in places:
     for _ in range(2):
         ad.backward_pass3(program, False, [], [place, jnp.float32(5)], [jnp.float32(1)])

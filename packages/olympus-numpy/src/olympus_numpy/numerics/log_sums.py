@@ -65,7 +65,7 @@ def logsumexp(
         # Zero times an infinite exponential would be NaN.
         a = select_where(not_equal(b, 0), a, -np.inf)
     axes, names = named_axes(hashable_axes("logsumexp", axis, names=True), np.ndim(a))
-    reduced = (*axes, *names)
+    reduced: Any = (*axes, *names)
     largest = largest_of(real(a), axis=reduced, keepdims=keepdims, where=where, initial=-np.inf)
     is_finite = lax.is_finite(largest)
     shift = lax.stop_gradient(lax.select(is_finite, largest, lax.full_like(largest, 0)))
