@@ -173,6 +173,8 @@ def test_statistics_and_sparse_products_keep_explicit_wide_types(library):
         (weigh.reduceat(x[:3], jnp.array([0, 2])), pairs),
         (entries @ x, square @ values),
         (rows @ x, square @ values),
+        (jnp.average(x, returned=True)[1], 5),
+        (jnp.intersect1d(x[:0], x[:0], size=2), np.zeros(2)),
         (olympus.experimental.sparse.sparsify(jnp.dot)(entries, matrix), square @ square),
     ):
         assert got.dtype == np.float64

@@ -639,7 +639,7 @@ def _at_positions(
     zero = np.zeros((), values.dtype)
     if values.shape[0] == 0:
         fill = zero if fill_value is None else convert(fill_value, values.dtype)
-        return spread(ensure_array(fill), positions.shape)
+        return lax.full(positions.shape, fill)
     elements = values.at[positions].get(mode="clip")
     if fill_value is None:  # The default is the smallest element, or zero if the array is empty.
         fill_value = where(is_found[:1], elements[:1], zero) if size else zero

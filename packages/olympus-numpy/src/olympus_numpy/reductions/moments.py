@@ -287,6 +287,8 @@ def _average_of(a: Any, axis: Any, weights: Any, returned: bool, keepdims: bool)
         average = lax.div(*_same_rank(sum_of(lax.mul(a, weights), axes, None, keepdims), total))
     if not returned:
         return average
+    if weights is None:
+        return average, lax.full(average.shape, total)
     return average, spread(total, average.shape)
 
 
