@@ -240,6 +240,8 @@ SHAPING = [
     ("unwrap", (9,), lambda f, x: f(10 * x)),
     ("trapezoid", (3, 4), lambda f, x: f(x, dx=0.5, axis=0)),
     ("trapezoid", (3, 1), lambda f, x: f(x)),
+    ("trapezoid", (3, 0), lambda f, x: f(x)),
+    ("trapezoid", (0, 3), lambda f, x: f(x, np.zeros((0,)), axis=0)),
     ("trapezoid", (3, 4), lambda f, x: f(x, dx=np.array([0.5, 1.0, 2.0]))),
     ("trapezoid", (5,), lambda f, x: f(x + 1j * x[::-1], dx=0.5)),
     ("vander", (4,), lambda f, x: f(x, 3)),

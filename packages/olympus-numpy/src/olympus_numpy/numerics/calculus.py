@@ -37,6 +37,8 @@ __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
 def _part(x: Any, start: int | None, stop: int | None, axis: int) -> Any:
+    if x.shape[axis] == 0:
+        return x  # an empty axis has no first and no last element to leave out
     return lax.slice_in_dim(x, start, stop, axis=axis)
 
 
