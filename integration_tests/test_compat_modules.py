@@ -387,3 +387,33 @@ def test_accumulators_of_cotangents() -> None:
         "Zero(float32[]) 0.0",
         "Expected cotangent type float32[] but got float32[3]",
     ]
+
+
+SAME_NAMES = """
+import jax
+import jax.numpy as jnp
+from jax._src import ad_checkpoint, api, core, indexing, xla_transform
+from jax._src.interpreters import partial_eval, pxla
+from jax._src.lax.scaled_dot import scaled_dot
+from jax._src.random.stateful_rng import stateful_rng
+from jax._src.third_party.scipy.betaln import betaln
+
+assert ad_checkpoint.dots_saveable == jax.checkpoint_policies.dots_saveable
+assert partial_eval.everything_saveable(None) is True
+assert isinstance(jax.vjp(jnp.sin, 1.0)[1], api.VJP)
+print(core.is_symbolic_dim(*jax.export.symbolic_shape("n")), core.is_symbolic_dim(3))
+print(jax.vmap(lambda x: x + core.unsafe_am_i_under_a_vmap())(jnp.zeros(2)))
+print(core.unsafe_am_i_under_a_vmap(), indexing.ds(2, 3), pxla.get_default_device().platform)
+print(scaled_dot(jnp.ones((2, 4)), jnp.ones((4, 3))).shape, stateful_rng(0).normal().shape)
+print(round(float(betaln(2.0, 3.0)), 4), xla_transform.PipelineStage.PRE_SCHEDULER.name)
+"""
+
+
+def test_names_that_olympus_has_in_other_modules() -> None:
+    assert run_compat(SAME_NAMES) == [
+        "True False",
+        "[1. 1.]",
+        "False Slice(start=2, size=3, stride=1) cpu",
+        "(2, 3) ()",
+        "-2.4849 PRE_SCHEDULER",  # -log 12
+    ]
