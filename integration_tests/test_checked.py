@@ -228,6 +228,33 @@ def test_values_over_several_devices_are_checked(eight_devices, kind, fun):
         assert f"`sqrt` gave nan at element ({row}, {column}) of" in str(caught.value)
 
 
+# Functions of the shard of one device, whose logarithm is not finite on one device.
+SHARDS = [
+    lambda x: jnp.log(x),
+    lambda x: lax.cond(x[0] < 0, lambda: jnp.log(x), lambda: x),
+    lambda x: lax.scan(lambda c, v: (c, jnp.log(v) + c), 0.0, x)[1],
+    lambda x: lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, jnp.log(c[1])), (0, x))[1],
+    lambda x: lax.fori_loop(0, 2, lambda i, c: lax.cond(i > 0, lambda: jnp.log(c), lambda: c), x),
+    lambda x: olympus.jit(jnp.log)(x),
+    lambda x: x * jnp.log(lax.pmin(x, "x")),
+    lambda x: olympus.grad(lambda v: (v * jnp.log(v)).sum())(x),
+]
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+@pytest.mark.parametrize("number", range(len(SHARDS)))
+def test_values_of_one_device_are_checked(eight_devices, number, check_vma):
+    fun = SHARDS[number]
+    mesh = olympus.sharding.Mesh(np.array(eight_devices), ("x",))
+    spec = olympus.P("x")
+    mapped = olympus.shard_map(fun, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=check_vma)
+    values = np.arange(2.0, 10.0, dtype=np.float32)
+    np.testing.assert_allclose(olympus.checked(mapped)(values), mapped(values), rtol=1e-6)
+    values[5] = -1.0
+    with pytest.raises(FloatingPointError, match=rf"`log` gave nan.*{HERE}:{line_of(fun)}"):
+        olympus.checked(mapped)(values)
+
+
 def test_messages_name_the_iterations_of_nested_loops():
     def nested(x):
         def outer(i, c):
@@ -273,3 +300,47 @@ def test_runtime_errors_flag_raises_in_compiled_functions():
         olympus.config.update("olympus_experimental_unsafe_xla_runtime_errors", False)
     with pytest.raises(ValueError, match="not functionalized"):
         function(1.0)
+
+
+MASKED = np.array([[True, True, False], [False, False, False]])
+
+# Functions whose result has a NaN that infinities of operands or constants make.
+NANS_OF_INFINITIES = [
+    (lambda m: jnp.where(m, 1.0, -jnp.inf) - jnp.where(m, 1.0, -jnp.inf).max(1), MASKED[:, :2]),
+    (lambda m: olympus.nn.softmax(jnp.where(m, 1.0, -jnp.inf)), MASKED),
+    (lambda m: lax.scan(lambda c, v: (c, c - jnp.where(v, 1, jnp.inf)), jnp.inf, m[0])[1], MASKED),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NANS_OF_INFINITIES)))
+def test_nans_of_infinities_raise_if_the_result_has_nans(number):
+    fun, mask = NANS_OF_INFINITIES[number]
+    run = olympus.checked(fun)
+    for _ in range(2):
+        with pytest.raises(
+            FloatingPointError, match="`sub` gave nan.*operands there are -?inf, -?inf"
+        ):
+            run(mask)
+
+
+@pytest.mark.parametrize(
+    ("fun", "expected"),
+    [
+        (lambda x: jnp.logaddexp(x, x), -np.inf),  # replaces the NaN that it makes
+        (lambda x: jnp.nan_to_num(x - x), 0.0),
+        (lambda x: jnp.sum(olympus.nn.softmax(jnp.append(x, 0.0))), 1.0),
+    ],
+)
+def test_infinities_that_the_function_expects_do_not_raise(fun, expected):
+    run = olympus.checked(fun)
+    assert [float(run(jnp.array(-jnp.inf))) for _ in range(2)] == [expected] * 2
+
+
+def test_nans_of_arguments_do_not_raise():
+    assert np.isnan(olympus.checked(lambda x: x * 2.0 + 1.0)(jnp.array(np.nan)))
+
+
+def test_operands_that_are_broadcast_are_shown():
+    with pytest.raises(FloatingPointError) as caught:
+        olympus.checked(lambda x: x / x.sum(1, keepdims=True))(jnp.array([[1.0, 2], [3.0, -3.0]]))
+    assert "element (1, 0)" in str(caught.value) and "are 3.0, 0.0" in str(caught.value)

@@ -17,6 +17,7 @@ from olympus_ir.programs.jit import jit
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.settings import config_states
+from olympus_ir.trees import pytrees
 from olympus_ir.trees.pickled_functions import travels
 from olympus_ir.trees.wrapping import wraps
 from olympus_ir.types import dtypes
@@ -28,10 +29,12 @@ from .errors import (
     CheckError,
     Error,
     ErrorCategory,
+    NaNOfInfinityError,
     NonFiniteError,
     OOBError,
     Site,
     ZeroDivisorError,
+    as_varying,
 )
 from .locating import located
 from .positions import IterationError
@@ -68,8 +71,8 @@ def checked(
 
     Args:
       f: the function.
-      nans: whether to look for NaNs and infinities that operations make from finite operands, and
-        for integers divided by zero.
+      nans: whether to look for NaNs and infinities that operations make from finite operands, for
+        NaNs that infinities make, if the result has NaNs, and for integers divided by zero.
       bounds: whether to look for indices out of bounds, of reads and of updates.
       keys: whether to look for random keys that are used twice. The search reads the program's
         equations, not computed values.
@@ -111,6 +114,7 @@ def checked(
                 programs.follow_keys()
             except NotScreenedError:
                 programs.screen = _always_failed
+                programs.repeats = False
             else:
                 return programs.locate(args, kwargs) if _is_set(failed) else result
 
@@ -136,7 +140,10 @@ class _Programs:
         )
         # The program that finds the first operation that failed. It is compiled when it is needed.
         self._located = jit(located(f, kinds))
+        self._located_nans = jit(located(f, kinds | {NaNOfInfinityError}))
         self._follows_keys = False
+        # Whether the function may run again on the same arguments.
+        self.repeats = NonFiniteError in kinds
 
     def follow_keys(self) -> None:
         """Tracks the uses of keys in later calls, which makes calls slower."""
@@ -164,6 +171,9 @@ class _Programs:
         with config_states.debug_key_reuse(checks_keys):
             error, result = self._located(*args, **kwargs)
         exception = _exception(error)
+        if exception is None and self.repeats and _has_nans(result):
+            # Infinities of the arguments or constants made a NaN, or the arguments have NaNs.
+            exception = _exception(self._located_nans(*args, **kwargs)[0])
         if exception is not None:
             raise exception
         self.screen = _always_failed
@@ -191,6 +201,14 @@ def _concrete(flag: Any) -> bool:
             "as in checked(jit(f)), checked(vmap(f)) or checked(grad(f))."
         )
     return bool(np.asarray(flag))
+
+
+def _has_nans(result: Any) -> bool:
+    """Returns whether a pytree of arrays has a NaN."""
+    floats = [
+        leaf for leaf in pytrees.tree_leaves(result) if dtypes.issubdtype(leaf.dtype, np.inexact)
+    ]
+    return any(bool(np.asarray(any_of(lax.ne(leaf, leaf)))) for leaf in floats)
 
 
 def _exception(error: Error) -> Exception | None:
@@ -233,12 +251,14 @@ def _check_values(
     for position, result in enumerate(results):
         aval = get_aval(result)
         if isinstance(aval, ShapedArray) and dtypes.issubdtype(aval.dtype, np.inexact):
-            error = _check_result(equation, error, operands, result, aval, position)
+            fine = _is_no_nan if NaNOfInfinityError in enabled else _is_finite
+            error = _check_result(equation, fine, error, operands, result, aval, position)
     return error, results
 
 
 def _check_result(
     equation: Equation,
+    fine: Callable[[Any], Any],
     error: Error,
     operands: Sequence[Any],
     result: Any,
@@ -250,41 +270,58 @@ def _check_result(
         for x in operands
         if isinstance(get_aval(x), ShapedArray) and dtypes.issubdtype(get_aval(x).dtype, np.inexact)
     ]
-    shown = [x for x in floats if get_aval(x).shape == aval.shape]
-    shows = len(shown) == len(floats)
-    if not shows:
-        shown = []
+    elementwise = equation.primitive.family in ("elementwise", "special") and all(
+        _broadcasts(get_aval(x), aval) for x in floats
+    )
+    shows = elementwise or all(get_aval(x).shape == aval.shape for x in floats)
+    shown = floats if shows else []
     wide = [np.dtype(np.complex64) if get_aval(x).dtype.kind == "c" else _FLOAT for x in shown]
     wide_result = np.dtype(np.complex64) if aval.dtype.kind == "c" else _FLOAT
 
-    elementwise = shows and equation.primitive.family in ("elementwise", "special")
-
     def details(result: Any, *values: Any) -> list[Any]:
-        bad = lax.bitwise_not(_is_finite(result))
+        bad = lax.bitwise_not(fine(result))
         if elementwise:  # only the operands' elements at the same position matter
-            for operand in values[: len(floats)]:
-                bad = lax.bitwise_and(bad, _is_finite(operand))
+            values = tuple(_broadcast(x, aval.shape) for x in values)
+            for operand in values:
+                bad = lax.bitwise_and(bad, fine(operand))
             is_new = any_of(bad)
         else:
-            is_new = _all_finite(values[: len(floats)])
+            is_new = _all_fine(fine, values)
         index = lax.argmax(lax.reshape(_replicated(bad), (aval.size,)), 0, np.dtype(np.int32))
-        of_operands = zip(values[len(floats) :], wide, strict=True)
-        elements = [_element(x, index, dtype) for x, dtype in of_operands]
-        return [is_new, index, _element(result, index, wide_result), *elements]
+        elements = [_element(x, index, dtype) for x, dtype in zip(values, wide, strict=False)]
+        details_of = [is_new, index, _element(result, index, wide_result), *elements]
+        return list(map(as_varying, details_of))
 
     def nothing(*values: Any) -> list[Any]:
         zeros = [np.zeros((), to) for to in (wide_result, *wide)]
-        return [np.asarray(False), np.zeros((), np.int32), *zeros]
+        absent = [np.asarray(False), np.zeros((), np.int32), *zeros]
+        return list(map(as_varying, absent))
 
     if not aval.size:
         return error
-    failed = any_of(lax.bitwise_not(_is_finite(result)))
-    failed, *payload = lax.cond(failed, details, nothing, result, *floats, *shown)
+    failed = any_of(lax.bitwise_not(fine(result)))
+    failed, *payload = lax.cond(failed, details, nothing, result, *floats)
     site = Site(NonFiniteError, (equation.primitive.name, aval.shape, shows), equation.source_info)
     return found(error, equation, site, failed, payload, ordinal=position)
 
 
 _FLOAT = np.dtype(np.float32)
+
+
+def _broadcasts(operand: Any, result: ShapedArray) -> bool:
+    """Returns whether each element of a result depends on one element of an operand."""
+    if operand.shape == result.shape:
+        return True
+    if operand.layout is not None or result.layout is not None:
+        return False
+    sizes = zip(operand.shape, result.shape, strict=False)
+    return operand.ndim in (0, result.ndim) and all(size in (1, full) for size, full in sizes)
+
+
+def _broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    if np.shape(x) == shape:
+        return x
+    return lax.broadcast_in_dim(x, shape, tuple(range(np.ndim(x))))
 
 
 def _is_finite(x: Any) -> Any:
@@ -293,10 +330,14 @@ def _is_finite(x: Any) -> Any:
     return lax.is_finite(x)
 
 
-def _all_finite(values: Sequence[Any]) -> Any:
+def _is_no_nan(x: Any) -> Any:
+    return lax.eq(x, x)
+
+
+def _all_fine(fine: Callable[[Any], Any], values: Sequence[Any]) -> Any:
     result = np.asarray(True)
     for value in values:
-        flags = _is_finite(value)
+        flags = fine(value)
         result = lax.bitwise_and(result, lax.reduce_and(flags, tuple(range(np.ndim(flags)))))
     return result
 

@@ -15,8 +15,9 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.source_info import SourceInfo, summarize, unknown_source
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.diagnostics.traced_lines import place_of
+from olympus_ir.programs.tracing import current
 from olympus_ir.trees import pytrees
-from olympus_ir.types.avals import get_aval
+from olympus_ir.types.avals import ShapedArray, get_aval
 
 __all__ = [
     "CheckError",
@@ -26,6 +27,7 @@ __all__ = [
     "ErrorEffect",
     "FailedCheckError",
     "NaNError",
+    "NaNOfInfinityError",
     "NonFiniteError",
     "OOBError",
     "OlympusRuntimeError",
@@ -122,6 +124,14 @@ class NonFiniteError(CheckError):
         return text
 
 
+class NaNOfInfinityError(CheckError):
+    """Kind that makes the checks of `NonFiniteError` look for NaNs from operands without NaNs.
+
+    Such operands have infinities, as in ``inf - inf``. Programs whose infinities are intended may
+    make such NaNs and replace them, so they are looked for only if the result has NaNs.
+    """
+
+
 class ZeroDivisorError(CheckError):
     """Error of a division of integers by zero."""
 
@@ -163,6 +173,11 @@ class ErrorEffect:
     def __lt__(self, other: ErrorEffect) -> bool:
         return (self.error_type.__name__, self.types) < (other.error_type.__name__, other.types)
 
+    def avals(self, varying: frozenset[Any]) -> list[ShapedArray]:
+        """Returns the types of the entry: whether an error has occurred, code, and payload."""
+        types = [((), "bool"), ((), "int32"), *((shape, name) for shape, name, _ in self.types)]
+        return [ShapedArray.varying(shape, _dtypes[name], vma=varying) for shape, name in types]
+
     def placeholder(self) -> list[Any]:
         """Returns the payload to store while no error has occurred."""
         return [lax.full(shape, 0, _dtypes[dtype]) for shape, dtype, _ in self.types]
@@ -170,7 +185,7 @@ class ErrorEffect:
 
 # Dtypes of payloads by name. Effects hold names, because effects are sorted and dtypes have no
 # order.
-_dtypes: dict[str, Any] = {}
+_dtypes: dict[str, Any] = {"bool": np.dtype(bool), "int32": np.dtype(np.int32)}
 
 
 def type_of(value: Any) -> tuple[tuple[int, ...], str, bool]:
@@ -323,10 +338,10 @@ class Error:
         else:
             code = lax.select(_truth(failed), _code_array(code), _code_array(NO_CODE))
         return Error(
-            {**self._pred, effect: _truth(failed)},
-            {**self._code, effect: code},
+            {**self._pred, effect: as_varying(_truth(failed))},
+            {**self._code, effect: as_varying(code)},
             {**self._metadata, **metadata},
-            {**self._payload, effect: payload},
+            {**self._payload, effect: list(map(as_varying, payload))},
         )
 
     def with_metadata(self, metadata: Mapping[int, Site]) -> Error:
@@ -386,6 +401,16 @@ class Error:
 
     def __str__(self) -> str:
         return f"Error({self.get()})"
+
+
+def as_varying(value: Any) -> Any:
+    """Returns a value as one that varies over the manual mesh axes in force.
+
+    Under `shard_map`, each device has an error of its own, so all entries have such types: results
+    of branches and carries of loops must agree in their types.
+    """
+    others = current.axes.varying - get_aval(value).vma
+    return lax.pcast(value, tuple(sorted(others)), to="varying") if others else value
 
 
 def _truth(value: Any) -> Any:

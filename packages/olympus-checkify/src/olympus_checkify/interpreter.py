@@ -13,7 +13,6 @@ from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
 from olympus_ir.programs.staging import trace_to_closed
 from olympus_ir.programs.tracing import current
 from olympus_ir.settings import config
-from olympus_ir.types.avals import get_aval
 
 from .errors import Error, ErrorEffect, Site, init_error, new_code
 from .tables import Enabled, error_rules, plain
@@ -140,8 +139,8 @@ def with_errors(
     """
 
     def make() -> tuple[ClosedOlympuspr, Mapping[int, Site]]:
-        slots = init_error.with_effects(effects)
-        count = len(slots.leaves(effects))
+        avals = [aval for effect in effects for aval in effect.avals(current.axes.varying)]
+        count = len(avals)
         metadata: Mapping[int, Site] = {}
 
         def traced(*args: Any) -> Sequence[Any]:
@@ -153,15 +152,9 @@ def with_errors(
             metadata = error._metadata
             return [*error.leaves(effects), *results]
 
-        avals = [_strong_aval(value) for value in slots.leaves(effects)]
         return trace_to_closed(traced, [*avals, *closed.in_avals]), metadata
 
     return _memoized(closed, ("with errors", enabled, tuple(effects), reduced), make)
-
-
-def _strong_aval(value: Any) -> Any:
-    aval: Any = get_aval(value)
-    return aval.strip_weak_type()
 
 
 def _memoized(closed: ClosedOlympuspr, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
