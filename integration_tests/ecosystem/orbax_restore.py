@@ -24,11 +24,18 @@ def train_step(state):
     loss, grads = jax.value_and_grad(loss_fn)(state["weights"])
     updates, optimizer_state = optimizer.update(grads, state["optimizer"])
     weights = optax.apply_updates(state["weights"], updates)
-    return {"weights": weights, "optimizer": optimizer_state, "step": state["step"] + 1}, loss
+    key, _ = jax.random.split(state["key"])
+    step = state["step"] + 1
+    return {"weights": weights, "optimizer": optimizer_state, "step": step, "key": key}, loss
 
 
 weights = jax.device_put(jnp.ones(16), along)
-state = {"weights": weights, "optimizer": optimizer.init(weights), "step": jnp.array(0)}
+state = {
+    "weights": weights,
+    "optimizer": optimizer.init(weights),
+    "step": jnp.array(0),
+    "key": jax.random.key(0),
+}
 folder = Path(tempfile.mkdtemp())
 options = ocp.CheckpointManagerOptions(max_to_keep=2, save_interval_steps=10)
 losses = []
@@ -46,5 +53,6 @@ assert restored["step"] == 41 and restored["weights"].sharding == state["weights
 for _ in range(9):
     restored, last = train_step(restored)
 assert last == losses[-1]
+restored["key"], state["key"] = map(jax.random.key_data, (restored["key"], state["key"]))
 jax.tree.map(np.testing.assert_array_equal, restored, state)
 print(f"{losses[0]:.6f} {last:.6f}")

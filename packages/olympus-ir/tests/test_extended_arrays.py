@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 
 import numpy as np
 import pytest
 
-from olympus_ir import ShapedArray, get_aval, lax
+from olympus_ir import Array, ShapedArray, get_aval, lax, make_olympuspr
 from olympus_ir.types.extended_arrays import (
     ExtendedArray,
     array_of_type,
@@ -62,6 +63,23 @@ def test_extended_array_and_its_base_array(pairs):
     assert array_of_type(pairs.physical, pairs.aval).aval is pairs.aval
     assert array_of_type(3.0, get_aval(3.0)) == 3.0
     assert repr(pairs).startswith("Array((3, 2), dtype=pair) overlaying:\n[[[ 0.")
+
+
+def test_classes_of_concrete_arrays_count_as_subclasses(pairs):
+    """As the class of JAX's typed keys does. The class of tracers does not, in JAX either."""
+    assert issubclass(type(pairs), Array) and isinstance(pairs, Array)
+    assert issubclass(Array, Array) and not issubclass(int, Array)
+    kinds = []
+    make_olympuspr(lambda x: kinds.append(type(x)) or x)(pairs)
+    assert not issubclass(kinds[0], Array)
+    assert not issubclass(type(pairs), type("Other", (), {}))
+
+    @functools.singledispatch
+    def describe(x):
+        return "other"
+
+    describe.register(Array)(lambda x: "array")
+    assert (describe(pairs), describe(1)) == ("array", "other")
 
 
 def test_iteration_yields_rows(pairs):

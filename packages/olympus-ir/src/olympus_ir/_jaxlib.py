@@ -45,6 +45,7 @@ __all__ = [
     "config_trace_context",
     "config_trace_context_names",
     "config_unset",
+    "count_as_subclasses",
     "foreach",
     "jaxlib_version",
     "none_leaf_registry",
@@ -73,6 +74,25 @@ if not SUPPORTED_VERSIONS[0] <= jaxlib_version < SUPPORTED_VERSIONS[1]:
 # `Array` if its method `_is_traced_array` returns True.
 Array: TypeAlias = _jax.Array
 set_tracer_class = _jax.set_tracer_class
+
+
+def count_as_subclasses(base: type) -> None:
+    """Makes ``issubclass(kind, Array)`` true for a class and the classes derived from it.
+
+    A class that is derived from `Array` itself would have the memory of one of jaxlib's arrays,
+    without its contents.
+
+    Args:
+      base: the class.
+    """
+
+    def is_subclass(cls: type, kind: type) -> bool:
+        ancestor = type.__subclasscheck__
+        return ancestor(cls, kind) or (cls is Array and ancestor(base, kind))
+
+    type(Array).__subclasscheck__ = is_subclass
+
+
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
 
 # Python call stacks, stored as C++ objects.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .._jaxlib import set_tracer_class
+from .._jaxlib import count_as_subclasses, set_tracer_class
 from ..diagnostics.errors import assignment_error
 from ..diagnostics.traceback_filtering import api_boundary
 
@@ -110,6 +110,9 @@ class ConcreteArray(ArrayBase):
 
     def __deepcopy__(self: Self, memo: dict) -> Self:
         return self
+
+
+count_as_subclasses(ConcreteArray)
 
 
 _array_classes: list[type] = [ArrayBase]
