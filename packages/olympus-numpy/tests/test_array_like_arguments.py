@@ -769,6 +769,30 @@ def test_padding_of_nothing():
     assert np.isnan(jnp.pad(jnp.zeros(0), 1, "mean")).all()
 
 
+def test_sums_of_polynomials_whose_coefficients_are_rows():
+    """The shorter array is added to the last rows of the longer one."""
+    row, rows = np.array([[2, 3, 1]]), np.array([[5, 7, 3], [8, 2, 6]])
+    np.testing.assert_array_equal(jnp.polyadd(row, rows), [[5, 7, 3], [10, 5, 7]])
+    np.testing.assert_array_equal(jnp.polysub(row, rows), [[-5, -7, -3], [-6, 1, -5]])
+    np.testing.assert_array_equal(jnp.polyadd(rows, np.array([2])), [[5, 7, 3], [10, 4, 8]])
+    np.testing.assert_array_equal(jnp.polyadd(np.array([2]), rows), [[5, 7, 3], [10, 4, 8]])
+    with pytest.raises(ValueError, match="shape"):
+        jnp.polyadd(np.array([1, 3, 5]), rows)
+
+
+def test_conditions_of_piecewise_in_one_array():
+    """An array with an entry for each function holds conditions; else it is the one condition."""
+    x = np.arange(-4, 5)
+    functions = [lambda x: x * 0, lambda x: x * 10, lambda x: x * 100]
+    chosen = jnp.piecewise(x, np.array([False, True, False]), functions)
+    np.testing.assert_array_equal(chosen, x * 10)
+    with_default = jnp.piecewise(x, np.array([False, False]), functions)
+    np.testing.assert_array_equal(with_default, x * 100)
+    np.testing.assert_array_equal(
+        jnp.piecewise(x, x < 0, functions[1:]), np.piecewise(x, [x < 0], functions[1:])
+    )
+
+
 def test_weak_types_of_sums_of_polynomials():
     long, short = jnp.full(3, 1.0), jnp.full(2, 1.0)
     assert jnp.polyadd(long, short).weak_type

@@ -14,6 +14,7 @@ from olympus_ir import ShapedArray
 from olympus_ir.diagnostics.errors import NonConcreteBooleanIndexError
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.references.indexing import ds
 
 SHAPES = [(), (1,), (5,), (0,), (3, 4), (4, 0), (2, 3, 4), (1, 2, 1, 3)]
 
@@ -374,3 +375,73 @@ def test_unwrapped_negative_indices_are_out_of_range(index, traced):
     updated, filled = (jit(evaluate) if traced else evaluate)(x)
     np.testing.assert_array_equal(updated, x)
     np.testing.assert_array_equal(filled, np.full(np.shape(np.asarray(x)[index]), -7.0))
+
+
+class TestSlicesOfSize:
+    """Slices with a size and a start that may be computed, against slices of NumPy."""
+
+    x = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
+
+    @pytest.mark.parametrize(
+        ("index", "expected"),
+        [
+            (lambda i: ds(i, 2), np.s_[1:3]),
+            (lambda i: (2, ds(i, 3)), np.s_[2, 1:4]),
+            (lambda i: (Ellipsis, ds(i, 2, 3)), np.s_[..., 1:5:3]),
+            (lambda i: (None, ds(i, 2), slice(None, None, -1)), np.s_[None, 1:3, ::-1]),
+            (lambda i: ([0, 2], ds(i, 2)), np.s_[[0, 2], 1:3]),
+            (lambda i: (0, ds(i, 2), np.array([4, 0])), np.s_[0, 1:3, [4, 0]]),
+            (lambda i: ([0, 2], ds(i, 2), [1, 3]), np.s_[[0, 2], 1:3, [1, 3]]),
+            (lambda i: (ds(i, 0), 1), np.s_[1:1, 1]),
+        ],
+    )
+    def test_equal_slices_with_bounds(self, index, expected):
+        x, start = jnp.asarray(self.x), jnp.asarray(1)
+        for found in (
+            x[index(1)],
+            x[index(start)],
+            jit(lambda x: x[index(1)])(x),
+            jit(lambda x, i: x[index(i)])(x, start),
+            x.at[index(start)].get(mode="fill"),
+        ):
+            np.testing.assert_array_equal(found, self.x[expected])
+        changed = self.x.copy()
+        changed[expected] = -1
+        for found in (
+            x.at[index(1)].set(-1),
+            jit(lambda x, i: x.at[index(i)].set(-1))(x, start),
+        ):
+            np.testing.assert_array_equal(found, changed)
+
+    @pytest.mark.parametrize("start", [-4, -1, 2, 3, 9])
+    def test_starts_out_of_bounds(self, start):
+        """Slices move into the array when they are read; writes that do not fit are dropped."""
+        x = np.arange(5)
+        first = start + 5 if start < 0 else start
+        moved, fits = min(first, 2), first <= 2
+        for i in (start, jnp.asarray(start)):
+            whole = jnp.asarray(x)
+            np.testing.assert_array_equal(whole[ds(i, 3)], x[moved : moved + 3])
+            filled = whole.at[ds(i, 3)].get(mode="fill", fill_value=-7)
+            np.testing.assert_array_equal(filled, x[first : first + 3] if fits else [-7] * 3)
+            written = np.where((x >= first) & (x < first + 3) & fits, -1, x)
+            np.testing.assert_array_equal(whole.at[ds(i, 3)].set(-1), written)
+            clipped = np.where((x >= moved) & (x < moved + 3), -1, x)
+            np.testing.assert_array_equal(whole.at[ds(i, 3)].set(-1, mode="clip"), clipped)
+
+    def test_whole_dimensions(self):
+        x = jnp.arange(3)
+        np.testing.assert_array_equal(x[ds(2, 3)], [0, 1, 2])
+        np.testing.assert_array_equal(x.at[ds(2, 3)].set(9), [0, 1, 2])
+        np.testing.assert_array_equal(x.at[ds(jnp.asarray(0), 3)].set(9), [9, 9, 9])
+
+    def test_sizes_are_known_and_fit(self):
+        x = jnp.arange(4)
+        with pytest.raises(TypeError, match="must be less than or equal to operand shape"):
+            x[ds(0, 5)]
+        with pytest.raises(TypeError, match="spans 5 elements, for a dimension of size 4"):
+            x[ds(0, 3, 2)]
+        with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values"):
+            jit(lambda n: x[ds(0, n)])(2)
+        with pytest.raises(IndexError, match="Too many indices"):
+            x[0, ds(0, 1)]

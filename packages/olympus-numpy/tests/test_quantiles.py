@@ -30,7 +30,7 @@ def quiet():
 
 @pytest.mark.parametrize("axis", AXES, ids=str)
 @pytest.mark.parametrize("keepdims", [False, True])
-@pytest.mark.parametrize("q", [0.3, [0.0, 0.6, 1.0]], ids=str)
+@pytest.mark.parametrize("q", [0.31, [0.0, 0.6, 1.0]], ids=str)
 @pytest.mark.parametrize("name", ["quantile", "nanquantile"])
 def test_quantiles_of_every_method_equal_those_of_numpy(name, q, keepdims, axis):
     for method in METHODS:
@@ -103,3 +103,15 @@ def test_quantiles_of_wide_arrays(dtype):
     values = jnp.polyval(x, x)
     assert values.dtype.itemsize == 4
     np.testing.assert_allclose(values, [7, 12, 28])
+
+
+def test_nearest_takes_the_lower_of_two_elements_that_are_equally_near():
+    quartiles = jnp.array([25, 50, 75])
+    # This example is in JAX's documentation.
+    found = jnp.percentile(jnp.arange(7), quartiles, method="nearest")
+    np.testing.assert_array_equal(found, [1, 3, 4])
+    x = np.array([10, 20, 30, 40, 50, 60], np.float32)
+    halves = jnp.array([0.1, 0.3, 0.5, 0.7, 0.9])  # the indices 0.5, 1.5, ...
+    np.testing.assert_array_equal(jnp.quantile(x, halves, method="nearest"), x[:5])
+    near = jnp.array([0.09, 0.11, 0.29, 0.31])
+    np.testing.assert_array_equal(jnp.quantile(x, near, method="nearest"), [10, 20, 20, 30])

@@ -141,6 +141,8 @@ def test_slerp_equals_that_of_scipy():
     np.testing.assert_allclose(found(wanted).as_matrix(), expected(wanted).as_matrix())
     np.testing.assert_allclose(found(wanted[0]).as_matrix(), expected(wanted[0]).as_matrix())
     np.testing.assert_allclose(found(times).as_matrix(), theirs.as_matrix(), atol=1e-12)
+    listed = Slerp.init(list(times), ours)(list(wanted))
+    np.testing.assert_allclose(listed.as_matrix(), expected(wanted).as_matrix())
 
 
 def test_rotations_are_pytrees():

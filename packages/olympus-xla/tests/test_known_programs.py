@@ -242,6 +242,16 @@ def test_programs_without_a_stable_form(digest_of, mesh, devices):
     assert digest_of(base, np.ones((4, 4), np.float32), placement=placement) is None
 
 
+def test_functions_without_a_module_have_no_digest(digest_of):
+    """Functions that `exec` defines without a `__name__` have no module."""
+    namespace = {"lax": lax}
+    exec("def shifted(x):\n    return lax.sin(x)\n", namespace)
+    assert namespace["shifted"].__module__ is None
+    named = lax.composite(lambda x, kept: lax.sin(x), "named")
+    for own in (namespace["shifted"], type("Own", (), {"__module__": None})()):
+        assert digest_of(lambda x, own=own: named(x, kept=own), X) is None
+
+
 @pytest.mark.parametrize(
     "flag",
     [

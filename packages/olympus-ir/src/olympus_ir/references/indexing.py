@@ -22,7 +22,7 @@ __all__ = ["NDIndexer", "Slice", "ds", "dslice"]
 
 @register_pytree_node_class
 class Slice:
-    """Slice of fixed size whose start may be computed.
+    """Slice of fixed size whose start may be computed, in an index of an array or a reference.
 
     Args:
       start: the first index, an integer or a scalar array of integer dtype.
@@ -35,6 +35,7 @@ class Slice:
     """
 
     __slots__ = ("size", "start", "stride")
+    _is_slice_of_size = True  # tells indices of arrays, which do not import this module
 
     def __init__(self, start: Any, size: Any, stride: int = 1) -> None:
         if isinstance(stride, int) and stride < 0:
@@ -104,7 +105,7 @@ class Slice:
 
 
 def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
-    """Returns a slice with a start and a size, for indices of references.
+    """Returns a slice with a start and a size, for indices of arrays and references.
 
     Args:
       start: the first index, which may be computed. Without ``size``, ``start`` is the size of a

@@ -220,8 +220,8 @@ def piecewise(
 
     Args:
       x: an array, the functions' argument.
-      condlist: boolean arrays of the shape of ``x``, or one array. The last condition that holds
-        selects the function.
+      condlist: boolean arrays of the shape of ``x`` or scalars, one for each condition, or the one
+        condition. The last condition that holds selects the function.
       funclist: one function or scalar for each condition, and optionally one for all other
         elements.
       *args: passed to the functions.
@@ -239,7 +239,11 @@ def piecewise(
     """
     check_arraylike("piecewise", x)
     x = ensure_array(x)
-    if isinstance(condlist, Array | np.ndarray) and condlist.ndim == x.ndim:
+    if (
+        isinstance(condlist, Array | np.ndarray)
+        and condlist.ndim == x.ndim
+        and not (x.ndim and 0 <= len(funclist) - len(condlist) <= 1)
+    ):
         conditions = [condlist]
     else:
         condition_list: Any = condlist

@@ -33,6 +33,7 @@ from .parsing import (
     NEW,
     PLACE,
     SLICE,
+    SPAN,
     WINDOW,
     Layout,
     check_fixed_indices,
@@ -194,14 +195,14 @@ def _sliced(x: Any, layout: Layout, operands: list[Any]) -> Any:
             new_axes.append(result_axis)
             result_axis += 1
             continue
-        if kind in (SLICE, WINDOW):
+        if kind in (SLICE, WINDOW, SPAN):
             if entry[-1] < 0:
                 reversed_dims.append(axis)
             result_axis += 1
         else:
             removed.append(axis)
         axis += 1
-    if kinds & {PLACE, COMPUTED, WINDOW} or not _are_within(x.shape, layout):
+    if kinds & {PLACE, COMPUTED, WINDOW, SPAN} or not _are_within(x.shape, layout):
         x = _dynamic_slice(x, layout, operands)
     else:
         x = _static_slice(x, layout)
@@ -289,6 +290,9 @@ def _dynamic_slice(x: Any, layout: Layout, operands: list[Any]) -> Any:
             start = convert(next(remaining), dtype)
         elif kind == COMPUTED:
             start = _from_start(convert(next(remaining), dtype), size, dtype)
+        elif kind == SPAN:
+            start = _from_start(convert(next(remaining), dtype), size, dtype)
+            count, stride = entry[1:]
         elif kind == SLICE:
             start, count = lax.size_array(entry[1], dtype), entry[2]
             stride = _magnitude(entry[3])
@@ -386,7 +390,8 @@ class _Planner:
         self.array_shape = _broadcast_arrays([array.shape for array in arrays] + flags)
 
     def _operand_kinds(self, operands: list[Any]) -> list[tuple[Any, int]]:
-        kinds = [entry[0] for entry in self.layout if entry[0] in (PLACE, COMPUTED, WINDOW, ARRAY)]
+        with_operand = (PLACE, COMPUTED, WINDOW, SPAN, ARRAY)
+        kinds = [entry[0] for entry in self.layout if entry[0] in with_operand]
         return list(zip(operands, kinds, strict=True))
 
     def _advanced(self, entry: tuple) -> bool:
@@ -406,7 +411,7 @@ class _Planner:
                 self.dimensions.append(("arrays",))
             if kind == NEW:
                 self.dimensions.append(("new",))
-            elif kind in (SLICE, WINDOW):
+            elif kind in (SLICE, WINDOW, SPAN):
                 self._add_slice(axis, entry)
                 axis += 1
             elif kind not in (FLAG, GAP):
@@ -434,9 +439,11 @@ class _Planner:
             _, count, step = entry
             fits = True
             start = convert(next(self.operands), self.dtype)
+            if entry[0] == SPAN:
+                start = _from_start(start, self.shape[axis], self.dtype, self.wrap)
         stride, backwards = _magnitude(step), step < 0
         if stride == 1 and fits:
-            if count != self.shape[axis]:
+            if entry[0] != SLICE or count != self.shape[axis]:
                 self.components.append((axis, start, None))
             self.sizes.append(count)
             self.dimensions.append(("window", count, backwards))

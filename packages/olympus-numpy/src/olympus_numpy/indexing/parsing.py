@@ -21,12 +21,24 @@ from olympus_ir.programs.tracing import Tracer, is_constant_dim
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
-from olympus_ir.types.avals import array_conversion
+from olympus_ir.types.avals import array_conversion, canonicalize_shape
 
 from ..arrays.creation import asarray
 from ..arrays.nonzero import counts_size_of, nonzero
 
-__all__ = ["ARRAY", "COMPUTED", "FIXED", "FLAG", "GAP", "NEW", "PLACE", "SLICE", "WINDOW", "parse"]
+__all__ = [
+    "ARRAY",
+    "COMPUTED",
+    "FIXED",
+    "FLAG",
+    "GAP",
+    "NEW",
+    "PLACE",
+    "SLICE",
+    "SPAN",
+    "WINDOW",
+    "parse",
+]
 
 # Kinds of entries. An entry is a tuple whose first element is its kind.
 NEW = 0  # (NEW,): a new dimension of size one
@@ -38,6 +50,7 @@ WINDOW = 5  # (WINDOW, size, step): a slice whose `start` is an operand
 ARRAY = 6  # (ARRAY,): an array of integers that is an operand
 FLAG = 7  # (FLAG, n): a scalar boolean; n is the size of the dimension it adds: 1 if true, else 0
 GAP = 8  # (GAP,): an ellipsis for no dimensions; it still separates the arrays around it
+SPAN = 9  # (SPAN, size, step): a slice whose `start` is an operand, maybe negative
 
 # In slices a negative step means that the elements come in decreasing order of their indices.
 
@@ -271,6 +284,31 @@ def _slice_indices(part: slice, size: int, position: int) -> tuple[int, int, int
     return part.indices(size)
 
 
+def _add_slice_of_size(
+    part: Any, size: int, fixed: bool, wrap: bool, layout: list[Entry], operands: list[Any]
+) -> None:
+    """Adds a slice with a size, whose start may be computed: the result of `ds`."""
+    count, stride = canonicalize_shape((part.size, part.stride))
+    extent = (count - 1) * stride + 1 if count != 0 else 0
+    if is_constant_dim(size) and is_constant_dim(extent) and extent > size:
+        raise TypeError(
+            "slice slice_sizes must be less than or equal to operand shape, got "
+            f"{part}, which spans {extent} elements, for a dimension of size {size}"
+        )
+    start = part.start
+    if not isinstance(start, int | np.integer) or not is_constant_dim(size):
+        layout.append((SPAN, count, stride))
+        operands.append(np.asarray(start) if isinstance(start, int) else start)
+        return
+    start = int(start) + (size if start < 0 and wrap else 0)
+    is_within = start >= 0 and is_constant_dim(extent) and start + extent <= size
+    if fixed and is_within:
+        layout.append((SLICE, start, count, stride))
+    else:
+        layout.append((WINDOW, count, stride))
+        operands.append(np.asarray(start) if fixed else start)
+
+
 # ---- arrays ----
 
 
@@ -285,6 +323,10 @@ def _add_other(
     operands: list[Any],
 ) -> int:
     """Adds an element other than a Python integer or slice to the layout; returns the next axis."""
+    if getattr(part.__class__, "_is_slice_of_size", False):
+        _check_rank(axis, shape, parts)
+        _add_slice_of_size(part, shape[axis], fixed, wrap, layout, operands)
+        return axis + 1
     part = _as_index_array(part)
     if part.__class__ is int:
         _check_rank(axis, shape, parts)

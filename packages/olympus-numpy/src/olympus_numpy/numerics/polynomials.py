@@ -16,7 +16,7 @@ from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from ..arrays.joining import concatenate
-from ..arrays.shaping import atleast_1d
+from ..arrays.shaping import atleast_1d, broadcast_to
 from ..core.compilation import compiled
 from ..core.promotion import (
     check_arraylike,
@@ -76,7 +76,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 def _padded_front(p: Any, size: int) -> Any:
     missing = size - p.shape[0]
-    return lax.pad(p, constant(0, p), [(missing, 0, 0)]) if missing else p
+    padding = [(missing, 0, 0), *[(0, 0, 0)] * (p.ndim - 1)]
+    return lax.pad(p, constant(0, p), padding) if missing else p
 
 
 def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
@@ -84,6 +85,11 @@ def _aligned(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
     a1, a2 = promote_dtypes(ensure_array(a1), ensure_array(a2))
     a1, a2 = atleast_1d(a1, a2)
     size = max(a1.shape[0], a2.shape[0])
+    if a1.ndim > 1 or a2.ndim > 1:  # the shorter one is added to the last rows of the longer one
+        if a1.shape[0] < size:
+            a1 = broadcast_to(a1, (a1.shape[0], *a2.shape[1:]))
+        else:
+            a2 = broadcast_to(a2, (a2.shape[0], *a1.shape[1:]))
     return _padded_front(a1, size), _padded_front(a2, size)
 
 

@@ -152,8 +152,8 @@ def _chosen(method: str, position: Any, low: Any, high: Any, last: Any) -> Any:
     if method == "higher":
         return high
     if method == "nearest":
-        nearest = lax.round(position, lax.RoundingMethod.TO_NEAREST_EVEN)
-        return convert(nearest, _int32)
+        weight = lax.sub(position, lax.floor(position))
+        return lax.select_n(lax.gt(weight, np.array(0.5, weight.dtype)), low, high)
     # "inverted_cdf" selects the smallest element x such that at least the requested fraction of the
     # elements is <= x.
     one = np.ones((), position.dtype)

@@ -343,7 +343,6 @@ class Slerp(NamedTuple):
             raise TypeError(f"`rotations` must be a `Rotation` instance, got {type(rotations)}.")
         if rotations.single or len(rotations) == 1:
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
-        check_arraylike("Slerp.init", times)
         times = onp.asarray(times, rotations.quat.dtype)
         if times.shape != (len(rotations),):
             raise ValueError(

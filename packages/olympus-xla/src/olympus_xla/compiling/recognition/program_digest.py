@@ -304,7 +304,7 @@ class _CanonicalForm:
 
 
 def _is_own(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in _OWN
+    return (kind.__module__ or "").partition(".")[0] in _OWN
 
 
 def _is_covered(function: FunctionType) -> bool:
