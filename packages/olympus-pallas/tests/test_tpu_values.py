@@ -127,7 +127,7 @@ def test_invalid_einshapes_raise():
         ("a(bc)->abc", {}, "Ambiguous split for"),
         ("a(bc)->abc", {"b": 5}, "Cannot split size 12 with known sizes 5"),
         ("ab->ac", {}, "Unknown dimension c in RHS"),
-        ("ab->a", {}, "stands once on each side"),
+        ("ab->a", {}, "must appear once on each side"),
     ):
         with pytest.raises(ValueError, match=message):
             tpu.einshape(equation, x, **sizes)

@@ -228,17 +228,6 @@ def lift_constants(
         return lift(atom) if atom.__class__ is Literal else atom
 
     return (
-        [
-            Equation(
-                [lifted(atom) for atom in equation.invars],
-                equation.outvars,
-                equation.primitive,
-                equation.params,
-                equation.effects,
-                equation.source_info,
-                equation.ctx,
-            )
-            for equation in equations
-        ],
+        [equation.map_operands(lifted) for equation in equations],
         [lifted(atom) for atom in outvars],
     )

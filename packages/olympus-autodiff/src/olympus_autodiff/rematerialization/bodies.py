@@ -14,20 +14,18 @@ from typing import Any, NamedTuple
 
 from olympus_ir import lax
 from olympus_ir._jaxlib import ArrayCopySemantics
-from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.evaluation import bind_equation, run_equations
 from olympus_ir.programs.jit import places_values
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     DropVar,
     Equation,
-    Literal,
     Olympuspr,
     Var,
     joined_effects,
 )
 from olympus_ir.programs.rules import RuleTable
 from olympus_ir.programs.staging import trace_to_olympuspr
-from olympus_ir.programs.tracing import current
 from olympus_ir.types.memory_spaces import space_of_kind
 
 from .policies import Offloadable, Recompute, decide, everything_saveable, nothing_saveable
@@ -159,28 +157,15 @@ def split_body(closed: ClosedOlympuspr, policy: Any) -> SplitBody:
 
 def eval_inlined(olympuspr: Olympuspr, constants: Sequence[Any], *args: Any) -> list[Any]:
     """Runs a program with its calls inlined, which shows their operations to a policy."""
-    environment: dict[Any, Any] = dict(zip(olympuspr.constvars, constants, strict=True))
-    environment.update(zip(olympuspr.invars, args, strict=True))
-    saved_source = current.source
-    try:
-        for equation in olympuspr.eqns:
-            operands = [
-                atom.val if isinstance(atom, Literal) else environment[atom]
-                for atom in equation.invars
-            ]
-            current.source = equation.source_info
-            key = _INLINED.get(equation.primitive)
-            if key is None or places_values(equation.params):
-                results = bind_equation(equation, operands)
-            else:
-                inner = equation.params[key]
-                results = eval_inlined(inner.jaxpr, inner.consts, *operands)
-            environment.update(zip(equation.outvars, results, strict=True))
-    finally:
-        current.source = saved_source
-    return [
-        atom.val if isinstance(atom, Literal) else environment[atom] for atom in olympuspr.outvars
-    ]
+    return run_equations(olympuspr, constants, args, _bind_inlined)
+
+
+def _bind_inlined(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+    key = _INLINED.get(equation.primitive)
+    if key is None or places_values(equation.params):
+        return bind_equation(equation, operands)
+    inner = equation.params[key]
+    return eval_inlined(inner.jaxpr, inner.consts, *operands)
 
 
 _INLINED = {lax.jit_p: "jaxpr", lax.closed_call_p: "call_jaxpr"}

@@ -354,10 +354,7 @@ def checkpoint_linearization(
 
     equations = [
         *map(_as_recomputed, recomputed),
-        *(
-            equation.replace(invars=[rename(atom) for atom in equation.invars])
-            for equation in linear_equations
-        ),
+        *(equation.map_operands(rename) for equation in linear_equations),
     ]
     outvars = [rename(atom) for atom in tangent_outvars]
     inputs: dict[Var, int] = {var: position for position, var in enumerate(staged.invars)}

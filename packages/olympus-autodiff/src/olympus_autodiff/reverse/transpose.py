@@ -372,23 +372,13 @@ def _split(
             environment.update(zip(equation.outvars, results, strict=True))
     finally:
         current.source = saved_source
-    return [
-        Equation(
-            [
-                Literal(environment[atom], atom.aval)
-                if atom.__class__ is not Literal and atom not in dependent
-                else atom
-                for atom in equation.invars
-            ],
-            equation.outvars,
-            equation.primitive,
-            equation.params,
-            equation.effects,
-            equation.source_info,
-            equation.ctx,
-        )
-        for equation in linear_equations
-    ]
+
+    def filled_in(atom: Any) -> Atom:
+        if atom.__class__ is Literal or atom in dependent:
+            return atom
+        return Literal(environment[atom], atom.aval)
+
+    return [equation.map_operands(filled_in) for equation in linear_equations]
 
 
 # ---- the transformation ----

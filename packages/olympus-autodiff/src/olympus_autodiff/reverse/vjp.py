@@ -158,10 +158,7 @@ class VJP:
             def fill(atom: Any) -> Any:
                 return Literal(values[atom], atom.aval) if atom in values else atom
 
-            self._equations = [
-                equation.replace(invars=[fill(atom) for atom in equation.invars])
-                for equation in self._program.eqns
-            ]
+            self._equations = [equation.map_operands(fill) for equation in self._program.eqns]
         return self._equations
 
     @property

@@ -168,6 +168,18 @@ class Equation:
         """Makes an equation without effects."""
         return cls(invars, outvars, primitive, params, no_effects, source_info, no_context)
 
+    def map_operands(self, function: Callable[[Any], Atom]) -> Equation:
+        """Returns a copy of the equation with another atom in place of each operand."""
+        return Equation(
+            [function(atom) for atom in self.invars],
+            self.outvars,
+            self.primitive,
+            self.params,
+            self.effects,
+            self.source_info,
+            self.ctx,
+        )
+
     def replace(self, **changes: Any) -> Equation:
         """Returns a copy of the equation with some fields changed."""
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}

@@ -211,9 +211,7 @@ class _Discharge:
         concerns_refs = self._concerns_refs(equation)
         rule = discharge_rules.find(equation.primitive) if concerns_refs else None
         if rule is None:
-            self.trace.equations.append(
-                equation.replace(invars=[self.atom(atom) for atom in equation.invars])
-            )
+            self.trace.equations.append(equation.map_operands(self.atom))
             for var in equation.outvars:
                 self.atoms[var] = var
             return

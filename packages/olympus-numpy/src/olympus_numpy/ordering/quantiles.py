@@ -76,7 +76,7 @@ def _quantile_of(
     dtype, _ = result_type_of(a) if weights is None else result_type_of(a, weights)
     dtype = dtypes.canonicalize_dtype(dtype)
     if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) == 16:
-        # Positions in long lines are not representable in 16 bits.
+        # Floats of 16 bits cannot represent the positions in long lines.
         a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
         return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:

@@ -304,7 +304,7 @@ def _check_letters(equation: str, names: list[str], result_names: list[str]) -> 
             raise ValueError(f"Unknown dimension {name} in RHS")
     if sorted(names) != sorted(result_names) or len(set(names)) != len(names):
         raise ValueError(
-            f"each dimension stands once on each side of an equation, got {equation!r}"
+            f"each dimension must appear once on each side of an equation, got {equation!r}"
         )
 
 

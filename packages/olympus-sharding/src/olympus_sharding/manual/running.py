@@ -68,7 +68,7 @@ class RunningParts:
         )
 
     def _parts(self, tracer: StagingTracer) -> np.ndarray | None:
-        """Returns the values on all devices, one after the other along a new first dimension."""
+        """Returns the values on all devices, stacked along a new first dimension."""
         aval = tracer.aval
         if aval.is_ref or dtypes.is_extended(aval.dtype) or aval.dtype == dtypes.float0:
             return None

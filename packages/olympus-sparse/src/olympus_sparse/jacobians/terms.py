@@ -176,7 +176,7 @@ def _without_gaps(term: Term) -> Term:
 
 
 def added(terms: Sequence[Term]) -> list[Term]:
-    """Returns terms with the same sum, where terms with the same columns are one term."""
+    """Adds up the terms with the same columns. The sum of all terms stays the same."""
     found: list[Term] = []
     for term in terms:
         for position, other in enumerate(found):

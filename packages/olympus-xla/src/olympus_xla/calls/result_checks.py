@@ -16,8 +16,8 @@ from olympus_ir.diagnostics import source_info
 from olympus_ir.lax.core.values import invalid_elements
 from olympus_ir.loading import deferred
 from olympus_ir.programs.calls.traced_programs import TracedProgram
-from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal
+from olympus_ir.programs.evaluation import bind_equation, run_equations
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation
 from olympus_ir.settings import config_states
 
 if TYPE_CHECKING:
@@ -82,19 +82,16 @@ def _culprit(closed: ClosedOlympuspr, leaves: Sequence[Any]) -> str | None:
 
     Returns None if there is no such operation.
     """
-    environment: dict[Any, Any] = dict(zip(closed.jaxpr.constvars, closed.consts, strict=True))
-    environment.update(zip(closed.jaxpr.invars, leaves, strict=True))
+    applied: list[tuple[Equation, Sequence[Any], Sequence[Any]]] = []
+
+    def apply(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+        results = bind_equation(equation, operands)
+        applied.append((equation, operands, results))
+        return results
+
     with _debug_nans(False), _debug_infs(False):
-        pending = []
-        for equation in closed.jaxpr.eqns:
-            operands = [
-                atom.val if isinstance(atom, Literal) else environment[atom]
-                for atom in equation.invars
-            ]
-            results = bind_equation(equation, operands)
-            environment.update(zip(equation.outvars, results, strict=True))
-            pending.append((equation, operands, results))
-    for equation, operands, results in pending:
+        run_equations(closed.jaxpr, closed.consts, leaves, apply)
+    for equation, operands, results in applied:
         if any(invalid_elements(result) for result in results):
             inner = equation.params.get("jaxpr")
             # A mapped program runs on shards, so it cannot be run on whole arrays.

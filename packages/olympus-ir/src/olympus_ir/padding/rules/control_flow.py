@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import lax
 from ...lax.control_flow.linear_solves import LinearSolveParts, linear_solve_p, split_operands
-from ...lax.control_flow.operands import ScanLayout, WhileLayout
+from ...lax.control_flow.operands import ScanLayout, ScanOperands, WhileLayout
 from ...lax.control_flow.platforms import platform_index_p
 from ...lax.control_flow.primitives import cond_p, scan_p, while_p
 from ...programs.olympuspr import ClosedOlympuspr
@@ -89,51 +89,43 @@ def _scan(
     **params: Any,
 ) -> Any:
     lengths, layout = site.lengths, ScanLayout(num_consts, num_carry)
-    consts, carry, xs = layout.operands(operands)
     if not isinstance(length, SymbolicDim):
         outside, padded = _padded_program(site, jaxpr)
+        layout = ScanLayout(len(outside) + num_consts, num_carry)
         return scan_p.bind(
-            *outside,
-            *operands,
-            jaxpr=padded,
-            num_consts=len(outside) + num_consts,
-            num_carry=num_carry,
-            length=length,
-            **params,
+            *outside, *operands, jaxpr=padded, length=length, **layout.params, **params
         )
     size = lengths.capacity(length)
-    avals = [aval.update(shape=lengths.shape(aval.shape)) for aval in jaxpr.in_avals]
-    results = [aval.update(shape=lengths.shape(aval.shape)) for aval in jaxpr.out_avals]
+    in_avals, out_avals = (
+        [aval.update(shape=lengths.shape(aval.shape)) for aval in avals]
+        for avals in (jaxpr.in_avals, jaxpr.out_avals)
+    )
 
     def step(*values: Any) -> list[Any]:
-        is_step, *inputs = values[num_consts + num_carry :]
-        before = values[num_consts : num_consts + num_carry]
-        inputs_of_body = [*values[: num_consts + num_carry], *inputs]
+        inputs = layout.operands(values)
+        is_step, *slices = inputs.xs
         return lax.cond(
             is_step,
-            lambda: run_inner(jaxpr, lengths, inputs_of_body),
+            lambda: run_inner(jaxpr, lengths, inputs._replace(xs=slices).flat),
             lambda: [
-                *before,
-                *(lax.full(aval.shape, 0, aval.dtype) for aval in results[num_carry:]),
+                *inputs.carry,
+                *(lax.full(aval.shape, 0, aval.dtype) for aval in layout.results(out_avals).ys),
             ],
         )
 
     flag = lax.lt(lax.iota(np.int32, size), lax.broadcast(lengths.value(length), (size,)))
-    first = num_consts + num_carry
-    step_avals = [*avals[:first], ShapedArray((), np.dtype(bool)), *avals[first:]]
-    outside, padded = separate_constants(trace_to_closed(step, step_avals))
-    return scan_p.bind(
-        *outside,
-        *consts,
-        *carry,
-        flag,
-        *xs,
-        jaxpr=padded,
-        num_consts=len(outside) + num_consts,
-        num_carry=num_carry,
-        length=size,
-        **params,
+    flag_aval = ShapedArray((), np.dtype(bool))
+    outside, padded = separate_constants(
+        trace_to_closed(step, _with_first_x(layout.operands(in_avals), flag_aval).flat)
     )
+    inputs = _with_first_x(layout.operands(operands), flag)
+    inputs = inputs._replace(consts=[*outside, *inputs.consts])
+    return scan_p.bind(*inputs.flat, jaxpr=padded, length=size, **inputs.layout.params, **params)
+
+
+def _with_first_x(operands: ScanOperands, x: Any) -> ScanOperands:
+    """Adds a value to those that the loop scans over."""
+    return operands._replace(xs=[x, *operands.xs])
 
 
 @padding_rules.define(linear_solve_p)

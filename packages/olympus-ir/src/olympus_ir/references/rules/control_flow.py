@@ -41,8 +41,7 @@ def _merged(olympuspr: Olympuspr, groups: dict[int, int]) -> Olympuspr:
     def name(atom: Any) -> Any:
         return renamed.get(atom, atom) if isinstance(atom, Var) else atom
 
-    equations = [eqn.replace(invars=[name(atom) for atom in eqn.invars]) for eqn in olympuspr.eqns]
-    return olympuspr.replace(eqns=equations)
+    return olympuspr.replace(eqns=[equation.map_operands(name) for equation in olympuspr.eqns])
 
 
 def _same_refs(equation: Equation, first: int, count: int) -> dict[int, int]:

@@ -95,7 +95,7 @@ def _names_in(module: Any) -> bytes:
 
 
 def _has_any(operations: Sequence[bytes], names: bytes) -> bool:
-    """Returns whether one of some operations is named."""
+    """Returns whether ``names`` contains the name of any of the operations."""
     return any(name in names for name in operations)
 
 

@@ -340,9 +340,7 @@ def with_barriers(olympuspr: Olympuspr, places: set[int]) -> Olympuspr:
     equations: list[Equation] = []
     for position, equation in enumerate(olympuspr.eqns):
         if not renamed.keys().isdisjoint(equation.invars):
-            equation = equation.replace(
-                invars=[renamed.get(operand, operand) for operand in equation.invars]
-            )
+            equation = equation.map_operands(lambda operand: renamed.get(operand, operand))
         equations.append(equation)
         if position in places:
             cut = list(equation.outvars)
