@@ -59,7 +59,7 @@ def test_no_package_has_a_circle(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", [name for name in LAYERED if len(folders_of(name)) > 1])
-def test_folders_are_layered_in_the_order_of_the_page(package: str) -> None:
+def test_folders_are_layered_in_order_of_page(package: str) -> None:
     layers = [
         [layer.strip() for layer in re.split(r"[|:]", line)]
         for contract in CONTRACTS
@@ -73,7 +73,7 @@ def test_folders_are_layered_in_the_order_of_the_page(package: str) -> None:
     assert heights == sorted(heights, reverse=True), "the page lists folders from the top"
 
 
-def test_packages_are_layered_in_the_order_of_the_page() -> None:
+def test_packages_are_layered_in_order_of_page() -> None:
     (layers,) = (
         contract["layers"]
         for contract in CONTRACTS

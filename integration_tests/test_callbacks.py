@@ -82,7 +82,7 @@ def test_ordered_print_in_loops(printed):
     assert printed() == ["0", "1", "2"]
 
 
-def test_ordered_prints_keep_their_order_from_call_to_call(printed):
+def test_prints_are_ordered_across_calls(printed):
     @jit
     def f(x):
         for i in range(3):
@@ -93,7 +93,7 @@ def test_ordered_prints_keep_their_order_from_call_to_call(printed):
     assert printed() == [str(x + i) for x in range(0, 300, 10) for i in range(3)]
 
 
-def test_print_in_cond_prints_the_taken_branch_only(printed):
+def test_print_in_cond_prints_taken_branch_only(printed):
     f = jit(lambda p, x: lax.cond(p, lambda x: show("t {}", x), lambda x: show("f {}", x), x))
     f(True, 1)
     f(False, 2)
@@ -125,7 +125,7 @@ def test_partitioned_print_shows_one_shard_per_device(printed, mesh):
         jit(lambda x: show("{}", x, ordered=True, partitioned=True))(x)
 
 
-def test_print_in_shard_map_shows_one_shard_per_device(printed, mesh):
+def test_print_in_shard_map_shows_each_shard(printed, mesh):
     def body(x):
         show("{}", x)
         return x
@@ -142,7 +142,7 @@ def test_print_with_wrong_number_of_values_raises():
         show("{}", 1, 2)
 
 
-def test_debug_functions_called_with_options_only_take_no_values(printed):
+def test_debug_functions_with_options_only(printed):
     for function in (olympus.debug.print, olympus.debug.log, olympus.debug.callback):
         with pytest.raises(TypeError, match="unexpected arguments in the two-call form"):
             function(None, 1.0)
@@ -334,7 +334,7 @@ def test_io_callback_in_batched_cond(transform):
     assert log == [4.0, 2.0, 2.0]
 
 
-def test_io_callback_and_collective_on_paths_that_differ():
+def test_io_callback_and_collective_on_paths():
     def chosen(x):
         def talk(v):
             return io_callback(np.float32, SCALAR, v) + lax.psum(v, "i")
@@ -370,7 +370,7 @@ def test_an_error_surfaces_with_the_users_traceback(transform):
     assert "raise_user_error" in [frame.name for frame in traceback.extract_tb(cause.__traceback__)]
 
 
-def test_an_error_without_a_result_surfaces_at_the_barrier():
+def test_error_without_result_surfaces_at_barrier():
     with pytest.raises(olympus.errors.JaxRuntimeError, match="UserError"):
         jit(lambda x: olympus.debug.callback(raise_user_error, x))(1.0)
         olympus.effects_barrier()

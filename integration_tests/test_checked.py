@@ -129,7 +129,7 @@ def test_checked_function_returns_the_same_result():
     np.testing.assert_allclose(found["softmax"], expected["softmax"], rtol=1e-6)
 
 
-def test_errors_of_keys_name_the_line_of_each_use():
+def test_errors_of_keys_name_line_of_each_use():
     def first(key):
         return olympus.random.normal(key)
 
@@ -195,7 +195,7 @@ def batching_rule(axis_size, in_batched, x):
         (with_batching_rule, batching_rule, lambda f: lambda x: olympus.vmap(f)(x[None])),
     ],
 )
-def test_operations_of_rules_show_the_line_of_the_rule(fun, rule, transform, where):
+def test_operations_of_rules_show_line_of_rule(fun, rule, transform, where):
     wrapped = {
         "alone": fun,
         "in jit": olympus.jit(lambda x: fun(x)),

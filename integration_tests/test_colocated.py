@@ -88,7 +88,7 @@ def test_objects_keep_their_state_between_calls():
         counter.nothing  # noqa: B018 - the access is what is tested
 
 
-def test_colocated_devices_are_the_cpus_of_the_hosts():
+def test_colocated_devices_are_cpus_of_hosts():
     devices = olympus.devices("cpu")
     assert colocated_cpu_devices(devices) == devices
     mesh = Mesh(np.array(devices), ("x",))

@@ -571,7 +571,7 @@ with built.ctx.manager, built.ctx.manager:
 """
 
 
-def test_interpreters_enter_the_context_and_the_source_of_equations() -> None:
+def test_interpreters_enter_context_and_source_of_equations() -> None:
     assert run_compat(INTERPRETER) == "None"
 
 
@@ -594,7 +594,7 @@ assert "flag jax_enable_x64." in said(lambda: jax.dlpack.from_dlpack(wide, copy=
 """
 
 
-def test_messages_name_the_library_that_programs_were_written_for():
+def test_messages_name_jax():
     run_compat(MESSAGES)
 
 

@@ -174,7 +174,7 @@ def test_new_arrays_have_the_requested_type(mesh):
         (lambda k, **asked: random.permutation(k, 8, **asked), "i32[8@x]"),
     ],
 )
-def test_sharded_random_numbers_equal_those_of_one_device(mesh, sampler, expected):
+def test_sharded_random_numbers_equal_one_device(mesh, sampler, expected):
     key = random.key(3)
     asked = P("x") if expected.count(",") == 0 else P("x", None)
     laid_out = sampler(key, out_sharding=asked)

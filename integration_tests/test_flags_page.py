@@ -35,7 +35,7 @@ def flags_read_by(tree):
                 yield node.attr.removeprefix("olympus_")
 
 
-def test_each_flag_is_read_or_documents_why_not():
+def test_flags_are_read():
     read = set(ACTS_ITSELF)
     for path in ROOT.glob("packages/*/src/**/*.py"):
         if path.parent.name == "settings" and path.stem in DECLARATIONS:
@@ -49,7 +49,7 @@ def test_page_is_up_to_date():
     subprocess.run([sys.executable, str(TOOL), "--check"], check=True)
 
 
-def test_default_is_a_value_that_the_flag_accepts():
+def test_default_is_value_that_flag_accepts():
     defaults = dict(re.findall(r"\| `(\w+)` \| `(.+?)` \|", PAGE.read_text("utf-8")))
     for name in config:
         shown = name.removeprefix("olympus_")

@@ -156,9 +156,7 @@ def predict(params, x):
 
 @pytest.mark.parametrize("where", ["inside", "beside"])
 @pytest.mark.parametrize("platforms", [(PLATFORM,), ("tpu", PLATFORM)])
-def test_runner_reads_weights_inside_and_beside_the_file(
-    runner, plugin, tmp_path, where, platforms
-):
+def test_runner_reads_weights_inside_and_beside_file(runner, plugin, tmp_path, where, platforms):
     frozen = olympus.freeze(predict, PARAMS, X, weights=0, platforms=platforms)
     frozen.save(tmp_path / "f.frozen", weights=where)
     found, done = run(runner, plugin, tmp_path, {"x": X})

@@ -80,7 +80,7 @@ def gradient(function, x):
     return pull(0.5 * jnp.cos(result))[0]
 
 
-def test_jacobian_of_batched_loops_that_write_a_reference():
+def test_jacobian_of_batched_loops_that_write_reference():
     """The rule of the loop batches a primal result that no example changes."""
     x = jnp.array([0.75, 1.7])
 
@@ -128,7 +128,7 @@ def test_disabled_64_bit_arrays():
     assert lax.cond(True, lambda y: y + y, lambda y: y, x).dtype == "float64"
 
 
-def test_positions_out_of_range_give_the_extreme_integer():
+def test_positions_out_of_range_give_extreme_integer():
     for dtype in ("uint8", "uint32", "int32"):
         limits = np.iinfo(dtype)
         extreme = limits.max if limits.min == 0 else limits.min

@@ -51,13 +51,13 @@ def test_transfers_and_isnan_are_not_reported():
 
 
 @pytest.mark.parametrize("scale", [lambda x: x * 3.0, lambda x: x])
-def test_error_of_a_compiled_function_names_invalid_inputs(scale):
+def test_error_of_compiled_function_names_invalid_inputs(scale):
     words = r"the de-optimized function did not .*input"
     with olympus.debug_nans(True), pytest.raises(FloatingPointError, match=words):
         olympus.jit(scale)(np.nan)
 
 
-def test_error_of_a_compiled_function_names_invalid_literals():
+def test_error_of_compiled_function_names_invalid_literals():
     words = r"the de-optimized function did not .*literal"
     with olympus.debug_nans(True), pytest.raises(FloatingPointError, match=words):
         olympus.jit(lambda: jnp.nan)()

@@ -33,7 +33,7 @@ def mesh(eight_devices):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_shard_map_of_linalg_equals_the_unsharded_result(mesh, name):
+def test_shard_map_of_linalg_equals_unsharded_result(mesh, name):
     function = FUNCTIONS[name]
     parts = jit(shard_map(function, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(A)
     expected = np.concatenate([np.asarray(function(A[i : i + 1])) for i in range(8)])

@@ -214,7 +214,7 @@ def test_max_steps_bounds_the_iterations():
     assert olympus.value_and_grad(loop)(3.0) == (96.0, 32.0)
 
 
-def test_steps_with_inverses_have_the_gradients_of_stored_states():
+def test_inverse_steps_have_gradients_of_stored_states():
     def loop(x, w, **options):
         def step(state):
             return state[0] * w, state[1] + jnp.tanh(1.0) * state[0]
@@ -285,7 +285,7 @@ def recurrent(matrix, carry, xs, *, reverse=False, **options):
     ("checkpoints", "reverse"),
     [("sqrt", False), ("sqrt", True), ("binomial", False), ("offload", True), (5, True)],
 )
-def test_gradients_of_scans_do_not_depend_on_checkpoints(checkpoints, reverse):
+def test_checkpoints_keep_gradients_of_scans(checkpoints, reverse):
     args = (MATRIX, jnp.arange(3.0), INPUTS)
     expected = olympus.grad(lambda *a: recurrent(*a, reverse=reverse), (0, 1, 2))(*args)
     with_checkpoints = olympus.grad(
@@ -375,7 +375,7 @@ def test_plain_python_loops_have_gradients():
     np.testing.assert_allclose(olympus.grad(square_root)(2.0), 0.5 / np.sqrt(2), rtol=1e-12)
 
 
-def test_loops_that_run_in_python_keep_their_options():
+def test_python_loops_keep_options():
     def stopped(x, **options):
         return lax.while_loop(lambda c: c > 0.3, lambda c: 0.9 * jnp.sin(c), x, **options)
 

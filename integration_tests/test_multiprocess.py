@@ -344,7 +344,7 @@ def test_training_loss_equals_numpy(run_two, way):
     np.testing.assert_allclose(losses, reference_losses(20), rtol=1e-4)
 
 
-def test_pmap_maps_over_the_devices_of_each_process(run_two):
+def test_pmap_maps_over_devices_of_each_process(run_two):
     result = run_two(
         INITIALIZE,
         """
@@ -371,7 +371,7 @@ def test_pmap_maps_over_the_devices_of_each_process(run_two):
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_death_of_one_process_raises_in_the_other(run_two, victim):
+def test_death_of_one_process_raises_in_other(run_two, victim):
     """Includes the death of process 0, and death during a collective."""
     result = run_two(
         INITIALIZE,

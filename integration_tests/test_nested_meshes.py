@@ -171,7 +171,7 @@ def test_ordered_callback_on_each_device(make):
         assert seen.index(value) < seen.index(value + 100)
 
 
-def test_one_sum_over_devices_for_a_scan_over_weights():
+def test_scan_over_weights_sums_devices_once():
     mesh = olympus.make_mesh((4,), ("x",), (AxisType.Explicit,))
     weights, x = np.ones((3, 2, 3), np.float32), np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -200,7 +200,7 @@ class TestMeshInForce:
         assert result.sharding == inside.sharding == NamedSharding(mesh, P("y"))
         assert lowered.input_shardings == ((NamedSharding(mesh, P("x")),), {})
 
-    def test_pjit_replicates_for_none_and_recompiles_for_another_mesh(self, mesh):
+    def test_pjit_of_none_replicates_on_each_mesh(self, mesh):
         f = pjit(lambda x, y: (x, y), in_shardings=(P("x"), None), out_shardings=(None, P("x")))
         for other in (mesh, line()):
             with pytest.warns(DeprecationWarning), other:
@@ -309,7 +309,7 @@ class TestMoves:
         np.testing.assert_array_equal(moved, ROW)
 
     @pytest.mark.parametrize("names", [("x",), ("a", "b")])
-    def test_a_program_is_lowered_once_for_all_devices(self, names):
+    def test_program_is_lowered_once_for_all_devices(self, names):
         lowered = []
         record = functools.partial(_append_lowering, lowered)
         olympus.monitoring.register_event_duration_secs_listener(record)

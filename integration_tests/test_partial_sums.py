@@ -111,7 +111,7 @@ def test_repeat_of_numpy_arrays():
     assert isinstance(jnp.repeat(np.eye(3), np.ones(3, int), axis=0), olympus.Array)
 
 
-def test_broadcast_like_takes_the_sharding_of_the_other_array():
+def test_broadcast_like_takes_sharding_of_other_array():
     like = olympus.device_put(X.reshape(4, 2), P("x"))
     assert lax.broadcast_like(np.ones(2, np.float32), like).sharding.spec == P("x", None)
 
@@ -124,7 +124,7 @@ def test_result_sharding_over_other_devices_raises():
         )()
 
 
-def test_flag_removes_mesh_axes_of_size_one_from_types():
+def test_flag_removes_axes_of_size_one():
     with olympus.set_mesh(olympus.make_mesh((2, 1), ("x", "y"))):
         x = olympus.device_put(X.reshape(4, 2), P(("x", "y"), None))
         with olympus.remove_size_one_mesh_axis_from_type(True):

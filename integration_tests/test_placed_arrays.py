@@ -47,7 +47,7 @@ def _over(names, sizes):
     return Mesh(np.array(olympus.devices()[:count]).reshape(sizes), names)
 
 
-def test_results_stay_on_a_mesh_of_one_device():
+def test_results_stay_on_mesh_of_one_device():
     sharding = NamedSharding(_over(("i",), (1,)), PartitionSpec("i"))
     x = olympus.device_put(np.arange(8.0), sharding)
     assert (x + 1).sharding == sharding

@@ -523,7 +523,7 @@ def test_configuration_is_part_of_the_key(flag):
     assert value_and_origin(copied(scaled), X)[1]
 
 
-def test_versions_and_machine_are_part_of_the_key(monkeypatch):
+def test_versions_and_machine_are_part_of_key(monkeypatch):
     value_and_origin(copied(scaled), X)
     cache_key = program_cache.cache_key
     others = (
@@ -545,7 +545,7 @@ def test_versions_and_machine_are_part_of_the_key(monkeypatch):
 # ---- use ----
 
 
-def test_a_second_process_runs_no_code_of_the_function(tmp_path):
+def test_second_process_runs_no_code_of_function(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent("""

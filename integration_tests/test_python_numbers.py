@@ -95,7 +95,7 @@ def test_result_classes_match_jax(name):
     assert found == expected.split()
 
 
-def test_unchanged_carries_are_returned_as_the_same_objects():
+def test_unchanged_carries_are_returned_as_same_objects():
     wide = np.arange(2.0)
     assert lax.scan(lambda c, x: (c, x), wide, ONES)[0] is wide
     assert lax.fori_loop(0, 3, lambda i, c: c, wide) is wide

@@ -32,7 +32,7 @@ def test_array_methods_of_keys():
     np.testing.assert_array_equal(data(chosen), [*WORDS[:3], *WORDS[::-1][3:]])
 
 
-def test_repeated_calls_with_keys_use_the_fast_path(monkeypatch):
+def test_repeated_calls_with_keys_use_fast_path(monkeypatch):
     @olympus.jit
     def step(state):
         key, other = random.split(state["key"])
@@ -130,7 +130,7 @@ def test_messages_of_checks_show_keys():
     assert checkify.checkify(olympus.jit(check))(KEY, True)[0].get() is None
 
 
-def test_out_sharding_without_a_mesh_has_no_effect():
+def test_out_sharding_without_mesh_has_no_effect():
     outside = olympus.typeof(jnp.ones(3)).sharding
     assert outside.mesh.empty
     drawn = random.bernoulli(KEY, 0.5, (3,), out_sharding=outside)

@@ -84,7 +84,7 @@ def test_readme_example_uses_the_package(package: Path) -> None:
 
 
 @packages
-def test_name_equals_folder_and_version_is_in_about(package: Path) -> None:
+def test_names_and_versions_of_packages(package: Path) -> None:
     project = project_table(package)
     assert project["name"] == package.name
     assert "version" in project["dynamic"]

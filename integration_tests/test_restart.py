@@ -131,7 +131,7 @@ def start_two(folder, *arguments):
 
 @pytest.mark.thorough("1")
 @pytest.mark.parametrize("lost", [0, 1])
-def test_job_resumes_after_one_of_two_processes_is_killed(tmp_path, lost):
+def test_job_resumes_after_a_process_dies(tmp_path, lost):
     folder = tmp_path / "job"
     processes = start_two(folder, "--steps", 100_000, "--every", 20)
     lines: list[str] = []

@@ -44,7 +44,7 @@ def test_unique_keeps_device_and_weak_type():
     assert unique(asarray(2.0) * 1).weak_type == (asarray(2.0) * 1).weak_type
 
 
-def test_gradients_flow_to_the_first_of_equal_elements():
+def test_gradients_flow_to_first_of_equal_elements():
     x = np.array([3.0, 1.0, 3.0], np.float32)
     gradient = grad(lambda x: sum(unique(x) * np.array([2.0, 5.0], np.float32)))(x)
     assert np.array_equal(gradient, [5.0, 2.0, 0.0])

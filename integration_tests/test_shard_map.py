@@ -77,7 +77,7 @@ class TestProduct:
             jvp(whole, (A, B), (B.sum() * A, B))[1],
         )
 
-    def test_second_derivatives_equal_those_of_the_whole_function(self, mesh, check_vma):
+    def test_second_derivatives_equal_those_of_whole_function(self, mesh, check_vma):
         def second(function):
             first = grad(lambda a: total(function(a, B)))
             return grad(lambda a: total(lax.mul(first(a), a)))(A)
@@ -391,7 +391,7 @@ def test_error_for_varying_carries_suggests_pcast():
     assert run(lambda: {"sum": lax.pcast(cast["sum"], ("i",), to="varying")}) == 6.0
 
 
-def test_error_for_branches_with_different_variation_suggests_pcast():
+def test_error_of_varying_branches_suggests_pcast():
     mesh = Mesh(np.array(devices()[:1]).reshape(1, 1), ("i", "j"))
 
     def choose(x, y):

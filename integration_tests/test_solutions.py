@@ -69,7 +69,7 @@ def test_any_solver_and_any_linear_solver():
     np.testing.assert_allclose(olympus.grad(iterative)(A), -0.5 * A**-1.5, rtol=1e-8)
 
 
-def test_fixed_points_have_the_derivatives_of_the_solution():
+def test_fixed_points_have_derivatives_of_solution():
     def f(a):
         return olympus.fixed_point(lambda x, a: jnp.cos(a * x), 0.5, a)
 

@@ -49,7 +49,7 @@ def test_gradients_equal_those_of_selection(outer):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_rare_branch_needs_the_memory_of_one_batch():
+def test_rare_branch_needs_memory_of_one_batch():
     """The branch runs on a 64th of the examples at a time."""
 
     def expensive(x):

@@ -107,7 +107,7 @@ def test_default_ddof_and_tolerances_equal_numpy():
     assert jnp.isclose(near, 1.0, rtol=1e-3).tolist() == np.isclose(near, 1.0, rtol=1e-3).tolist()
 
 
-def test_probabilities_may_have_a_dtype_of_their_own():
+def test_probabilities_may_have_dtype_of_their_own():
     values = np.random.RandomState(0).rand(3, 4).astype(np.float32)
     percentages = np.array([10, 50])
     wanted = np.percentile(values, percentages, axis=1)
@@ -120,7 +120,7 @@ def test_probabilities_may_have_a_dtype_of_their_own():
         np.testing.assert_allclose(correlations, np.corrcoef(values), rtol=1e-5)
 
 
-def test_first_array_can_be_created_under_a_transfer_guard():
+def test_first_array_can_be_created_under_transfer_guard():
     program = "import olympus.numpy as jnp; print(jnp.arange(3))"
     finished = subprocess.run(
         [sys.executable, "-c", program],

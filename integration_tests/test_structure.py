@@ -161,7 +161,7 @@ def test_warnings_point_to_the_users_line() -> None:
     assert direct == [], "call olympus_ir.diagnostics.user_warnings.warn_user"
 
 
-def test_docstrings_open_with_a_verb_or_a_noun() -> None:
+def test_docstrings_open_with_verb_or_noun() -> None:
     riddles = []
     for path in FILES:
         for node in ast.walk(tree(path)):

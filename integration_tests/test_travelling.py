@@ -68,7 +68,7 @@ def test_pickled_functions_have_the_same_values(functions, name):
         check(travelling.call(copy, arguments), value)
 
 
-def test_functions_of_a_module_are_pickled_by_their_names():
+def test_functions_of_module_are_pickled_by_their_names():
     for function in (travelling.decorated, travelling.with_jvp, travelling.with_rule, jnp.sin):
         assert pickle.loads(pickle.dumps(function)) is function
 

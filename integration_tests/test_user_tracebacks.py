@@ -64,7 +64,7 @@ def chain(error: BaseException) -> BaseException | None:
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 @pytest.mark.parametrize("section", calls.sections())
-def test_malformed_calls_show_no_line_of_the_library(section: str, mistake: str) -> None:
+def test_malformed_calls_show_no_line_of_library(section: str, mistake: str) -> None:
     faults = []
     for expression in calls.sections(section)[section]:
         call = with_mistake(expression, mistake)
@@ -140,7 +140,7 @@ MALFORMED = [(), (object(),), (None,), (ROW, ROW, ROW, ROW), (7,), ({"a": ROW},)
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_what_functions_return_shows_no_line_of_the_library(name: str) -> None:
+def test_returned_functions_show_no_library_line(name: str) -> None:
     faults = [fault for args in MALFORMED for fault in faults_of(name, MADE[name], *args)]
     assert faults == []
 
@@ -194,7 +194,7 @@ def host_function(x: np.ndarray) -> np.ndarray:
         olympus.jit(lambda x: olympus.pure_callback(lambda y: y[:2], ROW_TYPE, x)),
     ],
 )
-def test_errors_of_callbacks_show_only_lines_of_the_user(call: Callable[..., object]) -> None:
+def test_errors_of_callbacks_show_only_lines_of_user(call: Callable[..., object]) -> None:
     with pytest.raises(olympus.errors.JaxRuntimeError) as caught:
         olympus.block_until_ready(call(ROW))
         olympus.effects_barrier()

@@ -30,7 +30,7 @@ def test_values_known_outside_of_jit():
         differing(x)
 
 
-def test_varying_values_print_per_device_outside_of_compiled_functions():
+def test_varying_values_print_per_device():
     mesh = Mesh(np.array(olympus.devices()[:2]), ("i",))
     texts, runs = [], []
 

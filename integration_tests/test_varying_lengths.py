@@ -116,7 +116,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operations_equal_those_of_numpy(name):
+def test_operations_equal_numpy(name):
     operation = OPERATIONS[name]
     bucketed = olympus.bucketed(functools.partial(operation, jnp), sizes=[8, 24])
     rng = np.random.default_rng(1)
@@ -465,7 +465,7 @@ INTEGERS = ("nonzero", "flatnonzero", "argwhere", "where", "counts", "inverse", 
     "selection of a selection",
 )
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_selections_equal_those_of_numpy(name):
+def test_selections_equal_numpy(name):
     selection = functools.partial(SELECTIONS[name], np)
     masked = olympus.masked(functools.partial(SELECTIONS[name], jnp))
     xs = np.random.default_rng(5).normal(size=(3, 20)).astype(np.float32)

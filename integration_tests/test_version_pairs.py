@@ -52,7 +52,7 @@ def test_ranges_of_sibling_packages_constrain_the_version() -> None:
     assert {str(each.version) for each in newest.values()} == {"0.3.0", "0.2.0"}
 
 
-def test_older_sibling_is_chosen_if_the_newest_conflicts() -> None:
+def test_older_sibling_is_chosen_if_newest_conflicts() -> None:
     batching = [
         state("olympus-batching", "0.1.0", "olympus-ir<0.3"),
         state("olympus-batching", "0.1.1", "olympus-ir>=0.3"),

@@ -29,7 +29,7 @@ def test_transfers_round_trip_for_each_dtype(dtype):
     np.testing.assert_array_equal(np.asarray(array.T).T, values)
 
 
-def test_programs_run_on_the_device_of_committed_arrays(accelerator, cpu):
+def test_programs_run_on_device_of_committed_arrays(accelerator, cpu):
     function = olympus.jit(lambda x: x * 2)
     assert function(olympus.device_put(1.0, cpu)).devices() == {cpu}
     assert function(1.0).devices() == {accelerator}

@@ -242,7 +242,7 @@ def test_closing_over_differentiated_values():
         grad(jit(outer))(2.0)
 
 
-def test_rule_that_closes_over_a_tracer_in_a_program():
+def test_rule_that_closes_over_tracer_in_program():
     def outer(w):
         f = custom_jvp(lambda x: lax.mul(x, 2.0))
         f.defjvp(lambda primals, tangents: (f(*primals), lax.mul(tangents[0], w)))
@@ -263,7 +263,7 @@ def test_unknown_argument_names_raise():
         custom_jvp(lambda x: x, nondiff_argnames=("y",))
 
 
-def test_equations_can_be_bound_again_with_their_parameters():
+def test_equations_can_be_bound_again():
     @custom_jvp
     def f(x):
         return lax.sin(x)

@@ -48,7 +48,7 @@ def test_unused_residuals_replace_forward_pass_by_function():
     assert names(reduced.eqns[0].params["call_jaxpr"].jaxpr) == ["sin"]
 
 
-def test_value_under_checkpoint_is_computed_by_the_function():
+def test_value_under_checkpoint_is_computed_by_function():
     f = custom_vjp(lambda x: x)
     f.defvjp(
         lambda x: (lax.mul(x, 2.0), (lax.cos(x),)),  # another value than the function's
@@ -61,7 +61,7 @@ def test_value_under_checkpoint_is_computed_by_the_function():
     assert value_and_grad(f)(3.0)[0] == 6.0
 
 
-def test_forward_pass_is_kept_if_residuals_are_used():
+def test_used_residuals_keep_forward_pass():
     def f(x):
         _, pullback = vjp(sine, x)
         return pullback(1.0)

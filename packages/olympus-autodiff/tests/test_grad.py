@@ -222,7 +222,7 @@ def test_values_are_concrete_outside_of_jit():
 
 
 @pytest.mark.parametrize("part", [lax.real, lax.imag])
-def test_gradients_of_parts_of_python_numbers_have_a_dtype(part):
+def test_gradients_of_parts_of_python_numbers_have_dtype(part):
     gradient = grad(lambda z: lax.mul(part(z), part(z)))(2 + 1j)
     assert gradient.dtype == np.complex64
     assert not gradient.weak_type

@@ -46,7 +46,7 @@ def test_python_control_flow_sees_values():
     assert jvp(f_of_tracer, (0.5,), (1.0,)) == (0.5, 1.0)
 
 
-def test_results_that_do_not_depend_on_the_arguments():
+def test_results_that_do_not_depend_on_arguments():
     values, tangents = jvp(lambda x: (x, 3, np.ones(2, np.float32)), (1.0,), (1.0,))
     assert values[1] == 3
     assert tangents[1].dtype == dtypes.float0

@@ -45,7 +45,7 @@ def test_linear_programs_use_residuals():
     )
 
 
-def test_primal_operations_are_not_part_of_the_linear_program():
+def test_linear_program_has_no_primal_operations():
     closed = trace_to_closed(
         lambda x, t: [linearize(lambda x: lax.sin(lax.sin(x)), x)[1](t)],
         [ShapedArray((), np.float32)] * 2,

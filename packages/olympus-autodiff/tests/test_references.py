@@ -295,7 +295,7 @@ def test_undifferentiated_reference_arguments():
 
 
 @pytest.mark.parametrize("around", [lambda fun: fun, jit], ids=["eager", "jit"])
-def test_custom_vjp_refuses_a_reference_given_twice_or_returned(around):
+def test_custom_vjp_refuses_repeated_references(around):
     @custom_vjp
     def first(a, b):
         return a[0]

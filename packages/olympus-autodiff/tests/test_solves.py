@@ -51,7 +51,7 @@ def solved(matrix, b):
     return custom_linear_solve(lambda x: dot(matrix, x), b, solve, solve)
 
 
-def test_solutions_equal_those_of_numpy():
+def test_solutions_equal_numpy():
     assert_close(solved(MATRIX, VECTOR), np.linalg.solve(MATRIX, VECTOR), rtol=1e-9)
 
 
@@ -225,7 +225,7 @@ def substitute(transposed):
     return solve
 
 
-def test_factor_based_solve_is_differentiated_through_the_matrix():
+def test_factor_based_solve_is_differentiated_through_matrix():
     """The derivatives go through the matrix; the factors have none."""
     factored = FactoredSolve(dot, substitute(False), substitute(True))
 

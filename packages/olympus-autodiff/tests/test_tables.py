@@ -89,7 +89,7 @@ def test_expansions_are_differentiated(cleared):
     np.testing.assert_allclose(jvp(square_sine_p.bind, (0.5,), (1.0,))[1], expected, rtol=1e-6)
 
 
-def test_missing_rule_error_gives_the_reason_of_the_exemption(cleared):
+def test_missing_rule_error_gives_reason_of_exemption(cleared):
     odd_p = elementwise_primitive("odd", lambda x: x)
     jvp_rules.exempt(odd_p, reason="it is odd")
     with pytest.raises(MissingRuleError, match="`odd` has no jvp rule: it is odd"):

@@ -83,7 +83,7 @@ def test_reverse_mode_differentiates_the_function():
     )
 
 
-def test_rule_is_applied_once_if_only_tangents_are_batched():
+def test_batched_tangents_apply_rule_once():
     """If only tangents or only primals are batched, the rule gets unbatched arguments."""
     f, calls = sine_with_wrong_rule()
     one = np.float32(2)

@@ -57,7 +57,7 @@ def newton(a, x, batch):
 
 @pytest.mark.parametrize("batch", ["compact", (9, 2)])
 @pytest.mark.parametrize("in_axes", [(0, 0), (1, None), (0, None)])
-def test_constants_and_carries_with_and_without_batch_dimensions(batch, in_axes):
+def test_batched_constants_and_carries(batch, in_axes):
     count = 40
     a = rng.uniform(0.01, 1e4, (count, 3)).astype(np.float32)
     x = np.ones((count, 3) if in_axes[1] == 0 else 3, np.float32)
@@ -106,7 +106,7 @@ def test_a_collective_over_the_examples_keeps_all():
         ((4, 4), 8, (4,)),
     ],
 )
-def test_sizes_descend_below_the_size_of_the_batch(batch, size, sizes):
+def test_sizes_descend_below_size_of_batch(batch, size, sizes):
     assert compaction_sizes(batch, size) == sizes
 
 

@@ -111,7 +111,7 @@ def test_closing_over_batched_values():
         vmap(outer)(X)
 
 
-def test_sequential_vmap_calls_the_function_for_each_example():
+def test_sequential_vmap_calls_function_for_each_example():
     seen = []
 
     @sequential_vmap

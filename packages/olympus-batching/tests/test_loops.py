@@ -36,7 +36,7 @@ class TestConditionForEachExample:
         np.testing.assert_array_equal(result, FACTORS**COUNTS)
 
     @pytest.mark.parametrize("outer", [(0, None), (None, 0)])
-    def test_examples_along_two_axes_stop_on_their_own(self, outer):
+    def test_examples_stop_along_two_axes(self, outer):
         mapped = vmap(vmap(power, in_axes=outer[::-1]), in_axes=outer)
         _, result = jit(mapped)(COUNTS, FACTORS)
         expected = FACTORS[None, :] ** COUNTS[:, None]
@@ -89,5 +89,5 @@ def test_map_without_batches():
     np.testing.assert_allclose(result, np.sin(FACTORS), rtol=1e-6)
 
 
-def test_map_over_an_empty_array_with_batch_size():
+def test_map_over_empty_array_with_batch_size():
     assert lax.map(lax.sin, FACTORS[:0], batch_size=2).shape == (0,)

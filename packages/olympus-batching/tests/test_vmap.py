@@ -246,7 +246,7 @@ def test_approximate_extremes_look_at_one_example():
         vmap(lambda x: lax.approx_max_k(x, 1, reduction_dimension=1))(M)
 
 
-def test_examples_of_too_few_dimensions_are_not_joined():
+def test_examples_with_too_few_dimensions():
     for operation, x in (
         (linalg.svd, M),
         (linalg.qr, M),
@@ -265,7 +265,7 @@ def test_errors_name_keyword_arguments():
         vmap(lambda x, y: x)(X3, y={"w": X4})
 
 
-def test_error_of_an_empty_call_shows_the_arguments():
+def test_error_of_empty_call_shows_arguments():
     with pytest.raises(ValueError, match=r"empty \*args=\(\{\},\) and \*\*kwargs=\{\}"):
         vmap(lambda x: x)({})
 

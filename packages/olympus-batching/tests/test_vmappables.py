@@ -110,7 +110,7 @@ def test_unbatched_results_get_the_axis():
         shared(Named(X, "i", "j"))
 
 
-def test_get_index_is_the_index_of_the_example():
+def test_get_index_is_index_of_example():
     def with_index(element_of, get_index, container, spec):
         element = to_element(element_of, get_index, container, spec)
         return Named(lax.add(element.data, lax.convert_element_type(get_index(), "float32")))

@@ -77,7 +77,7 @@ def test_debug_checks_are_silent_without_checkify() -> None:
     assert message(fun, f32(-1)) == "no -1.0 (`check` failed)"
 
 
-def test_the_first_check_of_a_program_is_reported() -> None:
+def test_first_check_of_program_is_reported() -> None:
     def fun(x: Any) -> None:
         check(lax.gt(x, f32(5)), "first {x}", x=x)
         check(lax.gt(x, f32(6)), "second")
@@ -169,7 +169,7 @@ def test_rules_of_custom_derivatives_are_kept() -> None:
         assert grad(jit(lambda x, fun=fun: checkify(jit(fun))(x)[1]))(f32(1)) == 3
 
 
-def test_vmap_of_a_checked_function_returns_errors_per_example() -> None:
+def test_vmap_of_checked_function_returns_errors_per_example() -> None:
     error, _ = vmap(checkify(positive))(f32([1, -2, 3, -4]))
     assert error.get() == (f"at mapped index 1: {failed(-2.0)}\nat mapped index 3: {failed(-4.0)}")
     error, _ = checkify(vmap(positive))(f32([1, -2, 3, -4]))
@@ -191,7 +191,7 @@ def test_results_of_unknown_primitives_are_checked() -> None:
     assert message(root_p.bind, f32(1)) is None
 
 
-def test_operations_that_pass_nan_on_are_not_reported() -> None:
+def test_propagated_nan_is_not_reported() -> None:
     assert message(lambda x: lax.reshape(x, (1, 1)), f32([np.nan]), errors=nan_checks) is None
     assert message(lambda x: lax.max(x, f32(1)), f32(np.nan), errors=nan_checks) is None
 
@@ -265,7 +265,7 @@ def test_derivatives_ignore_checks() -> None:
     assert "check" in str(make_olympuspr(positive)(f32(1)))
 
 
-def test_raised_errors_name_the_line_of_the_check():
+def test_raised_errors_name_line_of_check():
     def fun(x):
         check(lax.gt(x, np.float32(0)), "not positive")  # the user's check
         return lax.log(x)

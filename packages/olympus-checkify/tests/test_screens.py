@@ -340,7 +340,7 @@ def _screen_of(fun):
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_screens_of_covered_programs_check_only_the_result(name):
+def test_screens_of_covered_programs_check_only_result(name):
     screen = _screen_of(COVERED[name])
     assert not any(step.guarded for step in screen.steps)
     assert not any(step.checked for step in screen.steps[:-1])
@@ -358,7 +358,7 @@ NOT_COVERED = {
 
 
 @pytest.mark.parametrize("name", NOT_COVERED)
-def test_screens_check_values_not_covered_by_the_result(name):
+def test_screens_check_values_not_covered_by_result(name):
     screen = _screen_of(NOT_COVERED[name])
     assert any(step.guarded for step in screen.steps) or any(
         step.checked for step in screen.steps[:-1]

@@ -75,7 +75,7 @@ def test_attributes_of_frozen_functions(either):
     assert "stablehlo.tanh" in either.mlir_module()
 
 
-def test_arrays_that_the_function_refers_to_are_weights():
+def test_arrays_that_function_refers_to_are_weights():
     found = freeze(closed(), X)
     assert list(found.weights) == ["closure.0"]
     assert "dense<" not in found.mlir_module().replace("dense<0", "")

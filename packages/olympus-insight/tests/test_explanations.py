@@ -233,7 +233,7 @@ def test_globals_that_raise_on_inspection_are_ignored():
     assert len(explain(compiled)) == 1
 
 
-def test_gradients_have_the_line_of_the_users_function():
+def test_gradients_have_line_of_users_function():
     from olympus_autodiff import grad
 
     causes, report = of(jit(grad(lambda x: x**2)), call(1.0), call(np.float32(2.0)))
@@ -286,7 +286,7 @@ def test_max_traces_raises_with_the_explanation():
     limited({"w": W}, X)
 
 
-def test_max_traces_counts_the_traces_of_the_limited_function():
+def test_max_traces_counts_traces_of_limited_function():
     def double(x):
         return x * 2
 
@@ -298,7 +298,7 @@ def test_max_traces_counts_the_traces_of_the_limited_function():
     assert "f32[4]" not in str(caught.value)
 
 
-def test_max_traces_as_a_decorator_and_under_a_trace():
+def test_max_traces_as_decorator_and_under_trace():
     @jit(max_traces=1)
     def inner(x):
         return x * 2

@@ -100,7 +100,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_peak_is_close_to_the_estimate_of_xla(name):
+def test_peak_is_close_to_estimate_of_xla(name):
     fun, *args = PROGRAMS[name]
     compiled = jit(fun).lower(*args).compile()
     found = compiled.memory_analysis()

@@ -41,7 +41,7 @@ def test_error_for_item_assignment_suggests_at_set(assign, mended):
     assert mended in str(caught.value)
 
 
-def test_error_for_scalar_item_assignment_suggests_at_set():
+def test_item_assignment_error_suggests_at_set():
     def total(x):
         sums = np.zeros(3)
         sums[0] = x

@@ -204,7 +204,7 @@ def test_context_managers_decorate():
     assert not config.olympus_enable_x64
 
 
-def test_disable_jit_sets_the_flag_for_a_block():
+def test_disable_jit_sets_flag_for_block():
     with disable_jit():
         assert config.olympus_disable_jit
         with disable_jit(False):
@@ -292,7 +292,7 @@ def test_a_flag_is_declared_once():
         configuration.add(Flag("olympus_test", 1, "A test.", typed(int, 1)))
 
 
-def test_tracing_key_changes_with_every_flag_that_shapes_programs(restored):
+def test_flags_of_programs_are_in_tracing_key(restored):
     samples = {"default_device": "cpu", "hlo_source_file_canonicalization_regex": "x"}
     initial = config_trace_context()
     for name in config:

@@ -140,7 +140,7 @@ def test_quitting_ends_the_program(command):
         answers(stopping, 2.0, commands=[command])
 
 
-def test_token_is_returned_when_the_debugger_is_closed():
+def test_token_is_returned_when_debugger_is_closed():
     def with_token(x, options):
         def inner(x):
             return breakpoint(token={"value": lax.mul(x, 2.0), "flag": True}, **options)

@@ -85,7 +85,7 @@ def test_errors_have_names_of_jax():
         (errors.ConcretizationTypeError, "where concrete value is expected", "See https"),
     ],
 )
-def test_errors_about_tracers_name_type_origin_and_repair(error, what, repair):
+def test_tracer_errors_name_origin_and_repair(error, what, repair):
     message = str(error(FakeTracer()))
     assert what in message
     assert "float32[3]" in message
@@ -120,7 +120,7 @@ def test_errors_with_a_message(error):
     assert str(error(str(instance))) == str(instance)
 
 
-def test_a_users_subclass_refers_to_its_documented_base():
+def test_users_subclass_refers_to_its_documented_base():
     class MyShapeError(errors.ShapeError):
         pass
 

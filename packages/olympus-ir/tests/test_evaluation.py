@@ -53,7 +53,7 @@ def test_equations_keep_their_lines():
     assert current.source is None
 
 
-def test_the_numbers_of_operands_and_constants_are_checked():
+def test_numbers_of_operands_and_constants_are_checked():
     olympuspr, _ = trace_to_olympuspr(lambda x: [lax.sin(x)], [F32])
     with pytest.raises(ValueError, match=r"shorter|longer"):
         eval_olympuspr(olympuspr, (), 1.0, 2.0)

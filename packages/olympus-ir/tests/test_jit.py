@@ -66,7 +66,7 @@ class TestTracingCache:
         jit(fun)(2.0)
         assert fun.count == 1
 
-    def test_settings_and_named_axes_are_in_the_cache_key(self):
+    def test_cache_key_has_settings_and_axes(self):
         fun = Counted()
         program, _ = trace_call(fun, NO_OPTIONS, (1.0,), {})
         with enable_x64(True):
@@ -78,7 +78,7 @@ class TestTracingCache:
         assert trace_call(fun, NO_OPTIONS, (1.0,), {})[0] is program
         assert named is not program
 
-    def test_programs_that_close_over_tracers_are_not_kept(self):
+    def test_programs_with_tracers_are_not_kept(self):
         count = 0
 
         def outer(x):
@@ -218,7 +218,7 @@ class TestArguments:
 
 
 class TestEquations:
-    def test_a_call_under_a_trace_is_an_equation(self):
+    def test_call_under_trace_is_equation(self):
         fun = jit(lambda x, y: (lax.sin(x), y), donate_argnums=1, keep_unused=True, name=None)
         closed = make_olympuspr(lambda x: fun(x, y=2) if False else fun(x, 2))(1.0)
         check_olympuspr(closed)

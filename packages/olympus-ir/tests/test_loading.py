@@ -52,7 +52,7 @@ def test_deferred_imports_need_a_positive_time():
         deferred("colorsys", milliseconds=0)
 
 
-def test_the_module_is_imported_with_its_first_attribute():
+def test_module_is_imported_with_its_first_attribute():
     program = (
         "import sys\n"
         "from olympus_ir.loading import deferred\n"
@@ -110,7 +110,7 @@ def test_objects_that_were_frozen_stay_frozen():
     assert _printed(program) == ["True", "True"]
 
 
-def test_garbage_from_before_a_large_import_is_collected():
+def test_garbage_from_before_large_import_is_collected():
     program = (
         "import gc, weakref\n"
         "class Node: pass\n"
@@ -125,7 +125,7 @@ def test_garbage_from_before_a_large_import_is_collected():
     assert _printed(program) == ["True"]
 
 
-def test_the_garbage_collector_continues_after_a_failed_import():
+def test_garbage_collector_continues_after_failed_import():
     assert gc.isenabled()
     with pytest.raises(ModuleNotFoundError), timed_import:
         with timed_import:

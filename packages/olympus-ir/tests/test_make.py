@@ -88,7 +88,7 @@ class TestEvalShape:
     def test_of_compiled_functions(self):
         assert eval_shape(jit(lax.sin), STRUCT) == STRUCT
 
-    def test_eval_shape_raises_the_errors_of_the_call(self):
+    def test_eval_shape_raises_errors_of_call(self):
         with pytest.raises(TypeError, match="incompatible shapes"):
             eval_shape(lax.add, STRUCT, ShapeDtypeStruct((3, 2), np.float32))
         with pytest.raises(TypeError, match="Expected a callable value"):
@@ -121,7 +121,7 @@ class TestScopes:
         (inner,) = equation.params["jaxpr"].eqns
         assert inner.source_info.name_stack == ("wave",)
 
-    def test_names_join_where_a_program_is_run_again(self):
+    def test_names_join_where_program_is_run_again(self):
         from olympus_ir import eval_olympuspr
 
         closed = make_olympuspr(named_scope("inner")(lambda x: lax.sin(x)))(1.0)

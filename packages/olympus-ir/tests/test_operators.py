@@ -60,7 +60,7 @@ def test_unary_operators_and_methods():
     assert X.astype(np.int8).dtype == np.int8
 
 
-def test_python_scalars_take_the_dtype_of_the_array():
+def test_python_scalars_take_dtype_of_array():
     x = lax.full((2,), 1, np.float16)
     assert (x + 1).dtype == (2.5 * x).dtype == np.float16
     assert (I + 1).dtype == np.int32

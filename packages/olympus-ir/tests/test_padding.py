@@ -243,7 +243,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_padded_operations_equal_those_of_the_true_size(name):
+def test_padded_operations_equal_those_of_true_size(name):
     fun, specs = OPERATIONS[name]
     used = {letter for spec, _ in specs for letter in "nm" if letter in spec}
     for n, m in ((5, 7), (8, 4), (4, 8)):

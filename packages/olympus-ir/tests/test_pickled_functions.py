@@ -65,7 +65,7 @@ def test_functions_are_pickled_as_recipes():
     assert not_a_function(abs) == [abs]
 
 
-def test_functions_with_a_name_are_pickled_by_name():
+def test_functions_with_name_are_pickled_by_name():
     for function in (decorated, wrapped):
         assert pickle.loads(pickle.dumps(function)) is function
         assert copy.deepcopy(function) is function

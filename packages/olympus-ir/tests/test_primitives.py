@@ -149,7 +149,7 @@ print(instruction('ragged_dot_general').name, lax.scaled_dot_p in primitives())
         instruction("no_such_instruction")
 
 
-def test_the_star_imports_rare_names_and_no_modules():
+def test_star_imports_rare_names_and_no_modules():
     code = "from olympus_ir.lax import *; print(*vars())"
     names = set(run_python(code))
     assert {"ragged_dot", "fft", "sin"} <= names

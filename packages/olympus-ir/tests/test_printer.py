@@ -127,7 +127,7 @@ class TestDocuments:
         assert layout(lines) == "a   # first\nbbb # x\n    # y"
 
 
-def test_terminals_show_colors_where_the_flag_allows_them(monkeypatch):
+def test_terminals_show_colors_where_flag_allows_them(monkeypatch):
     program = trace_to_olympuspr(lambda x: [lax.sin(x)], [ShapedArray((), "float32")])[0]
     plain = str(program)
     assert "\x1b" not in plain

@@ -139,7 +139,7 @@ def test_result_type_canonicalizes_wide_dtypes():
         assert result_type("float64") == np.float32
 
 
-def test_explicit_64_bit_dtypes_survive_where_they_are_allowed():
+def test_explicit_64_bit_dtypes_are_kept():
     wide, narrow = np.dtype("int64"), np.dtype("int32")
     assert promote(wide, False, narrow, False) == (np.int32, False)
     config.update("olympus_explicit_x64_dtypes", "allow")

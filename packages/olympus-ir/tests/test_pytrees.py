@@ -351,7 +351,7 @@ def test_register_with_keys():
     assert tree_leaves_with_path(Node()) == [((GetAttrKey("q"),), 1)]
 
 
-def test_none_leaf_registry_treats_none_as_a_leaf():
+def test_none_leaf_registry_treats_none_as_leaf():
     flat, _ = pytrees.none_leaf_registry.flatten(Pair(None, 1))
     assert flat == [None, 1]
 

@@ -259,7 +259,7 @@ class TestValues:
         assert ref[...].weak_type
         assert not new_ref(np.float32(1.0))[...].weak_type
 
-    def test_empty_references_have_a_type_and_can_be_freed(self):
+    def test_empty_references_have_type_and_can_be_freed(self):
         ref = empty_ref(ShapedArray((2, 3), np.int32))
         assert ref.shape == (2, 3) and ref.dtype == np.int32
         assert free_ref(ref) is None
@@ -477,7 +477,7 @@ class TestDischarge:
             assert total == 12.0
             assert np.array_equal(ys, [2, 6, 10]) and np.array_equal(ref[...], 2 * start)
 
-    def test_a_condition_and_a_body_with_one_reference(self):
+    def test_condition_and_body_with_one_reference(self):
         ref = new_ref(np.zeros(1, np.float32))
         lax.while_loop(lambda n: lax.lt(ref[0], 5.0), lambda n: (addupdate(ref, 0, 2.0), n)[1], 0)
         assert ref[0] == 6.0

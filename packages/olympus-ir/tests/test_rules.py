@@ -121,7 +121,7 @@ def test_errors_in_a_rule_file_are_raised(package):
             package.find(lax.reshape_p)
 
 
-def test_assignment_replaces_a_rule_that_is_not_loaded_yet(package):
+def test_assignment_replaces_unloaded_rule(package):
     package[lax.sin_p] = max
     assert package[lax.sin_p] is max
 

@@ -41,7 +41,7 @@ def test_traced_programs_equal_direct_evaluation(case):
         assert_close(evaluated, results)
 
 
-def test_weak_types_are_kept_where_all_operands_are_weak():
+def test_weak_operands_give_weak_results():
     assert reference_evaluator.evaluate(lax.add_p, (1.0, 2.0), {}).weak_type
     assert not reference_evaluator.evaluate(lax.add_p, (1.0, np.float32(2)), {}).weak_type
 

@@ -82,7 +82,7 @@ class TestRecording:
         ):
             make_olympuspr(bad)(1.0)
 
-    def test_the_current_trace_is_restored_after_an_error(self):
+    def test_current_trace_is_restored_after_error(self):
         with pytest.raises(ZeroDivisionError):
             trace(lambda: 1 / 0)
         assert current.trace is evaluation_trace
@@ -136,7 +136,7 @@ class TestClosures:
         assert len(opened.invars) == 2
         assert str(inputs_as_constants(opened, 1)) == str(olympuspr)
 
-    def test_closed_programs_need_a_value_for_each_constant(self):
+    def test_closed_programs_need_value_for_each_constant(self):
         olympuspr, _ = trace(lambda x: [lax.mul(x, np.ones(3, np.float32))], VECTOR)
         with pytest.raises(ValueError, match="has 1 constants, got 0 values"):
             ClosedOlympuspr(olympuspr, [])

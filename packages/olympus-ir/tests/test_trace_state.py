@@ -101,7 +101,7 @@ def test_listeners_get_their_events():
         monitoring.unregister_event_listener(print)
 
 
-def test_user_context_is_part_of_the_trace_key():
+def test_user_context_is_part_of_trace_key():
     context = make_user_context("train")
     factor = lambda: 1.0 if context.value == "train" else 2.0  # noqa: E731
     double = jit(lambda x: lax.mul(x, np.float32(factor())))

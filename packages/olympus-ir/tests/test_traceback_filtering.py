@@ -74,7 +74,7 @@ def test_off_shows_everything(mode):
     assert not hasattr(error, "__notes__")
 
 
-def test_remove_frames_keeps_the_full_traceback_as_cause(mode):
+def test_remove_frames_keeps_full_traceback_as_cause(mode):
     mode("remove_frames")
     error = error_of(user_main)
     cause = error.__cause__
@@ -109,7 +109,7 @@ def test_tracebackhide_marks_frames(mode):
     assert set(hidden) == {"pytrees.py", "traceback_filtering.py"}
 
 
-def test_errors_of_the_function_itself_show_the_call():
+def test_errors_of_function_itself_show_call():
     @api_boundary
     def refuse():
         raise ZeroDivisionError

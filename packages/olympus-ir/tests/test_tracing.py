@@ -121,7 +121,7 @@ class TestValuesAreNotKnown:
         with pytest.raises(TypeError, match="Only integer scalar arrays can be converted"):
             make_olympuspr(range)(value)
 
-    def test_errors_in_counting_loops_name_the_users_function(self):
+    def test_errors_in_counting_loops_name_users_function(self):
         for upper in (3, np.int32(3)):
             run = make_olympuspr(
                 lambda n, x: lax.fori_loop(0, n, lambda i, c: bool(c["a"]), {"a": x}),
@@ -193,7 +193,7 @@ class TestCurrentState:
         with pytest.raises(NotImplementedError, match="must define aval"):
             repr(object.__new__(Tracer))
 
-    def test_tracers_have_the_type_that_they_are_given(self):
+    def test_tracers_have_type_that_they_are_given(self):
         tracer = Tracer(Trace(), VECTOR)
         assert tracer.aval is VECTOR and tracer.shape == VECTOR.shape
 
@@ -220,7 +220,7 @@ class TestAxisEnvironment:
             AxisEnvironment().size([])
 
 
-def test_custom_jvp_calls_outside_of_traces_are_plain_calls():
+def test_custom_jvp_outside_of_traces():
     result = evaluation_trace.process_custom_jvp_call(
         lax.custom_jvp_call_p, lambda x: [x], None, (1,), symbolic_zeros=False
     )

@@ -77,7 +77,7 @@ class TestGroups:
         np.testing.assert_allclose(of_matrices, expected, atol=1e-5)
 
 
-def test_non_finite_rows_of_other_groups_have_no_effect():
+def test_infinite_rows_stay_in_their_group():
     x, y = normal(4, 8), normal(8, 4)
     x[:, 3:] = np.inf
     out = tgmm(x, y, np.int32([3, 5]), tiling=TILES, interpret=True)

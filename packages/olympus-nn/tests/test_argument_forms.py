@@ -78,7 +78,7 @@ def test_axes_out_of_bounds():
         olympus_nn.softmax(np.ones(3, np.float32), axis=(0, 1))
 
 
-def test_weights_of_wide_dtypes_are_narrowed_with_a_warning():
+def test_wide_weights_are_narrowed_with_warning():
     for make in (initializers.zeros, initializers.normal(), initializers.he_uniform()):
         with pytest.warns(UserWarning, match="float64"):
             assert make(key(0), (2, 2), np.float64).dtype == np.float32

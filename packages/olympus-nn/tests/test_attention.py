@@ -84,7 +84,7 @@ def products_in(program):
             yield from products_in(getattr(inner, "jaxpr", inner))
 
 
-def test_weights_are_the_first_operand_and_queries_are_scaled():
+def test_weights_are_first_operand_and_queries_are_scaled():
     program = make_olympuspr(dot_product_attention)(*operands(dtype=np.float32))
     first, second = products_in(program.jaxpr)
     assert first.outvars[0].aval.size == second.invars[0].aval.size == 2 * 4 * 7 * 9

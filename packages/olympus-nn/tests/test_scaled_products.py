@@ -88,7 +88,7 @@ def test_batch_and_contracting_dimensions_with_padding_to_blocks(mode):
 
 
 @pytest.mark.parametrize("mode", FORMATS)
-def test_gradients_use_the_quantized_operands_of_the_mode(mode):
+def test_gradients_use_quantized_operands_of_mode(mode):
     x, y, ct = normal(32, 64), normal(48, 64, seed=1), normal(32, 48, seed=2)
     configs = [get_scaled_dot_general_config(mode)] * 3
     _, pull = vjp(lambda x, y: scaled_dot_general(x, y, MATRICES, configs=configs), x, y)

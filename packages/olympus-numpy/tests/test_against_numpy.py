@@ -61,7 +61,7 @@ def test_unary_functions_of_positive_numbers(name):
 
 
 @pytest.mark.parametrize("name", ["arcsin", "arccos", "arctanh", "arccosh"])
-def test_inverse_functions_equal_those_of_numpy(name):
+def test_inverse_functions_equal_numpy(name):
     x = np.linspace(-0.9, 0.9, 7, dtype=np.float32)
     x = x + 2 if name == "arccosh" else x
     check(getattr(jnp, name)(x), getattr(np, name)(x))
@@ -119,7 +119,7 @@ def test_integer_division_by_zero_is_defined():
         (2, np.array([1.0, 3.0], np.float32)),
     ],
 )
-def test_powers_equal_those_of_numpy(x, y):
+def test_powers_equal_numpy(x, y):
     check(jnp.power(x, y), np.power(x, y).astype(np.result_type(x, np.float32)))
     check(jnp.asarray(x) ** y, np.power(x, y).astype(np.result_type(x, np.float32)))
 
@@ -130,7 +130,7 @@ EXTREMES = "max min ptp nanmax nanmin median".split()
 
 @pytest.mark.parametrize("name", REDUCTIONS + EXTREMES)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_reductions_along_every_axis_equal_those_of_numpy(name):
+def test_reductions_along_every_axis_equal_numpy(name):
     for shape in SHAPES:
         x = numbers(shape, np.float32)
         for axis in (None, *range(len(shape)), tuple(range(len(shape)))[:2], -1):
@@ -299,7 +299,7 @@ PRODUCTS = [
 
 
 @pytest.mark.parametrize(("name", "first", "second"), PRODUCTS)
-def test_products_of_every_dtype_equal_those_of_numpy(name, first, second):
+def test_products_of_every_dtype_equal_numpy(name, first, second):
     for dtype in (np.float32, np.int32, np.complex64):
         x, y = numbers(first, dtype, 1), numbers(second, dtype, 2)
         check(getattr(jnp, name)(x, y), getattr(np, name)(x, y), rtol=1e-4, atol=1e-4)
@@ -372,7 +372,7 @@ def test_malformed_subscripts_of_einsum(subscripts):
 
 
 @pytest.mark.parametrize("case", EINSUMS, ids=lambda case: case[0])
-def test_einsum_equals_that_of_numpy_for_every_path(case):
+def test_einsum_equals_numpy_for_every_path(case):
     subscripts, *shapes = case
     arrays = [numbers(shape, np.float32, seed) for seed, shape in enumerate(shapes)]
     check(jnp.einsum(subscripts, *arrays), np.einsum(subscripts, *arrays), rtol=1e-3, atol=1e-3)
@@ -406,7 +406,7 @@ def test_unsuitable_subscripts_raise(subscripts, shapes, match):
         jnp.einsum(subscripts, *(np.zeros(shape, np.float32) for shape in shapes))
 
 
-def test_norms_of_every_order_equal_those_of_numpy():
+def test_norms_of_every_order_equal_numpy():
     x = numbers((3, 4), np.float32)
     for ord in (None, 0, 1, 2, 3, np.inf, -np.inf):
         check(jnp.linalg.norm(x, ord, axis=1), np.linalg.norm(x, ord, axis=1), rtol=1e-4)
@@ -422,13 +422,13 @@ def test_norms_of_every_order_equal_those_of_numpy():
     check(jnp.linalg.multi_dot([x, x.T, x]), np.linalg.multi_dot([x, x.T, x]), rtol=1e-4)
 
 
-def test_windows_of_every_length_equal_those_of_numpy():
+def test_windows_of_every_length_equal_numpy():
     for name in ("hamming", "hanning", "blackman", "bartlett"):
         for length in (0, 1, 2, 7):
             check(getattr(jnp, name)(length), getattr(np, name)(length))
 
 
-def test_packed_bits_equal_those_of_numpy():
+def test_packed_bits_equal_numpy():
     x = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1]])
     for axis in (None, 0, 1):
         for order in ("big", "little"):
@@ -495,7 +495,7 @@ def test_sets_of_bounded_size():
 
 @pytest.mark.parametrize("shape", [(7,), (3, 4), (3, 0)])
 @pytest.mark.parametrize("axis", [None, np.int64(-1), jnp.asarray(0)])
-def test_unique_of_a_size_has_the_values_of_unique(shape, axis):
+def test_unique_of_size_has_values_of_unique(shape, axis):
     x = np.random.default_rng(0).integers(0, 3, shape).astype(np.int32)
     if axis is None and not x.size:
         return
@@ -551,7 +551,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_further_cases_equal_those_of_numpy(name):
+def test_further_cases_equal_numpy(name):
     for arguments in CASES[name]:
         with np.errstate(all="ignore"):
             check(getattr(jnp, name)(*arguments), getattr(np, name)(*arguments))

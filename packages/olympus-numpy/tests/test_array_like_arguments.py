@@ -38,7 +38,7 @@ def test_lists_have_shapes_with_a_warning(function):
 
 
 @pytest.mark.parametrize("z", [0.5, np.float32(-2.0), np.array(1.5, dtypes.bfloat16), -3, 1j])
-def test_angle_of_a_scalar_has_the_default_dtype(z):
+def test_angle_of_scalar_has_default_dtype(z):
     result = jnp.angle(z)
     assert result.dtype == np.float32
     assert getattr(result, "weak_type", False) == (z == 1j)
@@ -107,7 +107,7 @@ def test_covariances_of_fits_to_few_points():
     assert jnp.polyfit(x, x, 1, full=True)[-1].weak_type
 
 
-def test_negative_indices_are_nearest_to_the_first_element():
+def test_negative_indices_are_nearest_to_first_element():
     x, indices = np.arange(4.0, dtype=np.float32), np.array([9, -1, -9])
     expected = np.take(x, indices, mode="clip")
     np.testing.assert_array_equal(jnp.take(x, indices, mode="clip"), expected)
@@ -115,7 +115,7 @@ def test_negative_indices_are_nearest_to_the_first_element():
         jnp.take(x, indices, mode="drop")
 
 
-def test_differences_of_sets_are_filled_up_with_converted_numbers():
+def test_fill_values_of_setdiff_are_converted():
     x = np.array([1, 2, 3], np.int8)
     found = jnp.setdiff1d(x, x[:1], size=3, fill_value=300)
     np.testing.assert_array_equal(found, [2, 3, 44])
@@ -141,7 +141,7 @@ def test_diagflat_of_a_scalar_is_strongly_typed():
     assert not jnp.diagflat(2.5).weak_type
 
 
-def test_gradient_is_as_weakly_typed_as_the_samples():
+def test_gradient_is_as_weakly_typed_as_samples():
     assert jnp.gradient(jnp.full((3,), 2.5)).weak_type == jnp.full((3,), 2.5).weak_type
 
 
@@ -361,7 +361,7 @@ def test_empty_gathers_keep_the_weak_type():
 # ---- shapes, indices, files ----
 
 
-def test_ravel_multi_index_keeps_the_dtype_of_indices():
+def test_ravel_multi_index_keeps_dtype_of_indices():
     index = np.array([0, 1], np.int8)
     result = jnp.ravel_multi_index((index, index), (2, 3), mode="ignore")
     assert result.dtype == np.int8
@@ -372,7 +372,7 @@ def test_ravel_multi_index_keeps_the_dtype_of_indices():
         jnp.ravel_multi_index((index, np.ones(2)), (2, 3))
 
 
-def test_shapes_may_be_traced_where_indices_are_unravelled():
+def test_unravel_index_with_traced_shapes():
     result = jit(lambda i, shape: jnp.unravel_index(i, shape))(5, (2, 3))
     assert tuple(map(int, result)) == (1, 2)
 
@@ -454,7 +454,7 @@ def test_polynomials_of_truth_values():
 
 
 @pytest.mark.parametrize("dtype", [dtypes.bfloat16, np.float16])
-def test_quantiles_of_integers_are_exact_for_narrow_q(dtype):
+def test_quantiles_of_integers_with_narrow_q(dtype):
     result = jnp.quantile(np.arange(1001), np.array(0.5, dtype))
     assert result.dtype == np.float32
     assert float(result) == 500
@@ -698,7 +698,7 @@ def test_initial_values_beyond_an_integer_dtype(wrap, function, initial, expecte
     assert wrap(lambda x: function(x, initial=initial))(x) == expected
 
 
-def test_initial_values_beyond_the_default_integers_are_refused():
+def test_initial_values_beyond_default_integers_are_refused():
     with pytest.raises(OverflowError):
         jit(lambda x: jnp.sum(x, initial=2**40))(np.ones(2, np.int32))
 
@@ -707,13 +707,13 @@ def test_initial_values_beyond_the_default_integers_are_refused():
 @pytest.mark.parametrize(
     ("value", "expected"), [(np.inf, 127), (-np.inf, -128), (3e9, 127), (np.nan, 0), (-2.7, -2)]
 )
-def test_integers_filled_with_floats_have_the_nearest_limit(wrap, value, expected):
+def test_integers_filled_with_floats_have_nearest_limit(wrap, value, expected):
     filled = wrap(lambda: (jnp.full((2,), value, "int8"), jnp.full_like(np.int8(0), value)))()
     np.testing.assert_array_equal(filled[0], [expected, expected])
     assert filled[1] == expected
 
 
-def test_unwrap_of_an_empty_array_has_the_usual_dtype():
+def test_unwrap_of_empty_array_has_usual_dtype():
     assert jnp.unwrap(np.zeros(0, np.int8)).dtype == jnp.unwrap(np.zeros(2, np.int8)).dtype
     assert jnp.unwrap(np.zeros(0, np.int8), period=4).dtype == np.int8
 

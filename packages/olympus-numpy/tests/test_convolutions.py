@@ -28,7 +28,7 @@ def vector(length, dtype, seed):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64, np.uint8])
-def test_convolve_equals_that_of_numpy(mode, dtype):
+def test_convolve_equals_numpy(mode, dtype):
     for first, second in LENGTHS:
         a, v = vector(first, dtype, 1), vector(second, dtype, 2)
         expected = np.convolve(a.astype(np.complex128), v.astype(np.complex128), mode)
@@ -39,7 +39,7 @@ def test_convolve_equals_that_of_numpy(mode, dtype):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex64])
-def test_correlate_equals_that_of_numpy(mode, dtype):
+def test_correlate_equals_numpy(mode, dtype):
     for first, second in LENGTHS:
         if mode == "same" and min(first, second) % 2 == 0 and first <= second:
             # NumPy's "same" for an even number of elements depends on the order of the operands

@@ -187,7 +187,7 @@ def test_filled_arrays_have_shape_and_value():
         jnp.zeros_like([1, 2])
 
 
-def test_ranges_equal_those_of_numpy():
+def test_ranges_equal_numpy():
     assert jnp.arange(5, 1, -2).tolist() == [5, 3]
     assert jnp.arange(0, 1, 0.25).tolist() == [0, 0.25, 0.5, 0.75]
     assert jnp.arange(3.5).tolist() == [0, 1, 2, 3]

@@ -90,7 +90,7 @@ def test_axis_none_transforms_all_axes():
 
 
 @pytest.mark.parametrize("function", ["fftshift", "ifftshift"])
-def test_shifts_equal_those_of_numpy(function):
+def test_shifts_equal_numpy(function):
     x = np.arange(30).reshape(5, 6)
     for axes in (None, 0, 1, (0, 1), -1):
         np.testing.assert_array_equal(
@@ -99,7 +99,7 @@ def test_shifts_equal_those_of_numpy(function):
 
 
 @pytest.mark.parametrize("function", ["fftfreq", "rfftfreq"])
-def test_frequencies_equal_those_of_numpy(function):
+def test_frequencies_equal_numpy(function):
     for n, d in itertools.product((1, 2, 5, 8), (1.0, 0.1)):
         found = getattr(jnp.fft, function)(n, d)
         assert found.dtype == np.float32
@@ -152,7 +152,7 @@ def test_invalid_input_raises():
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 8.6, 14.0])
-def test_kaiser_windows_equal_those_of_numpy(beta):
+def test_kaiser_windows_equal_numpy(beta):
     for length in (0, 1, 2, 5, 12):
         np.testing.assert_allclose(
             jnp.kaiser(length, beta), np.kaiser(length, beta), rtol=1e-4, atol=1e-6

@@ -87,7 +87,7 @@ def test_densities_have_the_dtype_of_the_sample(dtype):
 
 
 @pytest.mark.parametrize("dtype", [float, int])
-def test_arrays_of_64_bits_where_these_are_off(dtype):
+def test_arrays_of_64_bits_without_x64(dtype):
     values = np.array([0, 1, 1, 2, 5], dtype)
     with config.enable_x64(True):
         wide = jnp.asarray(values)

@@ -99,7 +99,7 @@ def test_getitem_equals_numpy(arrays):
 
 
 @pytest.mark.parametrize("arrays", [False, True])
-def test_getitem_under_a_trace_has_the_same_shape(arrays):
+def test_getitem_under_trace_has_same_shape(arrays):
     for x, index, expected in legal_cases(60, arrays):
         closed = trace_to_closed(lambda y, index=index: [y[index]], [ShapedArray(x.shape, x.dtype)])
         assert closed.out_avals[0].shape == expected.shape, (x.shape, index)

@@ -120,7 +120,7 @@ def test_binary_operators_equal_those_of_numpy(op):
 
 
 @pytest.mark.parametrize("op", BITWISE, ids=lambda op: op.__name__)
-def test_bitwise_operators_equal_those_of_numpy(op):
+def test_bitwise_operators_equal_numpy(op):
     x, y = np.array([6, 5, 1], np.int32), np.array([1, 3, 2], np.int32)
     close(op(jnp.asarray(x), jnp.asarray(y)), op(x, y))
     close(op(jnp.asarray(x), 1), op(x, 1))
@@ -128,7 +128,7 @@ def test_bitwise_operators_equal_those_of_numpy(op):
 
 
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.__name__)
-def test_unary_operators_equal_those_of_numpy(op):
+def test_unary_operators_equal_numpy(op):
     x = np.array([1.5, -2.0], np.float32)
     close(op(jnp.asarray(x)), op(x))
 
@@ -230,7 +230,7 @@ REDUCTIONS = "sum mean std var prod max min any all argmax argmin cumsum cumprod
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_reduction_methods_equal_those_of_numpy(name):
+def test_reduction_methods_equal_numpy(name):
     x = np.array([[3.0, 1.0, 2.0], [0.5, 0.0, 1.5]], np.float32)
     close(getattr(jnp.asarray(x), name)(), getattr(x, name)())
     close(getattr(jnp.asarray(x), name)(1), getattr(x, name)(1))
@@ -273,7 +273,7 @@ METHODS = [
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_methods_equal_those_of_numpy(method):
+def test_methods_equal_numpy(method):
     x = np.array([[0.5, 1.25, 2.0], [3.0, 0.0, 1.5]], np.float32)
     close(method(jnp.asarray(x)), method(x))
 

@@ -56,7 +56,7 @@ def test_strict_promotion_refuses_mixed_dtypes(function):
 
 
 @pytest.mark.parametrize("function", OF_ONE_DTYPE)
-def test_strict_promotion_allows_python_scalars_of_the_kind(function):
+def test_strict_promotion_allows_python_scalars_of_kind(function):
     x = jnp.asarray(INTEGERS)
     with config.numpy_dtype_promotion("strict"):
         strict = function(x)

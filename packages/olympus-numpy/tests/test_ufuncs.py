@@ -29,7 +29,7 @@ def operand(name):
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH + BITWISE + LOGICAL)
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_reduce_equals_that_of_numpy(name, axis):
+def test_reduce_equals_numpy(name, axis):
     x = operand(name)
     ours, theirs = getattr(jnp, name), getattr(np, name)
     close(ours.reduce(x, axis=axis), theirs.reduce(x, axis=axis))
@@ -37,7 +37,7 @@ def test_reduce_equals_that_of_numpy(name, axis):
 
 
 @pytest.mark.parametrize("name", NUMERIC)
-def test_reduce_over_all_axes_equals_that_of_numpy(name):
+def test_reduce_over_all_axes_equals_numpy(name):
     ours, theirs = getattr(jnp, name), getattr(np, name)
     close(ours.reduce(FLOATS, axis=None), theirs.reduce(FLOATS, axis=None))
     close(ours.reduce(FLOATS, axis=(0, 1)), theirs.reduce(FLOATS, axis=(0, 1)))
@@ -62,7 +62,7 @@ def test_reduce_of_an_empty_array():
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH + BITWISE)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_accumulate_equals_that_of_numpy(name, axis):
+def test_accumulate_equals_numpy(name, axis):
     x = operand(name)
     close(getattr(jnp, name).accumulate(x, axis=axis), getattr(np, name).accumulate(x, axis=axis))
 
@@ -86,14 +86,14 @@ def test_at_of_unary_functions():
 
 
 @pytest.mark.parametrize("name", NUMERIC + WITHOUT_FAST_PATH)
-def test_outer_equals_that_of_numpy(name):
+def test_outer_equals_numpy(name):
     x, y = FLOATS, FLOATS[0]
     close(getattr(jnp, name).outer(x, y), getattr(np, name).outer(x, y))
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract"])
 @pytest.mark.parametrize("indices", [[0, 2], [1, 0], [2, 2], [0]])
-def test_reduceat_equals_that_of_numpy(name, indices):
+def test_reduceat_equals_numpy(name, indices):
     indices = np.array(indices)
     close(
         getattr(jnp, name).reduceat(FLOATS, indices, axis=1),
@@ -194,7 +194,7 @@ def test_logical_reductions_start_from_initial(name):
 
 @pytest.mark.parametrize("name", BITWISE)
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
-def test_bitwise_reductions_equal_those_of_numpy(name, dtype):
+def test_bitwise_reductions_equal_numpy(name, dtype):
     x, where = INTEGERS.astype(dtype), np.array([True, False, True])
     ours, theirs = getattr(jnp, name), getattr(np, name)
     np.testing.assert_array_equal(ours.reduce(x, axis=None), theirs.reduce(x, axis=None))
@@ -291,7 +291,7 @@ def test_inplace_at_error_suggests_inplace_false():
         jnp.multiply.at(jnp.arange(3), 0, 1)
 
 
-def test_errors_of_reductions_and_vectorize_name_the_argument():
+def test_errors_of_reductions_and_vectorize_name_argument():
     x = jnp.ones(3)
     with pytest.raises(ValueError, match="where must be None or a boolean array; got where.dtype"):
         jnp.mean(x, where=1)

@@ -102,7 +102,7 @@ def test_index_map_of_wrong_arity_raises():
         call(grid=(2,), in_specs=[BlockSpec((4, 128), lambda i, j: (i, j))])
 
 
-def test_arguments_of_block_specs_in_the_old_order():
+def test_arguments_of_block_specs_in_old_order():
     spec = BlockSpec(half, (4, 128))
     assert spec == BlockSpec((4, 128), half)
 

@@ -121,7 +121,7 @@ def test_rings_of_devices_add_their_parts(four):
     np.testing.assert_array_equal(jit(call)(2 * blocks()), np.tile(2 * total, (4, 1)))
 
 
-def test_device_ids_in_a_mesh_of_two_axes(four):
+def test_device_ids_in_mesh_of_two_axes(four):
     def kernel(x_ref, o_ref, sent, received):
         other = 1 - lax.axis_index("b")
         tpu.async_remote_copy(x_ref, o_ref, sent, received, device_id={"b": other}).wait()

@@ -159,7 +159,7 @@ def test_parameters_of_mosaic():
     assert "func.func @transform_0(%arg0: i32) -> (i32, i32)" in module
 
 
-def test_blocks_beyond_the_edge_are_masked_on_gpus():
+def test_blocks_beyond_edge_are_masked_on_gpus():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] * 2
 
@@ -172,7 +172,7 @@ def test_blocks_beyond_the_edge_are_masked_on_gpus():
     assert "arith.cmpi" not in kernel_text("cuda", kernel, whole, out=out, **options)
 
 
-def test_blocks_larger_than_the_array_are_masked_on_gpus():
+def test_blocks_larger_than_array_are_masked_on_gpus():
     def kernel(x_ref, o_ref):
         o_ref[...] = x_ref[...] * 2
 

@@ -23,7 +23,7 @@ def run(kernel, *args, out=OUT, **options):
 
 
 @pytest.mark.parametrize(("shift", "axis"), [(3, 1), (2, 0), (0, 1), (130, 1)])
-def test_roll_equals_that_of_numpy(shift, axis):
+def test_roll_equals_numpy(shift, axis):
     def kernel(x_ref, o_ref):
         o_ref[...] = tpu.roll(x_ref[...], shift, axis)
 

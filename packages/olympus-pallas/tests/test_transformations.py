@@ -77,7 +77,7 @@ def test_vmap_over_prefetched_scalars():
     np.testing.assert_array_equal(got, wanted)
 
 
-def test_vmap_with_memory_of_inputs_that_are_shared():
+def test_vmap_with_memory_of_shared_inputs():
     def kernel(x_ref, y_ref, o_ref):
         o_ref[...] += y_ref[...]
 

@@ -109,7 +109,7 @@ def test_score_function_of_poisson_draws():
     assert_unbiased(lambda key: grad(mean)(np.float32(2.5), key), 6.0)
 
 
-def test_functions_within_expectations_may_have_parameters_and_trees():
+def test_expectations_of_functions_with_trees():
     expectation = score_function(random.bernoulli, log_bernoulli, samples=500)
 
     def mean(p, factor, key):  # the means are factor * p and p
@@ -166,7 +166,7 @@ def test_gumbel_softmax_chooses_categories_by_their_probabilities():
     assert np.all(deviations < 5 * np.sqrt(weights * (1 - weights) / 4000))
 
 
-def test_gumbel_softmax_is_the_softmax_of_noisy_logits():
+def test_gumbel_softmax_is_softmax_of_noisy_logits():
     logits = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
     scores = (logits + np.asarray(random.gumbel(KEY, (2, 3)))) / 0.7
     for axis in (0, 1, -1):
@@ -178,7 +178,7 @@ def test_gumbel_softmax_is_the_softmax_of_noisy_logits():
         )
 
 
-def test_hard_samples_have_the_derivatives_of_soft_samples():
+def test_hard_samples_have_derivatives_of_soft_samples():
     logits = np.array([0.2, -0.5, 1.0], np.float32)
     hard = jacrev(lambda x: gumbel_softmax(KEY, x, 0.5, hard=True))(logits)
     soft = np.asarray(gumbel_softmax(KEY, logits, 0.5))
@@ -189,7 +189,7 @@ def test_hard_samples_have_the_derivatives_of_soft_samples():
     np.testing.assert_allclose(by_temperature, -expected @ scores / 0.5, rtol=1e-4, atol=1e-6)
 
 
-def test_straight_through_gradients_are_those_of_the_surrogate():
+def test_straight_through_gradients_are_those_of_surrogate():
     p = np.array([0.2, 0.7], np.float32)
 
     def cost(p):

@@ -80,7 +80,7 @@ def test_batches_and_compiled_calls_draw_the_same():
     )
 
 
-def test_parameters_must_begin_with_the_shape_of_the_keys():
+def test_parameters_must_begin_with_shape_of_keys():
     with pytest.raises(ShapeError, match="begin with that of the keys"):
         random.random_gamma_p.bind(random.split(KEY, 3), np.ones(2, np.float32), log_space=False)
 
@@ -102,7 +102,7 @@ def test_moments_of_counts(draw, distribution):
     np.testing.assert_array_equal(samples, np.round(samples))
 
 
-def test_parameters_of_a_binomial_that_are_out_of_range():
+def test_binomial_parameters_out_of_range():
     n = np.float32([-1, np.inf, np.nan, 10, 10, 10])
     p = np.float32([0.5, 0.5, 0.5, np.nan, 0, 1])
     np.testing.assert_array_equal(

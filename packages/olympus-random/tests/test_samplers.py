@@ -296,7 +296,7 @@ def test_narrowing_parameters_raises():
     assert random.t(KEY, 2.0, (3,), np.float16).dtype == np.float16
 
 
-def test_counts_are_drawn_in_the_dtype_of_probabilities():
+def test_counts_are_drawn_in_dtype_of_probabilities():
     p = np.array([0.3, 0.6], np.float32)
     single = random.binomial(KEY, 20, p)
     with config.enable_x64(True):
@@ -310,7 +310,7 @@ def test_counts_are_drawn_in_the_dtype_of_probabilities():
     np.testing.assert_array_equal(counts, integers)
 
 
-def test_normal_vectors_take_the_dtype_of_their_parameters():
+def test_normal_vectors_take_dtype_of_their_parameters():
     mean, cov = np.zeros(2, np.float32), np.eye(2, dtype=np.float32)
     with config.enable_x64(True):
         assert random.multivariate_normal(KEY, mean, cov).dtype == np.float32

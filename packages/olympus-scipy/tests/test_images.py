@@ -13,7 +13,7 @@ X = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
 
 
 @pytest.mark.parametrize("method", ["nearest", *SMOOTH])
-def test_resize_to_the_same_shape_is_the_identity(method):
+def test_resize_to_same_shape_is_identity(method):
     np.testing.assert_array_equal(resize(X, X.shape, method), X)
 
 

@@ -255,7 +255,7 @@ def test_windows_with_wrong_parameters():
         window_of(("kaiser_bessel_derived_symmetric", 4.0), 7)
 
 
-def test_cross_spectrum_of_an_array_with_itself_is_complex():
+def test_cross_spectrum_of_array_with_itself_is_complex():
     assert np.iscomplexobj(signal.csd(WAVE, WAVE, nperseg=16)[1])
     assert not np.iscomplexobj(signal.csd(WAVE, None, nperseg=16)[1])
 

@@ -32,7 +32,7 @@ def test_set_mesh_in_a_block(mesh):
     assert get_mesh().empty
 
 
-def test_set_mesh_as_a_call_holds_for_the_thread(mesh):
+def test_set_mesh_as_call_holds_for_thread(mesh):
     set_mesh(mesh)
     try:
         assert get_mesh() is mesh
@@ -56,7 +56,7 @@ def test_use_abstract_mesh(mesh):
     assert get_abstract_mesh().empty
 
 
-def test_use_abstract_mesh_keeps_the_number_of_devices(mesh):
+def test_use_abstract_mesh_keeps_number_of_devices(mesh):
     other = use_abstract_mesh(AbstractMesh((8,), ("z",)))
     with set_mesh(mesh), pytest.raises(ValueError, match="cannot change the size of the mesh"):
         other.__enter__()

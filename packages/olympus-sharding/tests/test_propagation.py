@@ -344,13 +344,13 @@ def test_sharded_dimensions_must_be_divisible():
         ShapedArray((5,), np.float32, sharding=NamedSharding(MESH, P("x")))
 
 
-def test_out_sharding_must_be_over_the_context_mesh():
+def test_out_sharding_must_be_over_context_mesh():
     other = NamedSharding(AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto,) * 2), P())
     with pytest.raises(ValueError, match="Context mesh .* should match the mesh of sharding"):
         types(lambda x: lax.reshape(x, (64,), out_sharding=other), WHOLE)
 
 
-def test_auto_axes_without_explicit_axes_is_a_no_op():
+def test_auto_axes_without_explicit_axes_is_no_op():
     mesh = AbstractMesh((2,), ("x",), (AxisType.Auto,))
     with use_abstract_mesh(mesh):
         program = make_olympuspr(auto_axes(lambda x: lax.mul(x, x), out_sharding=P("x")))(
@@ -359,7 +359,7 @@ def test_auto_axes_without_explicit_axes_is_a_no_op():
     assert [equation.primitive.name for equation in program.eqns] == ["mul"]
 
 
-def test_spmd_axis_of_a_batch_is_not_used_elsewhere():
+def test_spmd_axis_is_used_once():
     with pytest.raises(ValueError, match="Unmapped values passed to vmap cannot be sharded"):
         types(vmap(lax.add, in_axes=(0, None)), array("x", None), array("x"))
 
@@ -456,7 +456,7 @@ def test_auto_axes_and_explicit_axes_nest():
         explicit_axes(lax.neg, in_sharding=P("x"))(np.ones(2))
 
 
-def test_tangents_and_cotangents_have_the_shardings_of_values():
+def test_tangents_and_cotangents_have_shardings_of_values():
     def directional(x, t):
         return jvp(lax.sin, (x,), (t,))[1]
 

@@ -75,7 +75,7 @@ def test_duplicates_are_summed_and_padding_ignored(n_batch, n_dense, shared):
     same(jit(BCOO.todense)(mat), expected)
 
 
-def test_fromdense_with_small_nse_keeps_the_first_entries():
+def test_fromdense_with_small_nse_keeps_first_entries():
     mat = BCOO.fromdense(np.array([1, 0, 2, 3]), nse=2)
     same(mat, [1, 0, 2, 0])
 

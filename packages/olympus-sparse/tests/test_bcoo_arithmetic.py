@@ -223,7 +223,7 @@ def test_products_promote_dtypes():
 
 
 @pytest.mark.parametrize(("dtype", "narrow"), [("int32", "int8"), ("int32", "float16")])
-def test_products_of_integers_are_not_summed_in_fewer_bits(dtype, narrow):
+def test_integer_products_keep_their_bits(dtype, narrow):
     mat, _ = scattered((4, 4), dtype=dtype)
     for other in (mat, np.ones((4, 4), dtype)):
         with pytest.raises(TypeError, match="must not be narrower than the original type"):

@@ -309,7 +309,7 @@ def test_random_arrays_have_the_requested_entries(n_batch, n_dense, nse, count):
         assert (each < np.array(sparse)).all()
 
 
-def test_coordinates_of_random_bcoo_have_the_default_integer_dtype():
+def test_coordinates_of_random_bcoo_have_default_integer_dtype():
     for enabled, expected in ((False, np.int32), (True, np.int64)):
         with config.enable_x64(enabled):
             assert random_bcoo(random.key(0), (3, 4), nse=4).indices.dtype == expected

@@ -26,7 +26,7 @@ def start(size: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size, count", [(40, 1), (40, 3), (40, 7), (120, 4)])
-def test_largest_eigenvalues_equal_those_of_numpy(size, count):
+def test_largest_eigenvalues_equal_numpy(size, count):
     matrix = symmetric(size)
     values, vectors, steps = lobpcg_standard(matrix, start(size, count))
     expected = np.linalg.eigvalsh(matrix)[::-1][:count]

@@ -66,7 +66,7 @@ def test_values_are_factors_times_elements_of_sources(name):
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200, 1e-160])
-def test_factors_that_overflow_or_vanish_are_not_joined(scale):
+def test_extreme_factors_are_not_joined(scale):
     x = np.full(5, 1 / scale)
     closed = make_olympuspr(lambda x: (x * scale) * (scale * np.array([1.0, 0, 1, 1, 1])))(x)
     found = origins_of(closed)
@@ -186,7 +186,7 @@ def test_regular_indices_become_views(name):
         np.testing.assert_array_equal(found, np.asarray(source)[places])
 
 
-def test_columns_of_a_view_are_computed_at_once():
+def test_columns_of_view_are_computed_at_once():
     function, shape = FUNCTIONS["batched products"]
     x = point(*shape)
     (call,) = make_olympuspr(lambda x: plan(function, x)(x).data)(x).eqns

@@ -266,7 +266,7 @@ def test_each_mode_gives_the_dense_jacobian(name, mode):
     )
 
 
-def test_a_custom_vjp_is_differentiated_in_reverse_mode():
+def test_custom_vjp_is_differentiated_in_reverse_mode():
     fun = autodiff.custom_vjp(lambda x: x**2)
     fun.defvjp(lambda x: (x**2, x), lambda x, ct: (5.0 * x * ct,))
     x = point(6)
@@ -417,7 +417,7 @@ def test_trees_and_other_arguments():
     assert plan(fun, 2.0, tree, argnums=1).colors == 2
 
 
-def test_the_function_is_traced_once_for_its_types():
+def test_function_is_traced_once_for_its_types():
     calls = []
 
     def fun(x):

@@ -13,7 +13,7 @@ from olympus_testing import assert_close, tolerance
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
-def test_tolerance_is_a_few_units_in_the_last_place(dtype):
+def test_tolerance_is_few_units_in_last_place(dtype):
     epsilon = float(ml_dtypes.finfo(dtype).eps)
     assert epsilon < tolerance(dtype) < 1e6 * epsilon
     close = np.asarray(1 + epsilon, dtype)

@@ -148,7 +148,7 @@ print(len(olympus_xla.devices()), float(old), olympus_xla.device_put(2.0).device
 
 @pytest.mark.skipif(platform.libc_ver() < ("glibc", "2.36"), reason="a setting of the C library")
 @pytest.mark.parametrize("retained", ["0", "300000000"])
-def test_free_memory_is_retained_until_caches_are_cleared(run_python, retained):
+def test_free_memory_is_retained(run_python, retained):
     code = """
 import numpy, olympus_xla
 

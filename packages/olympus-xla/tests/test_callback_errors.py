@@ -17,7 +17,7 @@ def failing(*views):
     raise ValueError("not today")
 
 
-def test_results_after_an_error_are_zeros_of_their_types():
+def test_results_after_error_are_zeros():
     errors = DeferredErrors()
     calls = []
     fails = errors.deferring(failing, TYPES)

@@ -211,7 +211,7 @@ def test_operands_with_other_xla_semantics_are_compiled(name):
 # ---- the policy ----
 
 
-def test_a_program_is_compiled_when_it_is_called_often(compilations):
+def test_frequent_programs_are_compiled(compilations):
     function = library_jit(lambda x: lax.rev(x, (0,)))
     operand = put_leaf(np.arange(5.0, dtype=np.float32))
     for _ in range(cold_evaluation._CALLS):
@@ -222,7 +222,7 @@ def test_a_program_is_compiled_when_it_is_called_often(compilations):
     assert len(compilations) == 1
 
 
-def test_calls_run_in_cpp_once_a_program_is_compiled():
+def test_compiled_calls_run_in_cpp():
     operand = put_leaf(np.arange(5.0, dtype=np.float32))
     functions = (library_jit(lambda x: lax.rev(x, (0,))), lax.neg, lambda x: lax.add(x, x))
     for function in functions:
@@ -346,7 +346,7 @@ def test_objects_that_become_arrays_are_operands():
 
 
 @pytest.mark.parametrize("name", ["top_k", "sort", "argmax", "argmin"])
-def test_zeros_of_both_signs_have_the_order_of_compiled_programs(name):
+def test_signed_zeros_are_ordered_as_compiled(name):
     params = {
         "top_k": {"k": 3, "axis": 0},
         "sort": {"dimension": 0, "is_stable": True, "num_keys": 1},

@@ -130,7 +130,7 @@ def key_of(function, *args, devices=None, options=None, **stage):
     return cache_key.executable_key(lowered.compiler_ir(), devices, options)
 
 
-def test_source_positions_are_not_part_of_the_key(cache):
+def test_source_positions_are_not_part_of_key(cache):
     def here(x):
         return lax.sin(x)
 
@@ -178,7 +178,7 @@ def test_other_properties_are_part_of_the_key(cache, devices, monkeypatch):
     assert key_of(function, X) == base
 
 
-def test_order_of_flags_is_not_part_of_the_key(cache, monkeypatch):
+def test_order_of_flags_is_not_part_of_key(cache, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b=2")
     one = key_of(lax.sin, X)
     monkeypatch.setenv("XLA_FLAGS", "--xla_b=2   --xla_a=1")
@@ -210,7 +210,7 @@ def test_callbacks_are_not_stored(cache):
     assert entries(cache) == []
 
 
-def test_programs_that_xla_cannot_serialize_are_not_stored(cache):
+def test_unserializable_programs_are_not_stored(cache):
     def refuse(self):
         raise _jaxlib.JaxRuntimeError("UNIMPLEMENTED: `LessThan` is not serializable.")
 
@@ -224,7 +224,7 @@ def test_programs_that_xla_cannot_serialize_are_not_stored(cache):
         assert jit(lambda x: lax.sort(x))(np.float32([3, 1, 2])).tolist() == [1, 2, 3]
 
 
-def test_programs_changed_by_passes_in_python_are_not_stored(cache):
+def test_programs_with_python_passes_are_not_stored(cache):
     register_hlo_module_transformation(lambda module: None, name="nothing", platforms="cpu")
     try:
         jit(lambda x: lax.sin(x))(X)

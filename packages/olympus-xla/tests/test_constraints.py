@@ -77,7 +77,7 @@ def test_derivatives_and_batching(mesh):
     np.testing.assert_array_equal(columns, X * X)
 
 
-def test_sizes_that_do_not_divide_are_padded_inside_programs(mesh, devices):
+def test_indivisible_sizes_are_padded_in_programs(mesh, devices):
     """As in JAX: inside a program the compiler pads; an array has to be divisible."""
     sharding = NamedSharding(mesh, P(None, ("x", "y")))
     odd = np.arange(12, dtype=np.float32).reshape(2, 6)
@@ -166,7 +166,7 @@ def on_device(fun, device):
         return jit(fun, device=device)
 
 
-def test_inner_device_becomes_the_device_of_the_program(devices):
+def test_inner_device_becomes_device_of_program(devices):
     inner = on_device(lambda x: lax.add(x, np.float32(1)), devices[1])
     programs = {
         "jit": jit(inner),

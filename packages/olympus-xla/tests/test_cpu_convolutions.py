@@ -120,7 +120,7 @@ def test_groups_of_few_features(numbers, groups, features, outputs, strides, dty
 
 
 @pytest.mark.parametrize("numbers", [("NCHW", "OIHW", "NCHW"), CHANNELS_LAST], ids=str)
-def test_many_groups_of_several_features_become_a_loop(numbers):
+def test_many_groups_of_several_features_become_loop(numbers):
     text = check_groups(numbers, 9, 10, 9, (2, 1), np.float32)
     # the convolution and the derivative with respect to the images
     assert text.count("stablehlo.convolution") == 2

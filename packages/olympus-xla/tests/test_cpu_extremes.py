@@ -88,7 +88,7 @@ def test_samples_agree_with_the_reference(case, every_size):
         assert np.array_equal(actual, expected)
 
 
-def test_programs_for_several_devices_keep_the_reduction_of_pairs(mesh):
+def test_programs_for_several_devices_keep_reduction_of_pairs(mesh):
     def lowered(x, **options):
         return jit(lambda x: lax.argmax(x, 0, np.int32)).lower(x, **options).as_text()
 

@@ -79,7 +79,7 @@ def test_what_is_slow_on_zen_4(is_slow):
 
 
 @pytest.mark.parametrize(("identity", "width"), [(GENOA, False), (TURIN, True)])
-def test_gathers_keep_short_vectors_where_wide_ones_are_slow(identity, width, monkeypatch):
+def test_gathers_keep_short_vectors(identity, width, monkeypatch):
     monkeypatch.setattr(
         "olympus_xla.compiling.lowering.cpu.machine_code.processor_identity", lambda: identity
     )

@@ -79,7 +79,7 @@ def test_derivatives_and_batches():
     assert np.array_equal(lowered.compile()(rows, b), expected)
 
 
-def test_product_that_is_used_again_and_donated_operands():
+def test_reused_product_and_donated_operands():
     def program(a, b):
         outer = lax.mul(lax.expand_dims(a, (1, 3)), lax.expand_dims(b, (0, 2)))
         return lax.reshape(outer, (15, 24)), lax.reduce_sum(outer, (0, 1))

@@ -49,7 +49,7 @@ def test_random_operands_have_small_errors(dtype):
     assert_exact(near_one, (RNG.normal(size=size) * 500).astype(dtype))
 
 
-def test_all_bit_patterns_of_the_base_in_steps():
+def test_all_bit_patterns_of_base_in_steps():
     x = np.arange(0, 0x7F800000, 1777, dtype=np.uint32).view(np.float32)
     x = x[x >= np.finfo(np.float32).smallest_normal]
     for y in (-2.5, -1.5, -1 / 3, 0.1, 0.75, 1.5, 2.2, 5.0):

@@ -33,7 +33,7 @@ def with_special_numbers(shape):
 
 @pytest.mark.parametrize(("shape", "axes"), CASES)
 @pytest.mark.parametrize("functions", [SUM, MAX, MIN])
-def test_reductions_equal_those_of_numpy(functions, shape, axes):
+def test_reductions_equal_numpy(functions, shape, axes):
     ours, numpys = functions
     for x in (RNG.normal(size=shape).astype(np.float32), with_special_numbers(shape)):
         with np.errstate(invalid="ignore"):

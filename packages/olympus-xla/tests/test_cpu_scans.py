@@ -36,7 +36,7 @@ def by_numpy(function, x, axis, reverse):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("function", SCANS, ids=lambda function: function.__name__)
-def test_scans_of_real_numbers_equal_those_of_numpy(function, shape):
+def test_scans_of_real_numbers_equal_numpy(function, shape):
     x = RNG.normal(size=shape).astype(np.float32)
     x = np.exp2(x / 16) if function is lax.cumprod else x
 
@@ -96,7 +96,7 @@ def test_special_values_equal_xla(function, operations_of_xla):
         assert np.array_equal(np.signbit(one)[zero], np.signbit(other)[zero])
 
 
-def test_errors_grow_with_the_square_root_of_the_length():
+def test_errors_grow_with_square_root_of_length():
     x = RNG.random(1_000_000).astype(np.float32)
     exact = np.cumsum(x.astype(np.float64))
     error = np.abs(np.asarray(jit(lambda x: lax.cumsum(x, 0))(x)) - exact) / exact

@@ -122,7 +122,7 @@ def test_cpp_path_takes_host_values(add):
     assert len(misses) == 1
 
 
-def test_types_static_values_and_settings_form_the_cache_key(add):
+def test_cache_key(add):
     function, misses = counted_function(add, static_argnums=[2])
     x = device_put(ones())
     function(x, x, "first")

@@ -45,7 +45,7 @@ def test_primal_as_tangent():
     np.testing.assert_allclose(tangent, np.cos(x0) * x0, rtol=1e-6)
 
 
-def test_reverse_mode_donates_what_the_derivative_does_not_need():
+def test_reverse_mode_donates_unneeded_arrays():
     fun = jit(scaled_sine, donate_argnums=(0, 1))
     (x, y), (x0, y0) = arrays(2)
     gradient = grad(lambda x, y: lax.reduce_sum(fun(x, y)[0], (0,)))(x, y)

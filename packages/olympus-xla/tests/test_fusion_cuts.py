@@ -81,7 +81,7 @@ def test_budget_determines_the_cuts():
     np.testing.assert_allclose(tight(X), wanted, **CLOSE)
 
 
-def test_functions_of_two_budgets_do_not_share_modules():
+def test_budgets_do_not_share_modules():
     texts = {jit(mixing, compile_budget=b).lower(X).as_text() for b in (0.05, math.inf)}
     assert len(texts) == 2
 
@@ -158,7 +158,7 @@ def test_users_barriers_work_in_a_cut_program():
     )
 
 
-def test_expansion_that_is_used_again_is_one_function():
+def test_repeated_expansion_is_one_function():
     def repeated(x):
         return lax.add(lax.igamma(x, x), lax.igamma(lax.add(x, x), x))
 

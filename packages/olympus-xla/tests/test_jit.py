@@ -234,7 +234,7 @@ def test_debug_nans_names_the_operation():
     assert np.isnan(compiled(-1.0))
 
 
-def test_nested_jit_is_one_function_of_the_module():
+def test_nested_jit_is_one_function_of_module():
     inner = jit(lambda x: lax.sin(x))
     text = jit(lambda x: inner(inner(inner(x)))).lower(np.ones(3, np.float32)).as_text()
     assert text.count("func.func private") == 1

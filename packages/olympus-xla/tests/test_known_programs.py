@@ -115,7 +115,7 @@ MUTATIONS = {
 
 
 @pytest.mark.parametrize("name", MUTATIONS)
-def test_each_part_of_a_program_changes_the_digest(digest_of, name):
+def test_each_part_of_program_changes_digest(digest_of, name):
     first, second = (rename(function) for function in MUTATIONS[name])
     assert digest_of(first, X) is not None
     assert digest_of(first, X) != digest_of(second, X)
@@ -261,7 +261,7 @@ def test_functions_without_a_module_have_no_digest(digest_of):
     ],
     ids=lambda flag: flag.name,
 )
-def test_programs_are_lowered_if_a_flag_observes_lowering(digest_of, flag):
+def test_programs_are_lowered_if_flag_observes_lowering(digest_of, flag):
     assert digest_of(base, X) is not None
     flag.update(True)
     try:
@@ -405,7 +405,7 @@ def test_an_executable_is_found_without_lowering(folder):
     assert len(index(folder)) == 1
 
 
-def test_an_executable_that_was_removed_is_compiled_again(folder):
+def test_executable_that_was_removed_is_compiled_again(folder):
     call()
     for path in (folder / "executables").glob("*-cache"):
         path.unlink()

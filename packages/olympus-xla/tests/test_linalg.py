@@ -47,7 +47,7 @@ np.testing.assert_allclose(second, [[4, 2], [0.5, 5]])
 """
 
 
-def test_the_first_program_of_a_process_has_two_factors(run_python):
+def test_first_program_of_process_has_two_factors(run_python):
     run_python(TWO_FACTORS)
 
 

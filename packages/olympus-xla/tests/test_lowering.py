@@ -31,7 +31,7 @@ def by_platform(x):
 @pytest.mark.parametrize(
     ("platform", "operation"), [("cpu", "sine"), ("cuda", "cosine"), ("tpu", "tanh")]
 )
-def test_only_the_branch_of_the_platform_is_compiled(platform, operation):
+def test_only_branch_of_platform_is_compiled(platform, operation):
     text = text_for(by_platform, X, platforms=(platform,))
     found = set(re.findall(r"stablehlo\.(sine|cosine|tanh)", text))
     assert found == {operation}
@@ -80,7 +80,7 @@ def product(precision, dtype=np.float32, result=None, platform="cpu"):
     )
 
 
-def test_operands_and_result_are_converted_as_the_algorithm_needs():
+def test_algorithm_converts_operands_and_result():
     text = product("BF16_BF16_F32", np.float16)
     assert re.search(r"convert .*f16>\) -> tensor<2x2xbf16>", text)
     assert re.search(r"dot_general.*bf16>\) -> tensor<2x2xf32>", text)
@@ -148,7 +148,7 @@ def test_attributes_that_cannot_be_written():
         jit(fun)(X)
 
 
-def test_a_composite_for_several_platforms_is_its_decomposition():
+def test_composite_for_several_platforms_is_its_decomposition():
     text = text_for(lambda x: lax.composite(lax.sin, "my.sin")(x), X, platforms=("cpu", "cuda"))
     assert "composite" not in text
     assert "stablehlo.sine" in text

@@ -64,7 +64,7 @@ def has_routine(case, platform):
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-def test_every_rule_lowers_for_all_platforms_at_once(case):
+def test_rules_lower_for_all_platforms(case):
     # TPUs have no way back into the interpreter.
     platforms = ("cpu", "cuda") if case.primitive.family == "callbacks" else ALL
     with case.context():

@@ -236,7 +236,7 @@ def test_invalid_calls_raise(options, args, message):
         pmap(lambda x, y=None: x, **options)(*args)
 
 
-def test_sizes_that_differ_do_not_divide_among_the_devices():
+def test_differing_sizes_do_not_divide():
     with pytest.raises(IndivisibleError, match="inconsistent sizes"):
         pmap(lambda x, y: x)(V, V[:2])
 

@@ -23,7 +23,7 @@ def cuts_of(function, *args, platforms=("cpu",)):
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-def test_positions_equal_those_of_numpy(axis):
+def test_positions_equal_numpy(axis):
     found = jit(lambda x: position(lax.neg(lax.log(x)), axis))(X)
     assert np.array_equal(found, X.argmin(axis))
 

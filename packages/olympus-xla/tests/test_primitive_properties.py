@@ -224,7 +224,7 @@ class _Recorder:
 
 @PROFILE
 @given(ALL)
-def test_xla_and_the_reference_agree_with_the_shape_rule(drawn):
+def test_xla_and_reference_agree_with_shape_rule(drawn):
     fun, operands = drawn
     recorder = _Recorder()
     saved = evaluation_trace.process_primitive

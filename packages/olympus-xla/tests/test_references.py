@@ -127,7 +127,7 @@ class TestJit:
         x = lax.add(np.float32(1.0), 2.0)
         assert fun(1, ref, x) == 3.0 and ref[1] == 3.0
 
-    def test_donated_references_that_are_read_keep_their_array(self):
+    def test_donated_references_keep_read_arrays(self):
         x = lax.add(np.arange(3.0, dtype=np.float32), np.float32(1.0))
         ref = new_ref(x)
         fun = jit(lambda ref: ref[...] * np.float32(2.0), donate_argnums=0)

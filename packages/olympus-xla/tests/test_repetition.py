@@ -147,7 +147,7 @@ def test_traced_program_of_the_user_is_unchanged():
     assert "block" not in before
 
 
-def test_blocks_inside_a_compiled_function_that_is_called():
+def test_blocks_inside_compiled_function_that_is_called():
     inner = jit(grad(loss))
     text = jit(lambda ws, x: inner(ws, x)).lower(weights(20), X).as_text()
     assert "func.func private @block" in text

@@ -311,7 +311,7 @@ def line_here():
     return sys._getframe(1).f_lineno
 
 
-def test_debug_text_has_the_lines_of_the_current_caller():
+def test_debug_text_has_lines_of_current_caller():
     jitted, body = jit(shared), shared.__code__.co_firstlineno + 1
     for lowered, line in (
         (jit(lambda x: jitted(x)).lower(X), line_here()),
@@ -322,7 +322,7 @@ def test_debug_text_has_the_lines_of_the_current_caller():
         assert lines_of(lowered) == {body, line}
 
 
-def test_debug_text_of_loops_has_the_lines_around_them():
+def test_debug_text_of_loops_has_lines_around_them():
     def step(c, x):
         return lax.cos(c), x
 
@@ -360,7 +360,7 @@ def test_compiler_options_belong_to_the_outermost_function():
         jit(lambda x: inner(x))(X)
 
 
-def test_lowering_again_from_one_line_shares_the_module():
+def test_lowering_again_from_one_line_shares_module():
     function = jit(lambda x: lax.sin(x))
     first, second = [function.lower(X).compiler_ir() for _ in range(2)]
     assert first.operation == second.operation

@@ -65,7 +65,7 @@ def test_guards_of_the_process(devices):
     assert implicit().shape == (3,)
 
 
-def test_the_thread_guard_of_the_runtime_follows_the_flag(monkeypatch):
+def test_thread_guard_of_runtime_follows_flag(monkeypatch):
     levels = []
     monkeypatch.setattr(transfer_guards, "update_thread_guard", levels.append)
     with thread_guard(True), thread_guard(False):

@@ -244,7 +244,7 @@ def test_unauthenticated_coordinator_is_refused(answers, message):
         thread.join(TIMEOUT)
 
 
-def test_the_secret_is_given_or_in_the_environment(monkeypatch):
+def test_secret_is_given_or_in_environment(monkeypatch):
     monkeypatch.setenv("OLYMPUS_COORDINATOR_SECRET", "sesame")
     assert distributed._secret(None) == "sesame"
     assert distributed._secret("simsim") == "simsim"

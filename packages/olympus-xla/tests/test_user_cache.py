@@ -128,7 +128,7 @@ def test_locations_follow_environment_variables(monkeypatch):
     assert cache_folder.folder_location() == pathlib.Path("/home/me/Library/Caches/olympus")
 
 
-def test_a_directory_named_by_a_flag_takes_its_place(folder, tmp_path):
+def test_directory_named_by_flag_takes_its_place(folder, tmp_path):
     flags.compilation_cache_dir.update(os.fspath(tmp_path / "named"))
     flags.persistent_cache_min_compile_time_secs.update(0.0)
     try:
@@ -292,7 +292,7 @@ def test_folders_of_other_users_are_refused(folder, monkeypatch):
 
 
 @needs_owners
-def test_root_creates_no_folder_in_a_users_home(folder, monkeypatch):
+def test_root_creates_no_folder_in_users_home(folder, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     real = pathlib.Path.stat
 
@@ -401,7 +401,7 @@ def test_no_home_directory(monkeypatch):
     compilation_cache.reset_cache()
 
 
-def test_warnings_as_errors_do_not_end_the_process(folder, caplog):
+def test_warnings_as_errors_do_not_end_process(folder, caplog):
     folder.write_bytes(b"")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -409,7 +409,7 @@ def test_warnings_as_errors_do_not_end_the_process(folder, caplog):
     assert "is not a directory" in caplog.text
 
 
-def test_executables_for_inspection_are_stored_if_keys_include_lines(folder):
+def test_inspectable_executables_are_stored(folder):
     flags.persistent_cache_min_compile_time_secs.update(0.0)
 
     def compiled():

@@ -56,7 +56,7 @@ def without_outlining():
     config_flags.outline_repeated_blocks.update(True)
 
 
-def test_slices_of_stacked_operands_take_their_starts_as_values():
+def test_slices_of_stacks_take_starts_as_values():
     assert slices_of(steps, W, X) == (0, STEPS)
 
 
@@ -141,7 +141,7 @@ def test_other_platforms_are_unchanged():
     assert slices_of(steps, W, X, platforms=("cpu", "cuda")) == (STEPS, 0)
 
 
-def test_numbers_of_three_stacks_take_their_starts_as_values():
+def test_three_stacks_take_starts_as_values():
     def recurrence(a, b, c):
         first = [lax.squeeze(lax.slice(each, (0,), (1,)), (0,)) for each in (a, b, c)]
         y = first[0]

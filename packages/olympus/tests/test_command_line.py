@@ -86,7 +86,7 @@ def test_flags_that_xla_refuses_are_reported(flag, tmp_path):
     assert "To fix it: remove the flag from the environment variable XLA_FLAGS" in done.stdout
 
 
-def test_a_named_folder_that_cannot_be_written_is_reported(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     for name, problems in (("file/cache", 1), ("new/cache", 0)):
         flags.compilation_cache_dir.update(str(tmp_path / name))

@@ -132,7 +132,7 @@ def test_keys_moved_by_array_operations(function):
 @pytest.mark.parametrize(
     "part, message", [("body", "while_loop body"), ("cond", "while_loop cond")]
 )
-def test_parts_of_loops_that_use_a_constant_key(part, message):
+def test_parts_of_loops_that_use_constant_key(part, message):
     def loop(k):
         def condition(x):
             return x < (random.normal(k) if part == "cond" else 1.0)
@@ -199,7 +199,7 @@ def test_keys_used_once(function, compiled):
         np.testing.assert_allclose(result, function(key()), rtol=1e-6)
 
 
-def test_keys_used_by_one_function_and_then_another():
+def test_keys_used_by_two_functions():
     k = key()
     jit(random.normal)(k)
     with pytest.raises(KeyReuseError, match="passed to jit-compiled function at index 0"):
@@ -252,7 +252,7 @@ def test_both_uses_are_shown(compiled):
     assert "random.split(key)" in str(caught.value)
 
 
-def test_both_uses_in_and_after_a_loop_are_shown():
+def test_uses_in_and_after_loop_are_shown():
     def draw(k):
         parts = random.split(k)
         sums, _ = lax.scan(lambda c, part: (c + random.normal(part), None), 0.0, parts)
@@ -264,14 +264,14 @@ def test_both_uses_in_and_after_a_loop_are_shown():
     assert lines_of_reuse(str(caught.value)) == [start + 3, start + 2]
 
 
-def test_a_line_that_runs_twice_is_shown_once():
+def test_line_that_runs_twice_is_shown_once():
     with pytest.raises(KeyReuseError, match="the same line, in a loop or a function called twice"):
         k = key()
         for _ in range(2):
             random.normal(k)
 
 
-def test_flag_set_before_the_first_key_tracks_keys():
+def test_flag_set_before_first_key_tracks_keys():
     program = """
 import olympus
 with olympus.debug_key_reuse(True):
@@ -296,7 +296,7 @@ def test_keys_that_functions_close_over() -> None:
 
 
 @pytest.mark.parametrize("mean", [2.0, 20.0])
-def test_samplers_that_choose_a_method_use_a_key_once(mean):
+def test_samplers_that_choose_method_use_key_once(mean):
     assert random.poisson(key(), mean, (3,)).shape == (3,)
     with pytest.raises(KeyReuseError):
         jit(lambda k: (random.poisson(k, mean), random.normal(k)))(key())

@@ -34,7 +34,7 @@ def test_device_put_moves_arrays_between_memory_spaces():
     assert kind(back) == "device" and olympus.typeof(back).str_short() == "float32[3]"
 
 
-def test_results_have_the_memory_space_of_the_program():
+def test_results_have_memory_space_of_program():
     moved = olympus.jit(lambda x: olympus.device_put(jnp.sin(x), HOST))(X)
     assert kind(moved) == "pinned_host"
     assert olympus.typeof(moved).str_short() == "float32<host>[3]"
@@ -108,7 +108,7 @@ def test_checkpointed_values_are_moved_in_loops(compiled):
     np.testing.assert_allclose(gradient(0.5), olympus.grad(function)(0.5), rtol=1e-5)
 
 
-def test_callbacks_are_repeated_where_values_are_computed_again():
+def test_recomputation_repeats_callbacks():
     calls = []
 
     def function(x):

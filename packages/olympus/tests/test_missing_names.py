@@ -80,7 +80,7 @@ def _grows(carry):
     return 2.0 * carry
 
 
-def test_errors_of_the_backward_pass_name_the_line():
+def test_errors_of_backward_pass_name_line():
     def looped(x):
         return lax.while_loop(lambda carry: carry < 10.0, _grows, x)
 

@@ -99,7 +99,7 @@ def test_scopes_of_backward_passes() -> None:
     assert str(olympus.make_olympuspr(jnp.sin)(1.0).eqns[0].source_info.name_stack) == ""
 
 
-def test_calls_take_the_names_of_transformations_and_scopes() -> None:
+def test_calls_take_names_of_transformations_and_scopes() -> None:
     inner = olympus.jit(jnp.sin)
     names = operation_names(lambda x: olympus.grad(lambda x: inner(x))(x), 1.0)
     assert "jit(<lambda>)/jvp(jit(sin))/cos" in names

@@ -158,7 +158,7 @@ def in_branch(x, state):
         (lambda x, state: x, -np.inf),
     ],
 )
-def test_cotangents_are_summed_by_the_rules_of_the_dtype(fun, largest):
+def test_cotangents_are_summed_by_rules_of_dtype(fun, largest):
     state = lax.convert_element_type(jnp.float32(0), MAXIMUM)
     gradient = olympus.grad(fun, argnums=1, allow_int=True)
     assert plain(gradient(2.0, state)) == largest

@@ -57,7 +57,7 @@ def test_reports_of_a_training_step():
     assert "tanh" in olympus.show(compiled, *ARGS).svg()
 
 
-def test_memory_is_a_report_and_the_namespace_of_spaces():
+def test_memory_is_report_and_namespace_of_spaces():
     assert olympus.memory.Space.Host.name == "Host"
     assert olympus.memory(jnp.sin, np.ones(256, np.float32)).peak == 2048
 

@@ -438,7 +438,7 @@ def test_unsuitable_series_raise(primals, series, error, message):
         jet(lambda *args: args[0], primals, series)
 
 
-def test_writing_a_differentiated_value_to_an_outer_reference_raises():
+def test_writing_differentiated_value_to_outer_reference_raises():
     ref = new_ref(1.0)
 
     def fun(x):

@@ -192,7 +192,7 @@ def test_loops_with_fixed_bounds_have_gradients():
     assert grad(f)(2.0) == 32.0
 
 
-def test_bounds_that_are_arrays_with_known_values_are_static():
+def test_known_array_bounds_are_static():
     def power(x, n):
         return lax.fori_loop(0, n, lambda _, y: lax.mul(y, x), 1.0)
 

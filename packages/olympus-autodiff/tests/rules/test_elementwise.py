@@ -61,7 +61,7 @@ def test_derivatives_of_the_highest_accuracy(f, x, expected):
 
 
 @pytest.mark.parametrize("x", [0.01, 0.3, 0.5, 1.0, 3.7, 25.0, -0.4, -3.3])
-def test_derivative_of_digamma_is_the_series_of_trigamma(x):
+def test_derivative_of_digamma_is_series_of_trigamma(x):
     # The sum of 1/(x + k)^2, with the integral and two corrections in place of its tail.
     far = x + 4000
     expected = np.sum(1 / (x + np.arange(4000)) ** 2)

@@ -12,7 +12,7 @@ X = np.array([1.0, 2.0, 3.0], np.float32)
 NUMBERS = lax.ScatterDimensionNumbers((), (0,), (0,))
 
 
-def test_scatter_tangent_comes_from_the_update_that_is_kept():
+def test_scatter_tangent_comes_from_update_that_is_kept():
     """If several updates have the same index, result and tangent come from the same update."""
     indices = np.array([[0], [0], [2], [9]], np.int32)
     updates = np.array([10.0, 20.0, 30.0, 40.0], np.float32)

@@ -165,7 +165,7 @@ def product_of_windows(x):
     return lax.reduce_window(x, 1.0, lax.mul, (2, 2), (1, 2), [(0, 1), (1, 0)])
 
 
-def test_reductions_by_a_function_have_derivatives_of_both_modes():
+def test_reductions_by_function_have_derivatives_of_both_modes():
     x = numbers((3, 4)) + 3
     check_grads(product_of_windows, (x,), order=2)
     np.testing.assert_allclose(jacrev(product_of_windows)(x), jacfwd(product_of_windows)(x))

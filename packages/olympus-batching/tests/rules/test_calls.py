@@ -24,7 +24,7 @@ def test_batches_of_compiled_calls_equal_a_loop(check):
     check(jit(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ())))), X, X.T, rtol=1e-4)
 
 
-def test_jit_call_is_kept_and_its_batched_program_cached():
+def test_batched_program_of_jit_is_cached():
     fun = jit(lambda x, y: lax.mul(lax.sin(x), y))
     mapped = vmap(fun, in_axes=(0, None))
     first = traced(mapped, ShapedArray((4, 3), np.float32), VECTOR)
@@ -34,7 +34,7 @@ def test_jit_call_is_kept_and_its_batched_program_cached():
     assert call.params["jaxpr"] is again.params["jaxpr"]
 
 
-def test_jit_of_a_function_that_uses_the_axis():
+def test_jit_of_function_that_uses_axis():
     inner = jit(lambda: lax.axis_index("i"))
     np.testing.assert_array_equal(vmap(lambda x: inner(), axis_name="i")(X), [0, 1])
 
@@ -89,7 +89,7 @@ def test_custom_jvp_call_in_a_program(check):
     check(lambda x, y: lax.closed_call_p.bind(x, y, call_jaxpr=program), X[0], X[1])
 
 
-def test_the_rule_of_a_batched_custom_jvp_call():
+def test_rule_of_batched_custom_jvp_call():
     tangents_seen = []
 
     class Recorder(Trace):

@@ -31,7 +31,7 @@ class TestAxes:
             assert lax.axis_size("i") == 2
             assert lax.axis_size(("i", "j")) == 6
 
-    def test_axis_index_is_an_integer_with_an_effect(self):
+    def test_axis_index_is_integer_with_effect(self):
         closed = traced(lambda x: lax.axis_index("i"))
         assert closed.out_avals == [ShapedArray((), np.int32)]
         assert [str(effect) for effect in closed.effects] == ["NamedAxis(i)"]

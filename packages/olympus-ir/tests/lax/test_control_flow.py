@@ -301,7 +301,7 @@ class TestForiLoop:
 
 
 class TestScan:
-    def test_a_weak_bound_takes_the_dtype_of_the_other(self):
+    def test_weak_bound_takes_dtype_of_other(self):
         def count(n):
             return lax.fori_loop(np.int8(1), n, lambda i, total: lax.add(total, i), np.int8(0))
 
@@ -450,7 +450,7 @@ class TestMap:
         check(result["a"], 2 * VECTOR)
 
     @pytest.mark.parametrize("batch_size", [1, 2, 3, 4, 7, 10])
-    def test_batch_size_limits_the_examples_of_a_call(self, monkeypatch, batch_size):
+    def test_batch_size_limits_examples_of_call(self, monkeypatch, batch_size):
         xs = np.arange(14, dtype=np.float32).reshape(7, 2)
         sizes = []
 
@@ -550,7 +550,7 @@ def test_unsupported_effects_in_loops_raise():
         lax.scan(lambda c, _: (strange_p.bind(c), None), 1.0, None, length=2)
 
 
-def test_equations_have_the_effects_of_branches_and_bodies():
+def test_equations_have_effects_of_branches_and_bodies():
     def noisy(x):
         lax.debug_print("x")
         return lax.sin(x)

@@ -83,7 +83,7 @@ class TestTracing:
             check(lax.fori_loop(0, 3, model.add, 0), 3)
         assert model.count == 2
 
-    def test_functions_that_close_over_tracers_are_traced_again(self):
+    def test_functions_with_tracers_are_traced_again(self):
         calls = []
         closed_over = None
 

@@ -177,7 +177,7 @@ def test_dimension_numbers_must_be_permutations():
         lax.conv_general_dilated(np.ones(3), np.ones(3), (), "VALID")
 
 
-def test_results_have_the_operands_dtype_or_the_preferred_one():
+def test_results_have_operands_dtype_or_preferred_one():
     for dtype, preferred, result in (
         (np.int8, None, np.int8),
         (np.int8, np.int32, np.int32),
@@ -249,7 +249,7 @@ def test_shapes_of_results():
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_conv_transpose_has_the_shape_of_a_convolutions_input(padding):
+def test_conv_transpose_has_shape_of_convolutions_input(padding):
     for size, window, stride in itertools.product((1, 3, 4), (1, 2, 3), (1, 2, 3, 5)):
         out = lax.conv_transpose(np.ones((1, size, 2)), np.ones((window, 2, 3)), (stride,), padding)
         expected = size * stride if padding == "SAME" else size * stride + max(window - stride, 0)

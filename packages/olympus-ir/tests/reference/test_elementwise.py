@@ -30,7 +30,7 @@ def rule(primitive, *operands, **params):
         (numerics.digamma, special.digamma, -20, 0),
     ],
 )
-def test_special_functions_equal_those_of_the_standard_library(function, expected, low, high):
+def test_special_functions_equal_those_of_standard_library(function, expected, low, high):
     x = np.random.default_rng(0).uniform(low, high, 2000)
     np.testing.assert_allclose(function(x), expected(x), rtol=2e-13, atol=1e-13)
 
@@ -93,7 +93,7 @@ def test_integers_wrap_around():
     assert rule(lax.integer_pow_p, np.uint8(7), y=3) == 343 % 256
 
 
-def test_float_remainder_has_the_sign_of_the_dividend():
+def test_float_remainder_has_sign_of_dividend():
     x, y = np.array([5.5, -5.5, 5.5], np.float32), np.array([2, 2, -2], np.float32)
     assert rule(lax.rem_p, x, y).tolist() == [1.5, -1.5, 1.5]
 

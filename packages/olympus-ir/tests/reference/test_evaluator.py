@@ -58,7 +58,7 @@ def test_escaped_tracers_raise():
         evaluate(lax.neg_p, leaked[0])
 
 
-def test_missing_rule_error_says_where_to_add_it():
+def test_missing_rule_error_names_file():
     with pytest.raises(MissingRuleError, match="`unruled` has no reference rule"):
         evaluate(new_primitive("unruled"), 1.0)
 

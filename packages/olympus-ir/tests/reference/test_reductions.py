@@ -52,7 +52,7 @@ def test_sums_of_short_floats_are_rounded_once():
     assert rule(lax.reduce_sum_p, np.full(3, 100, np.int8), axes=(0,)) == 300 - 256
 
 
-def test_reduce_by_a_function_starts_from_the_initial_value():
+def test_reduce_by_function_starts_from_initial_value():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     program = lambda x, y: lax.add(lax.mul(x, 2.0), y)  # noqa: E731
     result = lax.reduce(x, np.float32(1), program, (1,))
@@ -74,7 +74,7 @@ def test_reduce_over_several_operands_and_dimensions():
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_cumulative_operations_equal_those_of_numpy(axis, reverse):
+def test_cumulative_operations_equal_numpy(axis, reverse):
     x = np.random.default_rng(0).uniform(0.5, 1.5, (3, 4))
     flip = (lambda a: np.flip(a, axis)) if reverse else (lambda a: a)
     params = {"axis": axis, "reverse": reverse}

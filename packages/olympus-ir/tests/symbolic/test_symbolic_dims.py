@@ -323,7 +323,7 @@ def test_programs_have_symbolic_shapes():
 # ---- what users write ----
 
 
-def test_negative_numbers_in_operations_are_shown_as_in_sums():
+def test_negative_numbers_in_operations():
     (a,) = symbolic_shape("a")
     assert str(a % -2) == "mod(a, - 2)"
     assert symbolic_shape(str(-3 // a), scope=a.scope) == (-3 // a,)
