@@ -253,20 +253,16 @@ def _while(
         batched = batched._replace(carry=[True] * len(batched.carry))
     carry = _instantiated(axis, operands.carry, initially_batched.carry, batched.carry)
     operands = operands._replace(carry=carry)
-    if (
-        examples_differ
-        and "batch" in options
-        and _can_compact(axis, cond_jaxpr, body_jaxpr, options)
-    ):
-        loop = BatchedLoop(
-            functools.partial(_run, cond_jaxpr),
-            functools.partial(_run, body_jaxpr),
-            batched,
-            options.get("checkpoints"),
-        )
-        sizes = compaction_sizes(options["batch"], axis.size)
-        return run_compacted(loop, axis, sizes, operands), _with_dims(batched.carry)
     if examples_differ:
+        if "batch" in options and _can_compact(axis, cond_jaxpr, body_jaxpr, options):
+            loop = BatchedLoop(
+                functools.partial(_run, cond_jaxpr),
+                functools.partial(_run, body_jaxpr),
+                batched,
+                options.get("checkpoints"),
+            )
+            sizes = compaction_sizes(options["batch"], axis.size)
+            return run_compacted(loop, axis, sizes, operands), _with_dims(batched.carry)
         batched_cond, _ = batch_olympuspr(cond_jaxpr, axis, batched.of_cond, True)
         batched_body, _ = batch_olympuspr(body_jaxpr, axis, batched.of_body, batched.carry)
     if options.get("checkpoints") is not None:

@@ -109,20 +109,6 @@ def _flat_call(
         results = called(*pytrees.tree_unflatten(tree, tensors))
         return pytrees.tree_map(_checked, types, results)
 
-    def cotangents_of(arrays: Any, cotangents: Any) -> Any:
-        tensors = [tf.convert_to_tensor(np.asarray(array)) for array in arrays]
-        smooth = [
-            tensor for tensor in tensors if tensor.dtype.is_floating or tensor.dtype.is_complex
-        ]
-        with tf.GradientTape() as tape:
-            tape.watch(smooth)
-            results = pytrees.tree_leaves(called(*pytrees.tree_unflatten(tree, tensors)))
-        upstream = [tf.convert_to_tensor(np.asarray(cotangent)) for cotangent in cotangents]
-        gradients = tape.gradient(
-            results, smooth, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO
-        )
-        return [np.asarray(gradient) for gradient in gradients]
-
     def run(*arrays: Any) -> Any:
         if not any(isinstance(array, Tracer) for array in arrays):
             return pytrees.tree_map(lax.copy, results_of(*arrays))
@@ -152,13 +138,35 @@ def _flat_call(
                 pytrees.tree_leaves(cotangents), pytrees.tree_leaves(types), strict=True
             )
         ]
-        found = iter(
-            pure_callback(cotangents_of, structs, arrays, leaves, vmap_method="sequential")
-        )
+        pulled_back = _pullback(called, tree)
+        found = iter(pure_callback(pulled_back, structs, arrays, leaves, vmap_method="sequential"))
         return tuple(next(found) if flag else None for flag in is_smooth)
 
     flat.defvjp(forward, backward)
     return flat
+
+
+def _pullback(called: Callable[..., Any], tree: Any) -> Callable[[Any, Any], Any]:
+    """Returns the map from arrays and cotangents of the results to cotangents of the arrays.
+
+    There is a cotangent for each array of a floating or complex dtype.
+    """
+
+    def pulled_back(arrays: Any, cotangents: Any) -> Any:
+        tensors = [tf.convert_to_tensor(np.asarray(array)) for array in arrays]
+        smooth = [
+            tensor for tensor in tensors if tensor.dtype.is_floating or tensor.dtype.is_complex
+        ]
+        with tf.GradientTape() as tape:
+            tape.watch(smooth)
+            results = pytrees.tree_leaves(called(*pytrees.tree_unflatten(tree, tensors)))
+        upstream = [tf.convert_to_tensor(np.asarray(cotangent)) for cotangent in cotangents]
+        gradients = tape.gradient(
+            results, smooth, upstream, unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+        return [np.asarray(gradient) for gradient in gradients]
+
+    return pulled_back
 
 
 def _checked(struct: ShapeDtypeStruct, result: Any) -> np.ndarray:

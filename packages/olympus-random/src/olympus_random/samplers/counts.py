@@ -371,32 +371,11 @@ def _rejection_loop(
     aval: Any = get_aval(n)
     dtype, shape = aval.dtype, aval.shape
     number = lambda value: scalar(value, dtype)  # noqa: E731
-    one, half = number(1), number(0.5)
-    table = np.asarray(_STIRLING_DIFFERENCES, dtype)
+    half = number(0.5)
 
     def is_open(carry: Any) -> Any:
         iteration, _, accepted, _ = carry
         return lax.bitwise_and(_any(lax.bitwise_not(accepted)), _below_most(iteration, dtype))
-
-    def log_ratio(k: Any) -> Any:
-        """Returns the logarithm of the ratio of the probabilities of ``k`` and of the mode."""
-
-        def remaining(count: Any) -> Any:
-            return lax.add(lax.sub(n, count), one)
-
-        first = lax.mul(
-            lax.add(mode, half),
-            lax.log(lax.div(lax.add(mode, one), lax.mul(odds, remaining(mode)))),
-        )
-        second = lax.mul(lax.add(n, one), lax.log(lax.div(remaining(mode), remaining(k))))
-        third = lax.mul(
-            lax.add(k, half), lax.log(lax.div(lax.mul(odds, remaining(k)), lax.add(k, one)))
-        )
-        total = lax.add(lax.add(first, second), third)
-        total = lax.add(total, _stirling_difference(mode, table))
-        total = lax.add(total, _stirling_difference(lax.sub(n, mode), table))
-        total = lax.sub(total, _stirling_difference(k, table))
-        return lax.sub(total, _stirling_difference(lax.sub(n, k), table))
 
     def propose(carry: Any) -> Any:
         iteration, chosen, accepted, key = carry
@@ -412,7 +391,7 @@ def _rejection_loop(
         v = lax.log(
             lax.div(lax.mul(v, alpha), lax.add(lax.div(a, lax.mul(u_shifted, u_shifted)), b))
         )
-        likely = lax.bitwise_and(lax.bitwise_not(refused), lax.le(v, log_ratio(k)))
+        likely = lax.bitwise_and(lax.bitwise_not(refused), lax.le(v, _log_ratio(k, n, odds, mode)))
         accept = lax.bitwise_or(at_once, likely)
         chosen = lax.select(accept, k, chosen)
         accepted = lax.bitwise_or(accepted, accept)
@@ -420,6 +399,30 @@ def _rejection_loop(
 
     first = (np.int32(0), lax.full(shape, -1, dtype), lax.full(shape, False), key)
     return lax.while_loop(is_open, propose, first)[1]
+
+
+def _log_ratio(k: Any, n: Any, odds: Any, mode: Any) -> Any:
+    """Returns the logarithm of the ratio of the probabilities of ``k`` and of the mode."""
+    dtype = get_aval(n).dtype
+    one, half = scalar(1, dtype), scalar(0.5, dtype)
+    table = np.asarray(_STIRLING_DIFFERENCES, dtype)
+
+    def remaining(count: Any) -> Any:
+        return lax.add(lax.sub(n, count), one)
+
+    first = lax.mul(
+        lax.add(mode, half),
+        lax.log(lax.div(lax.add(mode, one), lax.mul(odds, remaining(mode)))),
+    )
+    second = lax.mul(lax.add(n, one), lax.log(lax.div(remaining(mode), remaining(k))))
+    third = lax.mul(
+        lax.add(k, half), lax.log(lax.div(lax.mul(odds, remaining(k)), lax.add(k, one)))
+    )
+    total = lax.add(lax.add(first, second), third)
+    total = lax.add(total, _stirling_difference(mode, table))
+    total = lax.add(total, _stirling_difference(lax.sub(n, mode), table))
+    total = lax.sub(total, _stirling_difference(k, table))
+    return lax.sub(total, _stirling_difference(lax.sub(n, k), table))
 
 
 # ---- multinomial ----

@@ -112,6 +112,11 @@ def _without_trend(segments: Any, detrend: Any) -> Any:
 _BOUNDARIES = ("even", "odd", "constant", "zeros", None)
 
 
+def _with_zeros(signal: Any, count: int) -> Any:
+    """Appends zeros to a signal along its last axis."""
+    return onp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, count)]) if count else signal
+
+
 def _spectrogram(
     x: Any,
     y: Any,
@@ -151,15 +156,11 @@ def _spectrogram(
     onesided = return_onesided and not dtypes.issubdtype(dtype, np.complexfloating)
     prepared = []
     for signal in operands:
-        missing = length - signal.shape[-1]
-        signal = (
-            onp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, missing)]) if missing else signal
-        )
+        signal = _with_zeros(signal, length - signal.shape[-1])
         if boundary is not None:
             signal = _extended(signal, nperseg // 2, boundary)
         if padded:
-            extra = (-(signal.shape[-1] - nperseg) % step) % nperseg
-            signal = onp.pad(signal, [(0, 0)] * (signal.ndim - 1) + [(0, extra)])
+            signal = _with_zeros(signal, (-(signal.shape[-1] - nperseg) % step) % nperseg)
         prepared.append(signal)
     total = prepared[0].shape[-1]
     weights = values.astype(dtype)

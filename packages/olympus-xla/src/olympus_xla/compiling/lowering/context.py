@@ -199,26 +199,18 @@ class ModuleLowering:
             inputs, outputs = mlir.plain_types(inputs), mlir.plain_types(outputs)
         in_types, out_types = index + dimensions + tokens + inputs, tokens + outputs
         location = mlir.unknown_location()
-        attributes = {
-            "sym_name": mlir.string(symbol),
-            "function_type": ir.TypeAttr.get(
-                ir.FunctionType.get(in_types, out_types, context=mlir.context())
-            ),
-            "sym_visibility": mlir.string("public" if public else "private"),
-        }
         if arg_attributes is not None or index:
             own = [index_attributes()] * len(index) + [{}] * len(dimensions + tokens)
-            all_attributes = own + list(arg_attributes or [{}] * len(inputs))
-            attributes["arg_attrs"] = mlir.array(list(map(mlir.dictionary, all_attributes)))
+            arg_attributes = own + list(arg_attributes or [{}] * len(inputs))
         if result_attributes is not None:
-            attributes["res_attrs"] = mlir.array(
-                [mlir.dictionary(pairs) for pairs in [{}] * len(tokens) + list(result_attributes)]
-            )
+            result_attributes = [{}] * len(tokens) + list(result_attributes)
         function = create_operation(
             "func.func",
             [],
             [],
-            attributes,
+            _function_attributes(
+                symbol, in_types, out_types, public, arg_attributes, result_attributes
+            ),
             regions=1,
             loc=location,
             ip=self.body,
@@ -286,6 +278,27 @@ def _symbol_name(name: str) -> str:
     Characters that symbols cannot contain become underscores. Underscores at the end are removed.
     """
     return "".join(c if c.isalnum() or c in "_.$-" else "_" for c in name).rstrip("_") or "_"
+
+
+def _function_attributes(
+    symbol: str,
+    in_types: Sequence[Any],
+    out_types: Sequence[Any],
+    public: bool,
+    arg_attributes: Sequence[dict[str, Any]] | None,
+    result_attributes: Sequence[dict[str, Any]] | None,
+) -> dict[str, Any]:
+    """Returns the attributes of ``func.func``."""
+    function_type = ir.FunctionType.get(in_types, out_types, context=mlir.context())
+    attributes = {
+        "sym_name": mlir.string(symbol),
+        "function_type": ir.TypeAttr.get(function_type),
+        "sym_visibility": mlir.string("public" if public else "private"),
+    }
+    for name, values in (("arg_attrs", arg_attributes), ("res_attrs", result_attributes)):
+        if values is not None:
+            attributes[name] = mlir.array(list(map(mlir.dictionary, values)))
+    return attributes
 
 
 class LoweringContext(BlockBuilder):

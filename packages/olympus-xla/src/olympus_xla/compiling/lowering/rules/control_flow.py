@@ -238,12 +238,7 @@ def _scan(
 
     def step(inner: LoweringContext, counter: Any, carry: Any, ys: Any) -> tuple[Any, Any]:
         """Applies the body once, at iteration ``counter``."""
-        index = counter
-        if reverse:
-            last = inner.scalar(length - 1, _INT32)
-            index = inner.create(
-                "stablehlo.subtract", mlir.tensor_type((), _INT32), (last, counter)
-            )
+        index = _from_the_end(inner, counter, length) if reverse else counter
         slices = [_index_slice(inner, x, aval, index) for x, aval in zip(xs, xs_avals, strict=True)]
         arguments = [*consts, *carry, *slices]
         if unroll == 1:
@@ -280,6 +275,12 @@ def _scan(
     for offset in range(0 if is_symbolic else length - rest, 0 if is_symbolic else length):
         carry, ys = step(context, context.scalar(offset, _INT32), carry, ys)
     return [*carry, *ys]
+
+
+def _from_the_end(context: LoweringContext, counter: Any, length: int) -> Any:
+    """Returns the index of iteration ``counter`` of a loop that runs in reverse."""
+    last = context.scalar(length - 1, _INT32)
+    return context.create("stablehlo.subtract", mlir.tensor_type((), _INT32), (last, counter))
 
 
 @lowering_rules.define(lax.linear_solve_p)
