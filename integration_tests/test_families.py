@@ -25,6 +25,11 @@ FAMILIES = sorted(
     }
 )
 
+# Names in `lax` that are no family, and the reasons.
+NO_FAMILY = {
+    "core": "shared by all families; declares no primitive",
+    "recurrent": "primitives of olympus-nn, which the compiler's package must know",
+}
 DECLARED_TYPES = "the parameters say what types the results have, see `declared_types`"
 # From a folder and a family to the reason why the family has no file there.
 REASONS = {
@@ -56,3 +61,21 @@ def test_each_family_has_its_file_in_each_folder():
     missing = {(folder, family) for folder in FOLDERS for family in FAMILIES}
     missing = {(folder, family) for folder, family in missing if not has_file(folder, family)}
     assert missing == set(REASONS)
+
+
+def test_lax_holds_families_only():
+    folder = PACKAGES / FOLDERS["lax"]
+    names = {path.stem for path in folder.iterdir() if not path.name.startswith("__")}
+    assert names - set(FAMILIES) == set(NO_FAMILY)
+
+
+def test_primitives_of_a_family_lie_in_its_folder():
+    misplaced = []
+    folder = PACKAGES / FOLDERS["lax"]
+    for path in folder.rglob("*.py"):
+        own = path.relative_to(folder).with_suffix("").parts[0]
+        text = path.read_text(encoding="utf-8")
+        if own != "core":
+            declared = set(re.findall(r'family="(\w+)"', text))
+            misplaced += [f"{path.name}: {family}" for family in declared - {own}]
+    assert misplaced == []

@@ -182,7 +182,7 @@ def page(outcomes: list[dict[str, Any]]) -> str:
     """Returns the page of mistakes."""
     lines = [
         "# Mistakes\n",
-        "Mistakes, the words of OLYMPUS, and the code that was meant. `nox -s mistakes -- --write`",
+        "Common mistakes, the messages of OLYMPUS, and mended code. `nox -s mistakes -- --write`",
         "makes this page, and runs each line. [Errors](errors.md) explains the classes.\n",
         "The names are those of `import olympus as root`, `import olympus.numpy as jnp`,",
         "`import olympus.scipy as jsp` and of `olympus` itself.\n",
