@@ -9,6 +9,7 @@ libraries; the workloads of this module compare OLYMPUS with JAX.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -69,6 +70,8 @@ def names_of(library: str) -> SimpleNamespace:
         permutation=lambda x: top.random.permutation(top.random.key(0), x),
         running_sum=lambda x: top.lax.associative_scan(lambda a, b: a + b, x),
         segment_sum=importlib.import_module(f"{library}.ops").segment_sum,
+        segments=functools.partial(getattr, importlib.import_module(f"{library}.ops")),
+        resize=importlib.import_module(f"{library}.image").resize,
     )
 
 

@@ -26,8 +26,9 @@ from .common_operations import COMMON_OPERATIONS
 from .further_operations import FURTHER_OPERATIONS
 from .operations import OPERATIONS as GUARDED_OPERATIONS
 from .operations import Operation, names_of
+from .wider_operations import WIDER_OPERATIONS
 
-OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS, *FURTHER_OPERATIONS)
+OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS, *FURTHER_OPERATIONS, *WIDER_OPERATIONS)
 
 HEADING = "## Operations beside NumPy, PyTorch and JAX"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "olympus": "OLYMPUS"}
