@@ -19,7 +19,7 @@ from .propagation import Propagation, propagation_rules
 from .rules import RuleTable
 from .staging import trace_to_closed
 
-__all__ = ["expansion_rules", "types_of_expansion"]
+__all__ = ["cpu_expansion_rules", "expansion_rules", "types_of_expansion"]
 
 Expansion = Callable[..., Any]
 
@@ -42,6 +42,12 @@ class ExpansionTable(RuleTable[Expansion]):
 # Maps a primitive to a function `(*operands, **params)` of lax operations. The function returns one
 # result, or a list if the primitive has several.
 expansion_rules: ExpansionTable = ExpansionTable("expansion", package="olympus_ir", folder=None)
+
+# Maps a primitive to an expansion that programs for a single CPU device use instead, because it is
+# faster there. It computes the same results.
+cpu_expansion_rules: RuleTable[Expansion] = RuleTable(
+    "CPU expansion", package="olympus_ir", folder=None
+)
 
 
 def types_of_expansion(

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.loading import deferred
+from olympus_ir.programs.expansion import cpu_expansion_rules, expansion_rules
 from olympus_ir.programs.olympuspr import Literal
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.rules import RuleTable
@@ -15,6 +16,9 @@ from . import mlir
 
 if TYPE_CHECKING:
     from .context import LoweringContext
+    from .cpu import choice
+else:
+    choice = deferred(".cpu.choice", milliseconds=0.2)
 
 LoweringRule = Callable[..., Any]
 
@@ -55,7 +59,10 @@ def _of_expansion(primitive: Primitive) -> LoweringRule | None:
         return None
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-        return context.inline_function(expansion_rules[primitive], operands, params)
+        expansion = expansion_rules[primitive]
+        if primitive in cpu_expansion_rules.rules and choice.is_for_this_cpu(context):
+            expansion = cpu_expansion_rules[primitive]
+        return context.inline_function(expansion, operands, params)
 
     return rule
 
