@@ -96,3 +96,33 @@ def test_sums_of_doubles_keep_their_precision():
     with config_states.enable_x64(True):
         sums = np.asarray(jit(lambda x: lax.reduce_sum(x, (1,)))(x))
     np.testing.assert_allclose(sums, x.sum(1), rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [
+        ((1_000_000,), (0,)),
+        ((65_537,), (0,)),
+        ((40, 1000), (1,)),
+        ((3, 4099), (1,)),
+        ((8, 40, 50), (1, 2)),
+        ((8, 40, 50), (0, 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_extremes_of_integers(shape, axes, dtype):
+    info = np.iinfo(dtype)
+    x = RNG.integers(info.min, info.max, shape, dtype, endpoint=True)
+    with config_states.enable_x64(True):
+        run = jit(lambda x: (lax.reduce_max(x, axes), lax.reduce_min(x, axes)))
+        largest, least = run(x)
+        np.testing.assert_array_equal(largest, x.max(axes))
+        np.testing.assert_array_equal(least, x.min(axes))
+        assert "optimization_barrier" in run.lower(x).as_text()
+
+
+def test_short_or_leading_dimensions_keep_one_reduction():
+    for shape, axes in [((4000,), (0,)), ((1000, 100), (1,)), ((1000, 1000), (0,))]:
+        x = np.zeros(shape, np.int32)
+        text = jit(lambda x, axes=axes: lax.reduce_max(x, axes)).lower(x).as_text()
+        assert "optimization_barrier" not in text

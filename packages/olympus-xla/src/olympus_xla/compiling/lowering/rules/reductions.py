@@ -18,7 +18,9 @@ from ..comparisons import comparison_attributes
 from ..context import LoweringContext
 from ..cpu.extremes import is_found_in_passes, position_in_passes
 from ..cpu.reductions import (
+    extreme_in_lanes,
     extreme_of_bytes,
+    is_extreme_in_lanes,
     is_extreme_of_bytes,
     keeps_loops,
     without_library,
@@ -101,9 +103,11 @@ def _monoid(operation: str) -> Any:
         dtype = aval.dtype
         if not axes:
             return operand
+        params = {"operation": operation, "axes": axes}
         if is_extreme_of_bytes(context, operation, axes):
-            params = {"operation": operation, "axes": axes}
             return context.inline_function(extreme_of_bytes, (operand,), params)
+        if is_extreme_in_lanes(context, operation, axes):
+            return context.inline_function(extreme_in_lanes, (operand,), params)
         scalar = mlir.tensor_type((), dtype)
         initial = context.scalar(identity_value(operation, dtype), dtype)
         reduced, inner = reduce_operation(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...context import LoweringContext
-from . import groups, products, views
+from . import dilations, groups, products, views, volumes
 
 
 class _Replacement(NamedTuple):
@@ -39,6 +39,16 @@ _REPLACEMENTS = (
         products.is_products_of_views,
         products.products_of_views,
         (*_GEOMETRY, "batch_group_count", "precision"),
+    ),
+    _Replacement(
+        dilations.is_of_phases,
+        dilations.convolutions_of_phases,
+        ("dimension_numbers", "padding", *_OTHERS),
+    ),
+    _Replacement(
+        volumes.is_of_slices,
+        volumes.convolution_of_slices,
+        (*_GEOMETRY, "precision", "preferred_element_type", "out_sharding"),
     ),
     _Replacement(
         groups.is_split,
