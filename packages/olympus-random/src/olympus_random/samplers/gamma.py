@@ -8,6 +8,7 @@ power of a uniform sample.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,9 @@ def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
         return key, lax.mul(x, x), lax.mul(lax.mul(v, v), v), uniform
 
     first = (key, zero, one, scalar(2, dtype))
-    return lax.while_loop(lambda carry: _is_rejected(*carry[1:], d), propose, first)[2]
+    return lax.while_loop(
+        lambda carry: _is_rejected(carry[1], carry[2], carry[3], d), propose, first
+    )[2]
 
 
 def _draw(key: Any, c: Any) -> tuple[Any, Any, Any]:
@@ -185,7 +188,7 @@ def _many_random_gamma(keys: Any, a: Any, *, log_space: bool) -> Any:
     # Without the barrier, XLA would fold constant parameters into other roundings.
     c, d = lax.optimization_barrier((c, d))
     cubes = _accepted_cubes(keys, c, d)
-    samples = vmap(lambda *each: _boosted(*each, log_space))(boost_keys, alpha, d, cubes)
+    samples = vmap(functools.partial(_boosted, log_space=log_space))(boost_keys, alpha, d, cubes)
     return lax.reshape(samples, a.shape)
 
 
