@@ -18,6 +18,7 @@ from olympus_ir.diagnostics.name_stacks import name_stack_text
 from olympus_ir.diagnostics.traced_lines import add_line
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, subolympusprs
 from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.settings import config_flags
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractToken, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
@@ -334,6 +335,16 @@ class LoweringContext(BlockBuilder):
         self._constants: dict[Any, Any] = {}
 
     # ---- types ----
+
+    @property
+    def is_for_this_cpu(self) -> bool:
+        """Returns whether the program runs on one CPU device, with the lowerings for CPUs."""
+        return (
+            self.platforms == ("cpu",)
+            and self.module.num_partitions == 1
+            and not self.module.portable
+            and config_flags.cpu_lowerings.value
+        )
 
     @property
     def result_types(self) -> list[Any]:

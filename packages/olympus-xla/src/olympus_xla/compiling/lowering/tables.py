@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from olympus_ir.loading import deferred
 from olympus_ir.programs.expansion import cpu_expansion_rules, expansion_rules
 from olympus_ir.programs.olympuspr import Literal
 from olympus_ir.programs.primitives import Primitive
@@ -16,9 +15,6 @@ from . import mlir
 
 if TYPE_CHECKING:
     from .context import LoweringContext
-    from .cpu import choice
-else:
-    choice = deferred(".cpu.choice", milliseconds=0.2)
 
 LoweringRule = Callable[..., Any]
 
@@ -60,7 +56,7 @@ def _of_expansion(primitive: Primitive) -> LoweringRule | None:
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
         expansion = expansion_rules[primitive]
-        if primitive in cpu_expansion_rules.rules and choice.is_for_this_cpu(context):
+        if primitive in cpu_expansion_rules.rules and context.is_for_this_cpu:
             expansion = cpu_expansion_rules[primitive]
         return context.inline_function(expansion, operands, params)
 

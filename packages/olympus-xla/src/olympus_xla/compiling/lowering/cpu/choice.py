@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from olympus_ir.settings import config_flags
-
 from ..context import LoweringContext
 
 
@@ -18,13 +16,7 @@ def is_for_this_cpu(context: LoweringContext) -> bool:
     platforms or devices, and exported programs, are lowered to XLA's operations. The flag
     ``olympus_cpu_lowerings`` turns all CPU lowerings off.
     """
-    module = context.module
-    return (
-        context.platforms == ("cpu",)
-        and module.num_partitions == 1
-        and not module.portable
-        and config_flags.cpu_lowerings.value
-    )
+    return context.is_for_this_cpu
 
 
 def is_static(shape: Sequence[object]) -> bool:
