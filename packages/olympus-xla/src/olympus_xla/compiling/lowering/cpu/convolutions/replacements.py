@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...context import LoweringContext
-from . import dilations, groups, products, views, volumes
+from . import dilations, groups, long_windows, products, views, volumes
 
 
 class _Replacement(NamedTuple):
@@ -34,6 +34,11 @@ _REPLACEMENTS = (
         views.is_sum_of_views,
         views.sum_of_views,
         (*_GEOMETRY, "lhs_dilation", "feature_group_count", "preferred_element_type"),
+    ),
+    _Replacement(
+        long_windows.is_of_long_windows,
+        long_windows.convolution_by_rows,
+        ("dimension_numbers", "padding", "precision"),
     ),
     _Replacement(
         products.is_products_of_views,
