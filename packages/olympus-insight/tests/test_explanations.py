@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import subprocess
 import sys
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import olympus_numpy as jnp
 from olympus_insight import explain
 from olympus_ir.settings.config import default_matmul_precision
+from olympus_ir.trees import pytrees
 from olympus_ir.types.placement import PartitionSpec
 from olympus_sharding import AxisType, NamedSharding, make_mesh
 from olympus_xla import jit
@@ -53,6 +56,14 @@ def test_cause_of_first_trace():
 
 
 # For each name a known cause: two calls of `step`, and the expected kind and path.
+@pytrees.register_dataclass
+@dataclasses.dataclass
+class Settings:
+    weights: np.ndarray
+    size: int = dataclasses.field(metadata={"static": True})
+    mode: str = dataclasses.field(metadata={"static": True})
+
+
 PLANTED = {
     "shape": (call({"w": W}, X), call({"w": W[:2]}, X), ("shape", "params['w']")),
     "dtype": (call({"w": W}, X), call({"w": W.astype(np.int32)}, X), ("dtype", "params['w']")),
@@ -70,6 +81,16 @@ PLANTED = {
     "node type": (
         call({"w": W, "b": (X,)}, X),
         call({"w": W, "b": [X]}, X),
+        ("structure", "params['b']"),
+    ),
+    "static field": (
+        call({"w": W, "b": [Settings(X, 1, "a")]}, X),
+        call({"w": W, "b": [Settings(X, 1, "b")]}, X),
+        ("static value", "params['b'][0].mode"),
+    ),
+    "order of keys": (
+        call({"w": W, "b": OrderedDict(a=X, b=X)}, X),
+        call({"w": W, "b": OrderedDict(b=X, a=X)}, X),
         ("structure", "params['b']"),
     ),
     "None": (call({"w": W}, X, None), call({"w": W}, X, X), ("structure", "flag")),
@@ -90,6 +111,13 @@ def test_changed_static_values_are_causes():
     causes, report = of(scale, call(X, 2), call(X, 3), call(X, 2, mode="b"))
     assert causes == [("static value", "power"), ("static value", "mode")]
     assert (report.causes[0].now, report.causes[0].before) == ("3", "2")
+
+
+def test_static_scalars_of_numpy_are_shown():
+    scale = jit(lambda x, k: x * k, static_argnums=1)
+    causes, report = of(scale, call(X, np.float32(1)), call(X, np.float32(2)))
+    assert causes == [("static value", "k")]
+    assert (report.causes[0].now, report.causes[0].before) == ("np.float32(2.0)", "np.float32(1.0)")
 
 
 def test_changed_flags_are_causes():

@@ -12,6 +12,8 @@ import types
 import weakref
 from typing import Any
 
+import numpy as np
+
 __all__ = ["Glimpse"]
 
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), type(Ellipsis)})
@@ -35,7 +37,7 @@ class Glimpse:
         self._reference: Any = None
         self._value: Any = None
         self._identity: Any = None
-        if kind in _ATOMS or isinstance(value, enum.Enum):
+        if kind in _ATOMS or isinstance(value, enum.Enum | np.generic):
             self._value = value
         elif kind in (tuple, list) and depth and len(value) <= _MOST_PARTS:
             self._value = [Glimpse(element, depth - 1) for element in value]

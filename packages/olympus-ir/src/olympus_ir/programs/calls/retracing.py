@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import dis
 import types
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from ...diagnostics.lines import Line
 from ...diagnostics.name_stacks import no_names
 from ...trees.pytree_paths import keystr
 from ...trees.pytree_prefix import equality_errors_of_structures
+from .glimpses import Glimpse
 from .trace_history import Compilation, TraceRecord, surroundings
 
 __all__ = [
@@ -263,9 +266,37 @@ def _changed_subtree(name: str, now: Any, before: Any) -> Iterator[Cause]:
             else:
                 kinds = _kind_of_tree(new.get(key)), _kind_of_tree(old.get(key))
                 yield Cause("structure", path, *kinds)
+    elif changed := list(_changed_metadata(name, now.node_data(), before.node_data())):
+        yield from changed
     else:
         for path, new, old, _ in equality_errors_of_structures(now, before):
             yield Cause("structure", name + keystr(path), str(new), str(old))
+
+
+def _changed_metadata(name: str, now: tuple[Any, Any], before: tuple[Any, Any]) -> Iterator[Cause]:
+    """Yields a cause for each static field of a dataclass that differs, or for the order of keys.
+
+    Args:
+      name: the path of a node.
+      now: the type of the node, and its metadata.
+      before: the type and metadata of the node in the earlier structure.
+    """
+    kind, metadata = now
+    if kind is OrderedDict:
+        keys, other_keys = list(metadata), list(before[1])
+        if keys != other_keys and set(keys) == set(other_keys):
+            order = f"the order of keys {keys}", str(other_keys)
+            yield Cause("structure", name, *order)
+    elif dataclasses.is_dataclass(kind) and isinstance(metadata, tuple):
+        fields = [field.name for field in dataclasses.fields(kind) if field.metadata.get("static")]
+        if len(fields) == len(metadata) == len(before[1]):
+            for field, new, old in zip(fields, metadata, before[1], strict=True):
+                if not Glimpse(new).is_same(Glimpse(old)):
+                    yield Cause("static value", f"{name}.{field}", *map(_shown, (new, old)))
+
+
+def _shown(value: Any) -> str:
+    return str(Glimpse(value))
 
 
 def _node_type(tree: Any) -> type | None:
