@@ -86,10 +86,44 @@ def test_bars_do_not_count_recomputed_iterations(drawn, options):
 def test_one_bar_is_drawn_for_several_devices(drawn):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
     split = PartitionSpec("i")
-    fun = olympus.shard_map(
-        lambda c: scanned(c, progress=True), mesh=mesh, in_specs=split, out_specs=split
-    )
-    assert "250/250" in drawn(olympus.jit(fun), jnp.zeros(2))[0]
+    for loop, count in ((scanned, "250/250"), (counted_from_zero, "100")):
+        fun = olympus.shard_map(
+            lambda c, loop=loop: loop(c, progress=True),
+            mesh=mesh,
+            in_specs=split,
+            out_specs=split,
+        )
+        for _ in range(2):
+            (line,) = drawn(olympus.jit(fun), jnp.zeros(2))
+            assert count in line
+
+
+def test_the_longest_loop_of_a_batch_is_shown(drawn):
+    def up_to(n):
+        return lax.while_loop(lambda c: c < n, lambda c: c + 1, 0, progress="words")
+
+    for ends in ([3, 9, 5], [9, 3], [1, 2]):
+        (line,) = drawn(olympus.vmap(up_to), jnp.array(ends))
+        assert f"words: {max(ends)}" in line.replace("words: |", "words: ")
+
+
+def test_a_run_after_a_failed_run_draws_a_new_bar(drawn):
+    fails = [True]
+
+    def host(x):
+        if fails and x > 5:
+            raise ValueError("by intent")
+        return x
+
+    def body(c, x):
+        return c + olympus.pure_callback(host, x, x), None
+
+    run = olympus.jit(lambda: lax.scan(body, 0.0, jnp.arange(20.0), progress="words")[0])
+    with pytest.raises(olympus.errors.JaxRuntimeError):
+        olympus.block_until_ready(run())
+    fails.clear()
+    lines = drawn(run)
+    assert "20/20" in lines[-1] and len(lines) == 2
 
 
 def test_python_loops_draw_a_bar(drawn):

@@ -67,11 +67,32 @@ def _new_bar(description: str, total: int | None) -> _Bar:
     return tqdm.tqdm(desc=description or None, total=total, file=sys.stderr)
 
 
-_bars: dict[int, _Bar] = {}
+class _Shown:
+    """A bar that is drawn.
+
+    Attributes:
+      bar: the bar.
+      step: the number of iterations before the latest reported iteration.
+      ended: the number of devices whose loops have ended.
+    """
+
+    __slots__ = ("bar", "ended", "step")
+
+    def __init__(self, bar: _Bar) -> None:
+        self.bar = bar
+        self.step = 0
+        self.ended = 0
+
+    def reach(self, steps: int) -> None:
+        if steps > self.bar.n:
+            self.bar.update(steps - self.bar.n)
+
+
+_bars: dict[int, _Shown] = {}
 _lock = threading.Lock()
 
 
-def show(number: int, description: str, total: int | None, step: int) -> None:
+def show(number: int, description: str, total: int | None, step: int, devices: int = 1) -> None:
     """Shows the progress of a loop's iteration.
 
     One iteration may be reported several times: by each device, by each example of a batch, and by
@@ -82,30 +103,43 @@ def show(number: int, description: str, total: int | None, step: int) -> None:
       description: the text before the bar.
       total: the number of iterations, if known.
       step: the number of iterations before the reported iteration.
+      devices: the number of devices that run the loop.
     """
     with _lock:
-        bar = _bars.get(number)
-        if bar is None:
+        shown = _bars.get(number)
+        if shown is not None and not step and shown.step and devices == 1:
+            _bars.pop(number).bar.close()  # of a run that failed
+            shown = None
+        if shown is None:
             if step:
                 return  # the bar is complete
-            bar = _bars[number] = _new_bar(description, total)
+            shown = _bars[number] = _Shown(_new_bar(description, total))
+        shown.step = max(shown.step, step)
         done = step + 1 if total else step
-        if done > bar.n:
-            bar.update(done - bar.n)
+        shown.reach(done)
         if total is not None and done >= total:
-            _bars.pop(number).close()
+            _end(number, shown, devices)
 
 
-def finish(number: int, steps: int) -> None:
+def finish(number: int, steps: int, devices: int = 1) -> None:
     """Closes the bar of a loop that has ended.
 
     Args:
       number: the identifier of the loop.
       steps: the number of iterations that the loop ran.
+      devices: the number of devices that run the loop.
     """
     with _lock:
-        bar = _bars.pop(number, None)
-        if bar is not None:
-            if steps > bar.n:
-                bar.update(steps - bar.n)
-            bar.close()
+        shown = _bars.get(number)
+        if shown is not None:
+            # An iteration that was reported has run. Other examples of a batch may run more
+            # iterations than this one.
+            shown.reach(max(steps, shown.step + 1))
+            _end(number, shown, devices)
+
+
+def _end(number: int, shown: _Shown, devices: int) -> None:
+    """Closes a bar if the loops of all devices have ended."""
+    shown.ended += 1
+    if shown.ended >= devices:
+        _bars.pop(number).bar.close()

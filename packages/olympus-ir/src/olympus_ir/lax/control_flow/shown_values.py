@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...loading import deferred
+from ...programs.tracing import current
 
 if TYPE_CHECKING:
     from ...diagnostics import progress_bars
@@ -74,17 +76,19 @@ def progress(xs: Any, description: str = "") -> Progress:
 class Report:
     """Reporter of one loop's progress: a function that the program calls while it runs."""
 
-    __slots__ = ("description", "number", "total")
+    __slots__ = ("description", "devices", "number", "total")
 
     def __init__(self, description: str, total: int | None) -> None:
         self.number = next(_numbers)
+        axes = current.axes
+        self.devices = math.prod(axes.size(name) for name in axes.varying)
         self.description = description
         self.total = total
 
     def __call__(self, step: Any) -> None:
         """Shows the progress after a number of steps."""
-        progress_bars.show(self.number, self.description, self.total, int(step))
+        progress_bars.show(self.number, self.description, self.total, int(step), self.devices)
 
     def finish(self, steps: Any) -> None:
         """Completes the bar."""
-        progress_bars.finish(self.number, int(steps))
+        progress_bars.finish(self.number, int(steps), self.devices)
