@@ -167,8 +167,8 @@ def test_batched_keys_equal_single_keys():
     def same(batched, one_by_one):
         for result, expected in zip(batched, one_by_one, strict=True):
             result, expected = (
-                data(each) if dtypes.is_extended(each.dtype) else np.asarray(each)
-                for each in (result, expected)
+                data(x) if dtypes.is_extended(x.dtype) else np.asarray(x)
+                for x in (result, expected)
             )
             np.testing.assert_array_equal(result, expected)
 

@@ -200,9 +200,9 @@ COUNTS = [
 ]
 
 OTHER_GENERATORS = [
-    {**each, "impl": impl}
+    {**drawn, "impl": impl}
     for impl in ("rbg", "unsafe_rbg")
-    for each in [
+    for drawn in [
         draw("key", seed=43),
         draw("split", 3, seed=1),
         draw("split", [2, 3], seed=1),
@@ -217,8 +217,8 @@ OTHER_GENERATORS = [
 
 # Samples with the bits of all elements drawn in one sequence (`partitionable` is False).
 IN_SEQUENCE = [
-    {**each, "partitionable": False}
-    for each in [
+    {**drawn, "partitionable": False}
+    for drawn in [
         draw("split", seed=1),
         draw("split", [2, 3], seed=1),
         draw("split", 7, seed=1),

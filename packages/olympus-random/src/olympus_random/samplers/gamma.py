@@ -166,7 +166,7 @@ def _is_rejected(square: Any, cube: Any, uniform: Any, d: Any) -> Any:
 # With fewer samples, both ways take about the same time.
 _SMALLEST_BATCH = 2048
 
-# At most a twentieth of the first proposals is rejected, so that they mostly are one batch.
+# At most a twentieth of the first proposals is rejected, so one batch mostly holds all of them.
 _BATCHES = 16
 
 
@@ -202,7 +202,7 @@ def _accepted_cubes(keys: Any, c: Any, d: Any) -> Any:
     def repeat(carry: Any) -> Any:
         start, cubes = carry
         here = lax.dynamic_slice(places, (start,), (batch,))
-        some = (take(each, lax.min(here, np.int32(size - 1)), 0) for each in (keys, c, d))
+        some = (take(x, lax.min(here, np.int32(size - 1)), 0) for x in (keys, c, d))
         accepted = vmap(_accepted_cube)(*some)
         return lax.add(start, np.int32(batch)), _put(cubes, here, accepted)
 

@@ -608,7 +608,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
     Example:
       >>> import olympus
       >>> x = olympus.numpy.ones((3, 5, 7))
-      >>> (3, 5, 7) in [each.shape for each in olympus.live_arrays()]
+      >>> (3, 5, 7) in [array.shape for array in olympus.live_arrays()]
       True
     """
     return get_backend(platform).live_arrays()
