@@ -13,6 +13,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import checkpoint, grad, value_and_grad
 from olympus_batching import vmap
 from olympus_insight import memory, profile
+from olympus_insight.memory_reports import MemoryReport
 from olympus_ir import lax
 from olympus_ir.types.placement import PartitionSpec
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
@@ -113,10 +114,20 @@ def test_peak_is_close_to_estimate_of_xla(name):
     report = memory(fun, *args)
     assert report.allocated == expected
     assert report.peak == pytest.approx(expected, rel=0.2)
-    assert sum(each.bytes for each in report.at_peak) == pytest.approx(report.peak, rel=0.05)
+    assert sum(each.bytes for each in report.at_peak) == pytest.approx(
+        report.peak - report.gaps, rel=0.05
+    )
     assert [each.bytes for each in report.top] == sorted(
         (each.bytes for each in report.at_peak), reverse=True
     )[:10]
+
+
+def test_gaps_between_buffers_are_part_of_the_peak():
+    timeline = [{"argument": 10**5, "temporary": 4 * 10**5}, {"argument": 10**5}]
+    report = MemoryReport("step", (10**5, 0, 9 * 10**5), timeline, [], ())
+    assert (report.peak, report.gaps) == (10**6, 5 * 10**5)
+    assert "488.3 KiB  gaps between the buffers" in str(report)
+    assert "gaps between" not in str(MemoryReport("step", (10**5, 0, 4 * 10**5), timeline, [], ()))
 
 
 def test_residuals_show_line_and_checkpoint_savings():

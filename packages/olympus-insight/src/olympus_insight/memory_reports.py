@@ -59,7 +59,8 @@ class MemoryReport:
     """The memory of a compiled program, on each device.
 
     Attributes:
-      peak: the bytes that are live at the peak.
+      peak: the bytes that the program needs: those that are live at the peak, and the gaps.
+      gaps: the bytes that the compiler allocates, though no buffer uses them at the peak.
       allocated: the bytes that XLA allocates: arguments, results and temporaries.
       arguments: the bytes of arguments.
       results: the bytes of results that do not reuse the memory of donated arguments.
@@ -83,7 +84,9 @@ class MemoryReport:
         self.allocated = sum(sizes)
         self.timeline = timeline
         self.at_peak = at_peak
-        self.peak = max((sum(kinds.values()) for kinds in timeline), default=self.allocated)
+        live = max((sum(kinds.values()) for kinds in timeline), default=self.allocated)
+        self.gaps = max(self.allocated - live, 0)
+        self.peak = live + self.gaps
         self._order = order
         peak = self.peak_position
         self.peak_line = order[peak].line if order else None
@@ -126,9 +129,16 @@ class MemoryReport:
         if others:
             size = format_bytes(sum(other.bytes for other in others))
             lines.append(f"  {size:>10}  {len(others)} other buffers")
+        if self._has_gaps:
+            lines.append(f"  {format_bytes(self.gaps):>10}  {_GAPS}")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether the gaps are larger than those that alignment makes."""
+        return self.gaps > max(self.peak // 100, 4096)
 
     def svg(self) -> str:
         """Returns a picture of the bytes in use at each instruction of the program."""
@@ -146,6 +156,8 @@ class MemoryReport:
             )
             for buffer in self.top
         ]
+        if self._has_gaps:
+            rows.append((format_bytes(self.gaps), "", _GAPS, "", ""))
         summary = str(self).splitlines()[:2]
         return pages.fragment(
             f"<h3>{pages.escaped(summary[0])}</h3><p>{pages.escaped(summary[1])}</p>",
@@ -157,6 +169,9 @@ class MemoryReport:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the report as an HTML file that opens without a network."""
         pages.save(path, f"Memory of {self.name}", self)
+
+
+_GAPS = "gaps between the buffers, as the compiler places them"
 
 
 def _type_text(buffer: LiveBuffer) -> str:

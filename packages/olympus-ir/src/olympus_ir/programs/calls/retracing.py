@@ -285,14 +285,14 @@ def _changed_metadata(name: str, now: tuple[Any, Any], before: tuple[Any, Any]) 
     if kind is OrderedDict:
         keys, other_keys = list(metadata), list(before[1])
         if keys != other_keys and set(keys) == set(other_keys):
-            order = f"the order of keys {keys}", str(other_keys)
-            yield Cause("structure", name, *order)
+            order = f"the order of keys {keys}"
+            yield Cause("structure", name, order, str(other_keys))
     elif dataclasses.is_dataclass(kind) and isinstance(metadata, tuple):
         fields = [field.name for field in dataclasses.fields(kind) if field.metadata.get("static")]
         if len(fields) == len(metadata) == len(before[1]):
             for field, new, old in zip(fields, metadata, before[1], strict=True):
                 if not Glimpse(new).is_same(Glimpse(old)):
-                    yield Cause("static value", f"{name}.{field}", *map(_shown, (new, old)))
+                    yield Cause("static value", f"{name}.{field}", _shown(new), _shown(old))
 
 
 def _shown(value: Any) -> str:
