@@ -90,7 +90,7 @@ def count_as_subclasses(base: type) -> None:
         ancestor = type.__subclasscheck__
         return ancestor(cls, kind) or (cls is Array and ancestor(base, kind))
 
-    type(Array).__subclasscheck__ = is_subclass
+    setattr(type(Array), "__subclasscheck__", is_subclass)  # noqa: B010 - of no known type
 
 
 JaxRuntimeError: TypeAlias = _jax.JaxRuntimeError
