@@ -417,3 +417,44 @@ def test_names_that_olympus_has_in_other_modules() -> None:
         "(2, 3) ()",
         "-2.4849 PRE_SCHEDULER",  # -log 12
     ]
+
+
+SIZES = """
+import jax
+import jax.numpy as jnp
+from jax._src import core, jaxpr_util, sourcemap
+
+print(core.dilate_dim(5, 2), core.stride_dim(7, 3, 2), core.divide_shape_sizes((2, 6), (3,)))
+(n,) = jax.export.symbolic_shape("n")
+print(core.stride_dim(n, 3, 1), core.divide_shape_sizes((n, 6), (n,)))
+try:
+    core.divide_shape_sizes((5,), (3,))
+except Exception as error:
+    print(type(error).__name__)
+print(jax.jit(lambda x: x + core.unsafe_am_i_under_a_jit())(0), core.unsafe_am_i_under_a_jit())
+
+print(sourcemap.deserialize_mappings("KAGE;;C"), sourcemap.decode_vlq(b"jB"))
+program = jax.make_jaxpr(lambda x, y: (x * x + y, jnp.sin(x)))(1.0, 2.0).jaxpr
+for variable, definition, uses in jaxpr_util.var_defs_and_refs(program)[1]:
+    defined_by = definition and definition.primitive.name
+    print(defined_by, [use and use.primitive.name for use in uses])
+chosen = jax.make_jaxpr(lambda x, y: jax.lax.cond(x > 0, jnp.negative, lambda y: y, y))(1.0, 2.0)
+found = jaxpr_util.jaxpr_and_binder_in_params(chosen.eqns[-1].params, 0)
+print([(len(program.eqns), str(variable.aval)) for program, variable in found])
+"""
+
+
+def test_sizes_and_equations_and_digits() -> None:
+    assert run_compat(SIZES) == [
+        "9 3 4",
+        "max(n - 2, 0) 6",
+        "InconclusiveDimensionOperation",
+        "1 False",
+        "[[(5, 0, 3, 2)], [], [(1,)]] -17",
+        "None ['mul', 'mul', 'sin']",
+        "None ['add']",
+        "mul ['add']",
+        "add [None]",
+        "sin [None]",
+        "[(0, '~float32[]'), (1, '~float32[]')]",
+    ]

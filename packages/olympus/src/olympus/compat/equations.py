@@ -17,10 +17,12 @@ __all__ = [
     "eqns_using_var",
     "eqns_using_var_with_invar_index",
     "histogram",
+    "olympuspr_and_binder_in_params",
     "primitives",
     "primitives_by_shape",
     "primitives_by_source",
     "source_locations",
+    "var_defs_and_refs",
 ]
 
 
@@ -153,3 +155,47 @@ def _programs_among(params: Mapping[str, Any]) -> Iterator[Olympuspr]:
                 yield program.jaxpr
             elif isinstance(program, Olympuspr):
                 yield program
+
+
+def olympuspr_and_binder_in_params(
+    params: Mapping[str, Any], index: int
+) -> Iterator[tuple[Olympuspr, Var]]:
+    """Yields the programs among the parameters of an equation, each with one of its inputs.
+
+    Args:
+      params: the parameters.
+      index: the position of the input.
+
+    Raises:
+      RuntimeError: a program has fewer inputs.
+    """
+    for program in _programs_among(params):
+        if index >= len(program.invars):
+            raise RuntimeError(f"a program has {len(program.invars)} inputs, no input {index}")
+        yield program, program.invars[index]
+
+
+def var_defs_and_refs(jaxpr: Olympuspr) -> Any:
+    """Returns where each variable of a program is defined and used.
+
+    Args:
+      jaxpr: the program.
+
+    Returns:
+      A pair of the program and a list of triples: a variable, the equation that defines it (None
+      for an input), and the equations that use it (None for a use as a result). If equations have
+      programs, a list of that pair and of the values for these programs.
+    """
+    definitions: dict[Var, Equation | None] = dict.fromkeys((*jaxpr.constvars, *jaxpr.invars))
+    for equation in jaxpr.eqns:
+        for variable in equation.outvars:
+            if not isinstance(variable, DropVar):
+                definitions[variable] = equation
+    uses: dict[Var, list[Equation | None]] = {variable: [] for variable in definitions}
+    for user in (*jaxpr.eqns, None):
+        for atom in jaxpr.outvars if user is None else user.invars:
+            if isinstance(atom, Var):
+                uses[atom].append(user)
+    found = [(variable, definitions[variable], uses[variable]) for variable in definitions]
+    inner = [var_defs_and_refs(program) for program in _subprograms(jaxpr)]
+    return [(jaxpr, found), *inner] if inner else (jaxpr, found)

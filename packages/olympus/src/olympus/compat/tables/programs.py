@@ -213,7 +213,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
         _EQUATIONS,
         *("all_eqns", "collect_eqns", "count_eqns", "eqns_using_var", "histogram", "primitives"),
         *("eqns_using_var_with_invar_index", "primitives_by_shape", "primitives_by_source"),
-        "source_locations",
+        *("olympuspr_and_binder_in_params", "source_locations", "var_defs_and_refs"),
     ),
     "lazy_loader": names_from("olympus.compat.submodules", "attach"),
     "linear_util": {

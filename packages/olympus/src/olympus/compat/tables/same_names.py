@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of JAX's private modules that OLYMPUS has under the same names, in other modules."""
+"""Names of JAX's private modules that OLYMPUS has under the same or similar names elsewhere."""
 
 from __future__ import annotations
 
 from olympus._lazy import names_from
 
+_DIMENSIONS = "olympus.compat.counterparts.dimensions"
 _POLICIES = "olympus_autodiff.rematerialization.policies"
 _GRADIENT_REFERENCES = "olympus_autodiff.reverse.gradient_references"
 _REFERENCES = "olympus_ir.references.primitives"
@@ -37,7 +38,9 @@ SAME_NAMES: dict[str, dict[str, str]] = {
     "core": {
         **names_from("olympus_ir.adapters.trace_state", "nonempty_axis_env"),
         **names_from(
-            "olympus_ir.adapters.trace_state", "unsafe_am_i_under_a_vmap=am_i_under_a_vmap"
+            "olympus_ir.adapters.trace_state",
+            "unsafe_am_i_under_a_jit=am_i_under_a_trace",
+            "unsafe_am_i_under_a_vmap=am_i_under_a_vmap",
         ),
         **names_from("olympus_ir.diagnostics.errors", "ShardingTypeError"),
         **names_from("olympus_ir.lax.collectives.named_axes", "pvary_p"),
@@ -45,6 +48,8 @@ SAME_NAMES: dict[str, dict[str, str]] = {
         **names_from("olympus_ir.symbolic.expressions", "is_symbolic_dim"),
         **names_from("olympus_ir.types.layouts", "ManualAxisType"),
         **names_from(_REFERENCES, "empty_ref_p", "free_ref", "free_ref_p"),
+        **names_from(_DIMENSIONS, "definitely_equal_one_of_dim", "dilate_dim"),
+        **names_from(_DIMENSIONS, "divide_shape_sizes", "stride_dim"),
     },
     "debugger.core": {
         **names_from("olympus_ir.debugger.breakpoints", "register_debugger"),
@@ -68,6 +73,11 @@ SAME_NAMES: dict[str, dict[str, str]] = {
         **names_from("olympus_numpy.linalg.determinants", "SlogdetResult"),
     },
     "random.stateful_rng": names_from(_STATEFUL, "StatefulPRNG", "stateful_rng"),
+    "sourcemap": names_from(
+        "olympus.compat.counterparts.digits",
+        *("VLQ_ALPHABET", "decode_segment", "decode_vlq", "deserialize_mappings"),
+        *("encode_segment", "encode_vlq", "serialize_mappings"),
+    ),
     "scipy.stats._core": names_from("olympus_scipy.stats.statistics", "ModeResult"),
     "third_party.scipy.interpolate": names_from(
         "olympus_scipy.interpolate", "RegularGridInterpolator"
