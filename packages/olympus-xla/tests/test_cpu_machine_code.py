@@ -134,6 +134,22 @@ def test_vector_width_of_the_user_is_kept(monkeypatch):
     assert tuned(compile_options([0]), "cpu", module_of(lax.abs)).env_option_overrides == []
 
 
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("function", [lax.abs, lambda x: lax.dot(x, x)])
+def test_loops_are_unrolled_unless_the_caller_says_no(function):
+    """The option is added to the others, with tiles and without."""
+    option = b"xla_cpu_disable_loop_unrolling"
+    rolled, unrolled = (
+        tuned(compile_options([0]), "cpu", module_of(function), unrolls_loops=unrolls)
+        for unrolls in (False, True)
+    )
+    assert option in rolled.SerializeAsString()
+    assert option not in unrolled.SerializeAsString()
+    assert rolled.env_option_overrides == unrolled.env_option_overrides
+    tiles = b"xla_cpu_disable_tiled_emitter"
+    assert (tiles in rolled.SerializeAsString()) == (tiles in unrolled.SerializeAsString())
+
+
 def test_other_platforms_keep_their_options():
     options = compile_options([0])
     assert tuned(options, "cuda", module_of(lax.abs)) is options

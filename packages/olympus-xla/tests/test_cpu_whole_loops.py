@@ -7,8 +7,8 @@ import pytest
 from olympus_ir import lax
 from olympus_ir.settings.config_flags import cpu_lowerings
 from olympus_xla import jit
-from olympus_xla.compiling.lowering import whole_loops
 from olympus_xla.compiling.lowering.cpu.machine_code import has_slow_masked_stores
+from olympus_xla.compiling.lowering.loops import whole_loops
 
 MILAN = "vendor_id\t: AuthenticAMD\nflags\t\t: fpu avx2 fma"
 ODD, EVEN = 99_999, 100_000

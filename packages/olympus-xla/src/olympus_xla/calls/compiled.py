@@ -28,13 +28,15 @@ from .operand_layouts import operands_lie_as_expected
 
 if TYPE_CHECKING:
     from ..compiling import dumps, symbolic_shapes
-    from ..compiling.lowering import mlir, whole_loops
+    from ..compiling.lowering import mlir
     from ..compiling.lowering.cuts import fusions
+    from ..compiling.lowering.loops import rolled_loops, whole_loops
 else:
     # Programs that are found on disk need no MLIR.
     fusions = deferred("..compiling.lowering.cuts.fusions", milliseconds=0.6)
     mlir = deferred("..compiling.lowering.mlir", milliseconds=60.0)
-    whole_loops = deferred("..compiling.lowering.whole_loops", milliseconds=60.0)
+    rolled_loops = deferred("..compiling.lowering.loops.rolled_loops", milliseconds=60.0)
+    whole_loops = deferred("..compiling.lowering.loops.whole_loops", milliseconds=60.0)
     dumps = deferred("..compiling.dumps", milliseconds=0.6)
     symbolic_shapes = deferred("..compiling.symbolic_shapes", milliseconds=45.0)
 
@@ -160,6 +162,7 @@ def compile_lowered(
             partitions=len(placement.devices),
             compiler_options=compiler_options,
             disabled_passes=_disabled_passes(lowered, placement),
+            unrolls_loops=_unrolls_loops(lowered, placement),
             host_callbacks=lowered.host_callbacks,
             source=lowered.closed.jaxpr.debug_info.func_src_info,
             equations=len(lowered.closed.jaxpr.eqns),
@@ -184,10 +187,20 @@ def compile_lowered(
 def _disabled_passes(lowered: Lowered, placement: Placement) -> list[str]:
     """Returns the passes of XLA that must not run on a program."""
     passes: list[str] = [*fusions.DISABLED_PASSES] if lowered.cuts else []
-    is_for_one_cpu = len(placement.devices) == 1 and placement.devices[0].platform == "cpu"
-    if is_for_one_cpu and whole_loops.prefers_whole_loops(lowered.program.jaxpr):
+    if _is_for_one_cpu(placement) and whole_loops.prefers_whole_loops(lowered.program.jaxpr):
         passes.append(whole_loops.DIVIDING_PASS)
     return passes
+
+
+def _unrolls_loops(lowered: Lowered, placement: Placement) -> bool:
+    """Returns whether the compiler unrolls a program's loops."""
+    if not _is_for_one_cpu(placement):
+        return True
+    return not rolled_loops.prefers_rolled_loops(lowered.program.jaxpr)
+
+
+def _is_for_one_cpu(placement: Placement) -> bool:
+    return len(placement.devices) == 1 and placement.devices[0].platform == "cpu"
 
 
 def assembled(

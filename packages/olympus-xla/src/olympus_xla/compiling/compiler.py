@@ -96,6 +96,7 @@ def compile_module(
     partitions: int = 1,
     compiler_options: dict[str, Any] | None = None,
     disabled_passes: Sequence[str] = (),
+    unrolls_loops: bool = True,
     host_callbacks: Sequence[Callable[..., Any]] = (),
     source: str = "",
     equations: int = 0,
@@ -111,6 +112,7 @@ def compile_module(
       partitions: the number of devices over which the computation is partitioned.
       compiler_options: XLA's options by name.
       disabled_passes: passes of XLA that must not run on the module.
+      unrolls_loops: whether the CPU's compiler unrolls loops.
       host_callbacks: the Python functions that the computation calls.
       source: the function from which the computation comes, for reports.
       equations: the number of equations of the program, for reports.
@@ -132,7 +134,7 @@ def compile_module(
         options=compiler_options,
         disabled_passes=disabled_passes,
     )
-    options = machine_code.tuned(options, devices[0].platform, module)
+    options = machine_code.tuned(options, devices[0].platform, module, unrolls_loops=unrolls_loops)
 
     compiled = False
     waiting = callbacks_for_waiting(devices) if caller_waits and not host_callbacks else []

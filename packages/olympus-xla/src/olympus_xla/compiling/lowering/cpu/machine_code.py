@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code generation for the processor at hand, where XLA's CPU backend has a slower default.
 
-Two defaults are replaced:
+Three defaults are replaced:
 
 - XLA emits a fusion of one operation in tiles of 16 elements, which pass through the stack. Its
   loop emitter, which all other fusions use, takes a third to a half of the time: 0.09 instead of
@@ -12,12 +12,14 @@ Two defaults are replaced:
   bits for these processors, and 256 bits for Intel's processors, which lower their clock rate. On
   Zen 4 a gather of 16 elements takes longer than two of 8, so programs that gather and have no
   transcendental functions keep 256 bits.
+- LLVM unrolls loops. Large programs over small arrays compile faster without it
+  (../loops/rolled_loops.py).
 
-Both replacements change how loops are cut, not what they compute. The reciprocal square root starts
+The replacements change how loops are cut, not what they compute. The reciprocal square root starts
 at a more exact estimate with 512 bits, so the bound of its error falls from 1.75 to 1 unit in the
 last place. The error of ``erf`` falls from 6.8 to 5.8 units.
 
-The flag ``olympus_cpu_lowerings`` turns both replacements off. The group ``elementwise`` of the
+The flag ``olympus_cpu_lowerings`` turns all replacements off. The group ``elementwise`` of the
 benchmarks covers this module.
 """
 
@@ -40,7 +42,8 @@ _WIDTH = "xla_cpu_prefer_vector_width"
 # ExecutableBuildOptionsProto.debug_options and DebugOptions.xla_backend_extra_options. The last
 # field is a map from strings to strings, for which jaxlib has no attribute.
 _PATH = (3, 3, 500)
-_EXTRA_OPTION = "xla_cpu_disable_tiled_emitter"
+_WITHOUT_TILES = "xla_cpu_disable_tiled_emitter"
+_WITHOUT_UNROLLING = "xla_cpu_disable_loop_unrolling"
 
 
 # Operations that are transpositions, or for which XLA transposes operands or results.
@@ -63,7 +66,7 @@ _TRANSPOSING = (
 _TRANSCENDENTAL = (b"exponential", b"log", b"tanh", b"power", b"sine", b"erf", b"sqrt")
 
 
-def tuned(options: Any, platform: str, module: Any) -> Any:
+def tuned(options: Any, platform: str, module: Any, *, unrolls_loops: bool = True) -> Any:
     """Returns XLA's compile options with the tuning for this processor.
 
     Options that the user sets, by ``compiler_options`` or ``XLA_FLAGS``, stay as they are.
@@ -72,13 +75,16 @@ def tuned(options: Any, platform: str, module: Any) -> Any:
       options: XLA's compile options, which are not changed.
       platform: the platform that programs are compiled for.
       module: the MLIR module, or its bytecode.
+      unrolls_loops: whether LLVM unrolls loops, as it does by default.
     """
     if platform != "cpu" or not config_flags.cpu_lowerings.value:
         return options
     names = _names_in(module)
-    # The parser merges concatenated messages, so the appended message adds an option.
-    without_tiles = b"" if _has_any(_TRANSPOSING, names) else _without_tiles()
-    tuned_options = CompileOptions.ParseFromString(options.SerializeAsString() + without_tiles)
+    # The parser merges concatenated messages, so each appended message adds an option.
+    extra = b"" if _has_any(_TRANSPOSING, names) else _extra_option(_WITHOUT_TILES)
+    if not unrolls_loops:
+        extra += _extra_option(_WITHOUT_UNROLLING)
+    tuned_options = CompileOptions.ParseFromString(options.SerializeAsString() + extra)
     overrides = list(options.env_option_overrides)
     is_chosen = _WIDTH in os.environ.get("XLA_FLAGS", "") or _WIDTH in dict(overrides)
     identity = processor_identity() or ""
@@ -156,9 +162,9 @@ def _described(identity: str) -> tuple[str, str, frozenset[str]]:
 
 
 @functools.cache
-def _without_tiles() -> bytes:
-    """Returns serialized compile options in which only `_EXTRA_OPTION` is set."""
-    message = _field(1, _EXTRA_OPTION.encode()) + _field(2, b"true")
+def _extra_option(name: str) -> bytes:
+    """Returns serialized compile options in which only one extra option is set."""
+    message = _field(1, name.encode()) + _field(2, b"true")
     for number in reversed(_PATH):
         message = _field(number, message)
     return message

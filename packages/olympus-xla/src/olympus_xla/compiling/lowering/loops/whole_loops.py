@@ -27,9 +27,9 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation, Olympuspr, olympusprs_in_params
 from olympus_ir.settings import config_flags
 
-from ..cache_key import processor_identity
-from .cpu.choice import is_static, threads
-from .cpu.machine_code import has_slow_masked_stores
+from ...cache_key import processor_identity
+from ..cpu.choice import is_static, threads
+from ..cpu.machine_code import has_slow_masked_stores
 
 __all__ = ["DIVIDING_PASS", "prefers_whole_loops"]
 
