@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from olympus_ir.programs.propagation import declared_types, propagation_rules
@@ -13,7 +13,7 @@ from olympus_ir.types.placement import PartitionSpec
 from . import mlir
 from .shardings import spec_attribute
 
-__all__ = ["lay_out", "partial_sums_as_typed", "typed_attribute"]
+__all__ = ["kept_whole", "lay_out", "partial_sums_as_typed", "typed_attribute"]
 
 
 def lay_out(context: Any, equation: Any, results: Any) -> Any:
@@ -99,6 +99,26 @@ def partial_sums_as_typed(context: Any, avals: Sequence[Any], values: Sequence[A
         else value
         for aval, value in zip(avals, values, strict=True)
     ]
+
+
+def kept_whole(context: Any, value: Any, aval: Any, dimensions: Collection[int]) -> Any:
+    """Returns a value that the partitioner does not shard along some of its dimensions.
+
+    Args:
+      context: the block.
+      value: the value.
+      aval: the type of the value.
+      dimensions: the dimensions that stay whole.
+    """
+    module = context.module
+    if not dimensions or module.mesh is None or module.axis_context is not None:
+        return value
+    free, ndim = PartitionSpec.UNCONSTRAINED, mlir.physical_aval(aval).ndim
+    spec = PartitionSpec(*(None if dim in dimensions else free for dim in range(ndim)))
+    attribute = spec_attribute(spec, ndim, mesh=module.mesh_symbol(module.mesh))
+    return context.create(
+        "sdy.sharding_constraint", mlir.aval_type(aval), (value,), {"sharding": attribute}
+    )
 
 
 def _constrained(context: Any, aval: Any, mesh: Any, value: Any) -> Any:

@@ -18,6 +18,7 @@ from ..context import LoweringContext
 from ..cpu.choice import is_static
 from ..cpu.convolutions.replacements import replacement
 from ..gpu.convolutions import sum_of_products
+from ..layouts import kept_whole
 from ..tables import define_for_platform, lower_with, lowering_rules
 from .contractions import precision_attribute
 
@@ -81,6 +82,14 @@ def _convolution(
                 pads[index] = (0, window_strides[index])
                 shape[out_spec[index + 2]] += 1
     count = len(pads)
+    several = _has_several_axes(context)
+    if several:
+        lhs, rhs = (
+            kept_whole(context, operand, operand_aval, spec[2:])
+            for operand, operand_aval, spec in zip(
+                (lhs, rhs), context.avals_in, (lhs_spec, rhs_spec), strict=True
+            )
+        )
     result = context.create(
         "stablehlo.convolution",
         mlir.tensor_type(shape, aval.dtype),
@@ -97,18 +106,28 @@ def _convolution(
             "precision_config": precision_attribute(precision),
         },
     )
-    if tuple(shape) == aval.shape:
-        return result
-    return context.create(
-        "stablehlo.slice",
-        mlir.aval_type(aval),
-        (result,),
-        {
-            "start_indices": mlir.i64_array((0,) * len(shape)),
-            "limit_indices": mlir.i64_array(aval.shape),
-            "strides": mlir.i64_array((1,) * len(shape)),
-        },
-    )
+    if tuple(shape) != aval.shape:
+        result = context.create(
+            "stablehlo.slice",
+            mlir.aval_type(aval),
+            (result,),
+            {
+                "start_indices": mlir.i64_array((0,) * len(shape)),
+                "limit_indices": mlir.i64_array(aval.shape),
+                "strides": mlir.i64_array((1,) * len(shape)),
+            },
+        )
+    return kept_whole(context, result, aval, out_spec[2:]) if several else result
+
+
+def _has_several_axes(context: LoweringContext) -> bool:
+    """Returns whether an array can be sharded over some axes of the mesh, and repeated over others.
+
+    XLA's partitioner adds up the results of a convolution over the axes of repetition, too, if it
+    is sharded along spatial dimensions.
+    """
+    mesh = context.module.mesh
+    return mesh is not None and sum(size > 1 for size in mesh.shape.values()) > 1
 
 
 def _is_longer(length: Any, size: Any) -> bool:

@@ -17,6 +17,7 @@ from olympus_ir.types import dtypes
 from .. import mlir
 from ..context import LoweringContext
 from ..cpu.scatters import is_scattered_flat, scatter_flat
+from ..layouts import kept_whole
 from ..tables import lower_with, lowering_rules
 from .reductions import reducer
 from .shaping import _words
@@ -83,14 +84,14 @@ def _dynamic_update_slice(context: LoweringContext, operand: Any, update: Any, *
 
 
 def _clamped_starts(context: LoweringContext, starts: Sequence[Any]) -> tuple[Any, ...]:
-    """Clamps the starts of an update of size one, because XLA's partitioner does not."""
+    """Clamps the starts of an update into bounds, because XLA's partitioner does not always."""
     operand, update, *start_avals = context.avals_in
     clamped = list(starts)
     for dim, (aval, size, count) in enumerate(
         zip(start_avals, operand.shape, update.shape, strict=True)
     ):
-        if isinstance(size, int) and isinstance(count, int) and count == 1 < size:
-            last = min(size - 1, int(dtypes.iinfo(aval.dtype).max))
+        if isinstance(size, int) and isinstance(count, int) and count < size:
+            last = min(size - count, int(dtypes.iinfo(aval.dtype).max))
             low, high = (context.scalar(bound, aval.dtype) for bound in (0, last))
             clamped[dim] = context.create(
                 "stablehlo.clamp", mlir.aval_type(aval), (low, starts[dim], high)
@@ -254,6 +255,7 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
         if first is not None:
             dimension_numbers = dimension_numbers._replace(scatter_dims_to_operand_dims=(first,))
             indices = context.full(0, (*indices_aval.shape[:-1], 1), indices_aval.dtype)
+        indices, updates = _evenly_sharded(context, dimension_numbers, indices, updates)
         numbers = _scatter_numbers(dimension_numbers, indices_aval, updates_aval, len(words))
         operation = context.operation(
             "stablehlo.scatter",
@@ -271,6 +273,33 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
         return operation.results[0]
 
     return rule
+
+
+def _evenly_sharded(
+    context: LoweringContext, numbers: Any, indices: Any, updates: Any
+) -> tuple[Any, Any]:
+    """Keeps indices and updates whole along dimensions that shards may not divide evenly.
+
+    XLA's partitioner would apply the elements that fill up the last shard, which are arbitrary.
+    """
+    mesh = context.module.mesh
+    if mesh is None:
+        return indices, updates
+    _, indices_aval, updates_aval = context.avals_in
+    scattered = [
+        dim for dim in range(len(updates_aval.shape)) if dim not in numbers.update_window_dims
+    ]
+    # The same dimensions of the indices, in the same order; the last one has the index vectors.
+    pairs = zip(range(len(indices_aval.shape) - 1), scattered, strict=True)
+    uneven = [pair for pair in pairs if not _is_multiple(indices_aval.shape[pair[0]], mesh.size)]
+    return (
+        kept_whole(context, indices, indices_aval, [own for own, _ in uneven]),
+        kept_whole(context, updates, updates_aval, [other for _, other in uneven]),
+    )
+
+
+def _is_multiple(size: Any, count: int) -> bool:
+    return isinstance(size, int) and size % count == 0
 
 
 def _combine_in_region(

@@ -10,12 +10,11 @@ import numpy as np
 
 from olympus_ir.lax.windows import reductions
 from olympus_ir.lax.windows.folds import neutral_element
-from olympus_ir.types.placement import PartitionSpec
 
 from .. import mlir
 from ..context import LoweringContext
 from ..cpu.pooling import is_scattered_by_views, scatter_to_extremes
-from ..shardings import spec_attribute
+from ..layouts import kept_whole
 from ..tables import lowering_rules
 from .reductions import identity_value, reducer
 
@@ -158,20 +157,9 @@ def _with_whole_windows(
 
     XLA's partitioner loses what the windows of one device add to elements of another.
     """
-    module = context.module
-    overlaps = [
-        size > stride for size, stride in zip(window_dimensions, window_strides, strict=True)
-    ]
-    if not any(overlaps) or module.mesh is None or module.axis_context is not None:
-        return array
-    spec = PartitionSpec(
-        *(None if overlap else PartitionSpec.UNCONSTRAINED for overlap in overlaps)
-    )
-    attribute = spec_attribute(spec, len(spec), mesh=module.mesh_symbol(module.mesh))
-    aval = context.aval_out
-    return context.create(
-        "sdy.sharding_constraint", mlir.aval_type(aval), (array,), {"sharding": attribute}
-    )
+    sizes = zip(window_dimensions, window_strides, strict=True)
+    overlapping = [dim for dim, (size, stride) in enumerate(sizes) if size > stride]
+    return kept_whole(context, array, context.aval_out, overlapping)
 
 
 @lowering_rules.define(reductions.select_and_scatter_add_p)
