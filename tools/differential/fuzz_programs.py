@@ -9,7 +9,8 @@ Each program of `olympus_testing.compositions` is run on the NumPy reference, in
 execution modes `WAYS`, and with loops in place of batches. Smooth programs in double precision are
 also run with finite differences in place of derivatives. One program in sixteen is traced in JAX,
 and one in 64 is computed there. Three programs in four are traced once for all modes, and one in
-four is traced for each. A finding is one of these:
+four is traced for each. Costly programs are rare: those that XLA has to compile, and derivatives of
+third order. A finding is one of these:
 
 - the process dies, or a program takes longer than 20 seconds of processor time;
 - only one of OLYMPUS and JAX raises an error, or the errors differ in type;
@@ -26,6 +27,7 @@ import argparse
 import collections
 import dataclasses
 import fnmatch
+import itertools
 import json
 import pathlib
 import random
@@ -35,18 +37,25 @@ from collections.abc import Iterator
 from typing import Any
 
 from explanations import explanations
-from judge_programs import DEVICES, Finding, Referee
+from judge_programs import DEVICES, Finding, Referee, base_way
 
 from olympus_testing.compositions import Program, random_program, shrunk, source
+from olympus_testing.compositions.transformations import ORDERS
 
 #: The execution modes of OLYMPUS besides the reference, and their frequencies. Modes that compile
 #: little are most frequent.
-WAYS = {"tiers": 48, "close": 16, "jit": 4, "disable_jit": 1, "eager": 1, "cached": 1}
+WAYS = {"tiers": 160, "close": 8, "jit": 4, "disable_jit": 1, "eager": 1, "cached": 1}
 #: The maximal numbers of operations of programs; few programs are long.
 LENGTHS = (1, 2, 2, 3, 3, 6)
-#: Of N programs, one keeps a last transformation that XLA has to compile, and one is traced anew
-#: for each mode.
-COMPILED_EVERY = TRACED_EVERY = 4
+#: Of N programs, one is traced anew for each mode.
+TRACED_EVERY = 4
+#: Of N programs that XLA has to compile, one runs. The others run without their last transformation
+#: if they need XLA for that alone, and are left out otherwise.
+COMPILED_EVERY = 16
+#: Of N programs with derivatives of third order, which take the longest, one runs.
+THIRD_ORDER_EVERY = 4
+#: The number of programs that wait for the processes, so that these always have work.
+WAITING = 24
 
 
 # ---- tests ---------------------------------------------------------------------------------------
@@ -108,29 +117,42 @@ from olympus_ir.reference import reference_evaluator
 # ---- the search ----------------------------------------------------------------------------------
 
 
+def drawn(seed: int, number: int, chooser: random.Random) -> Program | None:
+    """Returns a program of a seed, or None if it is costly and left out."""
+    length = chooser.choice(LENGTHS)
+    program = random_program(seed, number, devices=DEVICES, length=length)
+    if program.stack and program.stack[-1].name in ("sharded", "export"):
+        if not chooser.randrange(COMPILED_EVERY):
+            return program
+        program = dataclasses.replace(program, stack=program.stack[:-1])
+    if base_way(source(program)) == "jit" and chooser.randrange(COMPILED_EVERY):
+        return None
+    order = sum(ORDERS.get(step.name, 0) for step in program.stack)
+    return None if order > 2 and chooser.randrange(THIRD_ORDER_EVERY) else program
+
+
 def in_flight(
     options: argparse.Namespace, referee: Referee
 ) -> Iterator[tuple[int, Program, tuple[Any, Any, Any]]]:
     """Yields programs that the processes run, a few at a time, until the time is over."""
     end = time.monotonic() + options.seconds
     pending: collections.deque[Any] = collections.deque()
-    numbers = options.numbers or range(options.first, options.first + options.count)
-    for number in numbers:
-        if time.monotonic() > end:
+    count = 0
+    for number in options.numbers or itertools.count(options.first):
+        if time.monotonic() > end or count == options.count:
             break
         chooser = random.Random(f"{options.seed} {number}")
-        length = chooser.choice(LENGTHS)
-        program = random_program(options.seed, number, devices=DEVICES, length=length)
-        compiled = bool(program.stack) and program.stack[-1].name in ("sharded", "export")
-        if compiled and chooser.randrange(COMPILED_EVERY):
-            program = dataclasses.replace(program, stack=program.stack[:-1])
+        program = drawn(options.seed, number, chooser)
+        if program is None:
+            continue
+        count += 1
         shared = chooser.randrange(TRACED_EVERY) > 0
         peer = ""
         if number % options.jax_every == 0:
             peer = "values" if number % (4 * options.jax_every) == 0 else "types"
         way = chooser.choices(tuple(WAYS), tuple(WAYS.values()))[0]
         pending.append((number, program, referee.started(program, way, peer, shared=shared)))
-        if len(pending) > 7:
+        if len(pending) > WAITING:
             yield pending.popleft()
     yield from pending
 
@@ -160,7 +182,10 @@ def search(options: argparse.Namespace) -> int:
                 print(f"{number}: {heading}", flush=True)
         if count % 500 == 0:
             rate = 60 * count / (time.monotonic() - start)
-            print(f"{count} programs, {rate:.0f} a minute, {len(groups)} kinds", flush=True)
+            print(
+                f"{count} programs, {rate:.0f} a minute, {refused} refused, {len(groups)} kinds",
+                flush=True,
+            )
     report(options, referee, groups, examples)
     referee.close()
     print(

@@ -8,9 +8,11 @@ import dataclasses
 import math
 import os
 import pathlib
+import queue
 import re
 import sys
 import tempfile
+import threading
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from olympus_testing.compositions import Program, source
 #: Maximal processor time of one program in all execution modes together, in seconds.
 PATIENCE = 20
 DEVICES = 4
+#: Maximal number of programs that are sent to a process together.
+GROUP = 8
 #: Steps of finite differences.
 NEAR, FAR = 1e-5, 1e-4
 RUNNER = str(pathlib.Path(__file__).with_name("run_programs.py"))
@@ -123,6 +127,51 @@ class Finding:
         return f"{self.way} against {self.against}: {self.fault}"
 
 
+class Groups:
+    """Requests of programs that wait for one process, sent in groups.
+
+    A process that answers several programs at once waits less often for this one.
+
+    Args:
+      worker: the process that answers.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.waiting: queue.SimpleQueue[tuple[Any, concurrent.futures.Future[list[Outcome]]]]
+        self.waiting = queue.SimpleQueue()
+        threading.Thread(target=self._answer, daemon=True).start()
+
+    def submit(self, requests: list[Any]) -> concurrent.futures.Future[list[Outcome]]:
+        """Returns the future outcomes of the requests of one program."""
+        future: concurrent.futures.Future[list[Outcome]] = concurrent.futures.Future()
+        self.waiting.put((requests, future))
+        return future
+
+    def _answer(self) -> None:
+        while True:
+            group = [self.waiting.get()]
+            while len(group) < GROUP and not self.waiting.empty():
+                group.append(self.waiting.get())
+            try:
+                replies = self._replies([requests for requests, _ in group])
+            except BaseException as error:
+                for _, future in group:
+                    future.set_exception(error)
+                continue
+            for (_, future), reply in zip(group, replies, strict=True):
+                future.set_result(reply)
+
+    def _replies(self, group: list[Any]) -> list[list[Outcome]]:
+        """Returns the outcomes of each program; a process that ends with one runs the others."""
+        reply = self.worker.ask(group)
+        if isinstance(reply, list):
+            return reply
+        if len(group) > 1:
+            return [self._replies([requests])[0] for requests in group]
+        return [[reply] * len(group[0])]
+
+
 class Referee:
     """Runs programs in both libraries and compares the outcomes."""
 
@@ -135,9 +184,8 @@ class Referee:
         settings["OLYMPUS_SHOW_COMPILATION"] = "0"
         self.ours = Worker([sys.executable, RUNNER, "olympus"], PATIENCE, settings)
         self.theirs = None if jax is None else Worker([jax, RUNNER, "jax"], PATIENCE, settings)
-        # One thread for each process, so that both libraries compute at the same time.
-        self.our_thread = concurrent.futures.ThreadPoolExecutor(1)
-        self.their_thread = concurrent.futures.ThreadPoolExecutor(1)
+        self.our_groups = Groups(self.ours)
+        self.their_groups = None if self.theirs is None else Groups(self.theirs)
 
     def close(self) -> None:
         """Ends the processes."""
@@ -176,18 +224,14 @@ class Referee:
             slopes = source(inner, "numeric")
             for step in NEAR, FAR:
                 requests[f"numeric {step}"] = self._request(slopes, "reference", program, step=step)
-        ours = self.our_thread.submit(self._asked, self.ours, list(requests.values()))
+        ours = self.our_groups.submit(list(requests.values()))
         theirs = None
-        if self.theirs and peer:
+        if self.their_groups and peer:
             way_there = "jit" if peer == "values" else "types"
             request = self._request(text, way_there, program)
-            theirs = self.their_thread.submit(self._asked, self.theirs, [request])
+            theirs = self.their_groups.submit([request])
         names = list(requests)
         return names, ours, theirs
-
-    def _asked(self, worker: Worker, requests: list[Any]) -> list[Outcome]:
-        reply = worker.ask(requests)
-        return reply if isinstance(reply, list) else [reply] * len(requests)
 
     def _request(self, text: str, way: str, program: Program, **options: Any) -> dict[str, Any]:
         return {"text": text, "way": way, "wide": program.wide, **options}
@@ -229,9 +273,7 @@ class Referee:
         base = base_way(text)
         requests = [self._request(text, base, program, seed=seed) for seed in range(4)]
         requests.append(self._request(source(program), base, program))
-        # Run this in the thread of the running programs, because a process answers one request at a
-        # time.
-        *nudged, plain = self.our_thread.submit(self._asked, self.ours, requests).result()
+        *nudged, plain = self.our_groups.submit(requests).result()
         if plain["status"] != "ok":
             return False
         spread = np.zeros(len(plain["results"]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the texts of programs in one library, in several execution modes.
 
-``python run_programs.py olympus`` reads requests from its input. A request is one line of JSON, the
-list of arguments of `Library.run`. This file imports only NumPy, so an interpreter with JAX can run
-it, too.
+``python run_programs.py olympus`` reads programs from its input. A line of JSON is a list of
+programs; a program is a list of requests, the arguments of `Library.run`. This file imports only
+NumPy, so an interpreter with JAX can run it, too.
 """
 
 from __future__ import annotations
@@ -244,19 +244,15 @@ class Library:
     def _results(self, run: Any, arguments: Any, way: str, text: str) -> Any:
         root = self.root
         if "numeric." in text:
-            return run(*arguments)
+            # The slopes are computed with NumPy; without this, XLA would compile the steps to them.
+            return self._close(run, arguments)
         if way == "reference":
             return self._reference(run)(*arguments)
         run = self.traced.get(run, run)
         if way == "jit":
             return root.jit(run)(*arguments)
         if way == "close":
-            before = root.config.olympus_cold_evaluation
-            root.config.update("olympus_cold_evaluation", "close")
-            try:
-                return run(*arguments)
-            finally:
-                root.config.update("olympus_cold_evaluation", before)
+            return self._close(run, arguments)
         if way == "tiers":
             return root.jit(run, tiers=True)(*arguments)
         if way == "disable_jit":
@@ -270,6 +266,16 @@ class Library:
             jitted.clear_cache()
             return jitted(*arguments)
         return run(*arguments)
+
+    def _close(self, run: Any, arguments: Any) -> Any:
+        """Returns the results of operations that NumPy evaluates where it is close to XLA."""
+        config = self.root.config
+        before = config.olympus_cold_evaluation
+        config.update("olympus_cold_evaluation", "close")
+        try:
+            return run(*arguments)
+        finally:
+            config.update("olympus_cold_evaluation", before)
 
 
 def description(error: BaseException) -> Outcome:
@@ -306,7 +312,7 @@ def answer(library: str) -> None:
     gc.set_threshold(50_000, 20, 100)
     print("{}", file=replies, flush=True)
     for line in sys.stdin:
-        outcomes = runner.run_all(json.loads(line))
+        outcomes = [runner.run_all(requests) for requests in json.loads(line)]
         print(json.dumps(outcomes), file=replies, flush=True)
         if resident_memory() > FULL:
             runner.root.clear_caches()

@@ -16,14 +16,15 @@ _LIKE = "jax.ShapeDtypeStruct({0}.shape, {0}.dtype)"
 _DOUBLED = f"jax.pure_callback(lambda w: np.asarray(w) * 2, {_LIKE}, {{0}}, vmap_method='{{1}}')"
 _METHODS = ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized")
 
-# Calls of Python functions. "{m}" stands for the treatment of batches. Only the one with a rule has
-# derivatives.
+# Calls of Python functions. "{m}" stands for the treatment of batches.
+_WITH_RULE = (
+    "(lambda h: [h.defjvp(lambda p, t: (h(p[0]), 2 * t[0])), h($0)][1])(jax.custom_jvp("
+    f"lambda v: {_DOUBLED.format('v', '{m}')}))"
+)
+# Only the one with a rule has the derivatives that finite differences show.
 _CALLBACKS = (
     _DOUBLED.format("lax.stop_gradient($0)", "{m}"),
-    (
-        "(lambda h: [h.defjvp(lambda p, t: (h(p[0]), 2 * t[0])), h($0)][1])(jax.custom_jvp("
-        f"lambda v: {_DOUBLED.format('v', '{m}')}))"
-    ),
+    _WITH_RULE,
     (
         "lax.fori_loop(0, 2, lambda i, c: jnp.tanh("
         f"{_DOUBLED.format('c', '{m}')}), lax.stop_gradient($0))"
@@ -43,7 +44,8 @@ _CALLBACKS = (
 def called_back(draft: Draft) -> Value:
     """Appends a call of a Python function that computes with NumPy, plain or in a loop."""
     x = draft.pick("float")
-    text = draft.chooser.choice(_CALLBACKS).replace("{m}", draft.chooser.choice(_METHODS))
+    callback = _WITH_RULE if draft.smooth else draft.chooser.choice(_CALLBACKS)
+    text = callback.replace("{m}", draft.chooser.choice(_METHODS))
     return draft.add(text, [x], x.kind.shape, x.kind.dtype)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from .programs import Kind, Transformation, Value
 
-__all__ = ["OUTERMOST", "transformations"]
+__all__ = ["ORDERS", "OUTERMOST", "transformations"]
 
 Parameters = Sequence[Value]
 #: The largest total number of elements of the results of a transformed function.
@@ -242,7 +242,8 @@ _INNER = (
         "return tuple(jax.core.eval_jaxpr(program.jaxpr, program.consts, $args))",
     ),
 )
-_ORDERS = {
+#: The order of each derivative, by the name of the transformation.
+ORDERS = {
     **dict.fromkeys(("jvp", "linearize", "vjp", "grad", "jacfwd", "jacrev"), 1),
     "hessian": 2,
 }
@@ -280,7 +281,7 @@ def transformations(
         step = chooser.choice(_INNER)(chooser, parameters, results)
         if step is None or sum(kind.size for kind in step.results) > LARGEST:
             continue
-        order += _ORDERS.get(step.name, 0)
+        order += ORDERS.get(step.name, 0)
         if order > 3:  # programs of higher orders compile for minutes
             break
         stack.append(step)
