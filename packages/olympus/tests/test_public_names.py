@@ -59,6 +59,23 @@ def test_names_are_objects_of_lower_packages() -> None:
     assert olympus.lax.add_p is olympus_ir.lax.add_p
 
 
+@pytest.mark.parametrize("name", ["olympus", "olympus.lax", "olympus.numpy", "olympus.random"])
+def test_objects_name_public_modules(name: str) -> None:
+    module = importlib.import_module(name)
+    members = {each: getattr(module, each) for each in dir(module) if not each.startswith("_")}
+    callables = {each: member for each, member in members.items() if callable(member)}
+    inner = [
+        each for each, member in callables.items() if str(member.__module__).startswith("olympus_")
+    ]
+    assert inner == []
+
+
+def test_aliases_of_scalar_types_name_public_modules() -> None:
+    program = "from olympus.numpy import cdouble, double; print(cdouble, double)"
+    shown = "<class 'olympus.numpy.complex128'> <class 'olympus.numpy.float64'>"
+    assert run_python(program).strip() == shown
+
+
 def test_unknown_names_are_reported_with_their_module() -> None:
     with pytest.raises(AttributeError, match="'olympus' has no attribute 'gradient'"):
         _ = olympus.gradient

@@ -63,13 +63,19 @@ def face(module: str, name: str, value: Any) -> Any:
         return _wrappers.get(value) or _wrapper(module, name, value)
     if isinstance(value, type):
         home = _HOMES.get(value.__qualname__)
-        if home is not None or value.__qualname__ == name:  # pickles find classes by name
+        if home is not None or _has_class(module, name, value):
             value.__module__ = home or module
             _publish_docstrings(value, *vars(value).values())
     elif callable(value) and "__module__" in getattr(value, "__dict__", ()):
         value.__module__ = module
         _publish_docstrings(value)
     return value
+
+
+def _has_class(module: str, name: str, value: type) -> bool:
+    """Returns whether a public module has a class by its own name, by which pickles find it."""
+    own = value.__qualname__
+    return own == name or (value.__module__ == "olympus_numpy" and own in dir(sys.modules[module]))
 
 
 def _publish_docstrings(*values: Any) -> None:

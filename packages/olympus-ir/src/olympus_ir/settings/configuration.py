@@ -101,6 +101,7 @@ class Flag(Config):
     ):
         super().__init__(name, default, include_in_jit_key=in_key, include_in_trace_context=in_key)
         self.__name__ = name.removeprefix(PREFIX)
+        self.__module__ = __name__  # public modules present flags as their own
         self.__doc__ = description
         self.flag_name = name
         self.default = default

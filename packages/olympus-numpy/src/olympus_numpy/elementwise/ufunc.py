@@ -91,6 +91,7 @@ class ufunc(Generic[P]):
         reduceat: Callable[..., Any] | None = None,
     ) -> None:
         self.__name__ = name or func.__name__
+        self.__module__ = __name__  # public modules present ufuncs as their own
         self._defining = func
         if call is None:
             func = call = vectorization.elementwise(func)

@@ -246,7 +246,7 @@ def matmul(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Returns products of matrices; see `olympus_numpy.matmul`.
+    """Returns products of matrices; see ``jnp.matmul``.
 
     Args:
       x1: matrices, or a vector.
@@ -280,7 +280,7 @@ def tensordot(
 ) -> Array:
     """Returns the contraction of two arrays over several dimensions.
 
-    See `olympus_numpy.tensordot`.
+    See ``jnp.tensordot``.
 
     Args:
       x1: an array.
