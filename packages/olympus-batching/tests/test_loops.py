@@ -91,3 +91,17 @@ def test_map_without_batches():
 
 def test_map_over_empty_array_with_batch_size():
     assert lax.map(lax.sin, FACTORS[:0], batch_size=2).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("xs", "batch_size", "message"),
+    [
+        ((np.ones(3), np.ones(4)), 2, "different leading axis sizes: 3, 4"),
+        ((np.ones(4), np.ones(3)), 5, "different leading axis sizes: 4, 3"),
+        (1.0, 2, "no leading axis to scan over"),
+        (np.ones(3), -2, "batch_size=-2, which is negative"),
+    ],
+)
+def test_map_refuses_values_that_do_not_fit_batches(xs, batch_size, message):
+    with pytest.raises(ValueError, match=message):
+        lax.map(lambda x: x, xs, batch_size=batch_size)

@@ -318,6 +318,18 @@ def test_statistics_equal_those_of_scipy(axis):
     )
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_modes_of_values_with_nan_equal_those_of_scipy(axis, keepdims):
+    """NaN is one value, which is the largest."""
+    nan = np.nan
+    values = np.array([[1, nan, 3, 2], [1, nan, nan, 2], [2, nan, nan, 2], [nan, 1, 1, nan]])
+    found = stats.mode(values.astype(np.float32), axis=axis, keepdims=keepdims)
+    expected = expected_stats.mode(values, axis=axis, keepdims=keepdims)
+    np.testing.assert_array_equal(found[0], expected.mode)
+    np.testing.assert_array_equal(found[1], expected.count)
+
+
 def test_invalid_input_raises():
     with pytest.raises(ValueError, match="unknown method"):
         stats.rankdata(DATA, "median")

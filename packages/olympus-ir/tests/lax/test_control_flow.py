@@ -86,7 +86,7 @@ class TestCond:
         check(run(lambda: lax.cond(False, lax.sin, lax.neg, operand=5.0)), -5.0)
         check(run(lambda: lax.cond(False, 5.0, lax.sin, 3.0, lax.neg)), -3.0)
         check(run(lambda: lax.cond(False, lambda x: 1.0, lambda x: 2.0, operand=None)), 2.0)
-        with pytest.raises(TypeError, match="if `operand` keyword is passed"):
+        with pytest.raises(TypeError, match="if 'operand' keyword is passed"):
             lax.cond(True, lax.sin, lax.cos, 1.0, operand=1.0)
 
     def test_operands_may_be_callable(self):

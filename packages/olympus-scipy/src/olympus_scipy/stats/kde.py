@@ -92,8 +92,8 @@ class gaussian_kde:
             weights = weights / onp.sum(weights)
             if weights.shape != (count,):
                 raise ValueError(
-                    f"`weights` of gaussian_kde: one for each of {count} samples, got the shape "
-                    f"{weights.shape}."
+                    f"gaussian_kde: `weights` input should be of length n={count}, one for each "
+                    f"sample, got the shape {weights.shape}."
                 )
         self.dataset, self.weights = dataset, weights
         self.neff = 1.0 / onp.sum(weights * weights)

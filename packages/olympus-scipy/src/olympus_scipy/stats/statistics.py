@@ -99,9 +99,13 @@ def _mode(a: Any, axis: int | None, keepdims: bool) -> Any:
 
 
 def _is_new(ordered: Any) -> Any:
-    """Returns whether each element of sorted rows differs from the previous element."""
+    """Returns whether each element of sorted rows differs from the previous one; NaNs are equal."""
     first = onp.ones((*ordered.shape[:-1], 1), bool)
-    return onp.concatenate([first, ordered[..., 1:] != ordered[..., :-1]], axis=-1)
+    later, earlier = ordered[..., 1:], ordered[..., :-1]
+    differs = later != earlier
+    if dtypes.issubdtype(ordered.dtype, np.inexact):
+        differs &= ~(onp.isnan(later) & onp.isnan(earlier))
+    return onp.concatenate([first, differs], axis=-1)
 
 
 def _run_lengths(ordered: Any) -> Any:

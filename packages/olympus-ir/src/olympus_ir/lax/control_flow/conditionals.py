@@ -118,7 +118,7 @@ def _joined_operands(operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]
         return operands
     if operands:
         raise TypeError(
-            f"if `operand` keyword is passed then no positional operands can be passed, got "
+            f"if 'operand' keyword is passed then no positional operands can be passed, got "
             f"operand={operand} and positional operands {operands}"
         )
     return (operand,)

@@ -410,7 +410,7 @@ def map(
       The results, stacked along a new leading dimension.
 
     Raises:
-      ValueError: if leading dimensions differ or ``xs`` has no arrays.
+      ValueError: if leading dimensions differ, ``xs`` has no arrays, or ``batch_size`` is negative.
       RuntimeError: if ``batch_size`` is given and olympus_batching is not imported.
 
     Example:
@@ -457,8 +457,10 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress:
     leaves, tree = pytrees.tree_flatten(xs)
     if not leaves:
         raise ValueError("lax.map got no values to map over.")
-    size = get_aval(leaves[0]).shape[0]
+    size = _scan_length(leaves, [get_aval(leaf) for leaf in leaves], None)
     batch_size = operator.index(batch_size)
+    if batch_size < 0:
+        raise ValueError(f"lax.map got batch_size={batch_size}, which is negative")
     num_batches, num_left = divmod(size, batch_size)
     vectorized = _mapped_bodies.derive(f, _vectorized)
     num_scanned = num_batches * batch_size
