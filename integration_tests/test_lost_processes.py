@@ -71,6 +71,29 @@ def test_delete_an_array_exported_by_dlpack():
     """)
 
 
+@pytest.mark.parametrize("warm", [False, True])
+def test_donated_array_on_several_devices(warm):
+    check(f"""
+        doubled = jit(lambda x: x * 2)
+        consumed = jit(lambda x: x * 2, donate_argnums=0)
+        added = jit(lambda x, y: x + y, donate_argnums=0)
+
+        def array():
+            return olympus.device_put(jnp.arange(8.0), rows)
+
+        for _ in range(4 * {warm}):  # later calls are made by C++
+            doubled(array()), consumed(array()), added(array(), array())
+        x = array()
+        y = consumed(x)
+        assert x.is_deleted()
+        np.testing.assert_array_equal(y, np.arange(8.0) * 2)
+        for function in doubled, consumed, consumed.lower(y).compile(), lambda x: x + 1:
+            expect(RuntimeError, "deleted", function, x)
+        expect(RuntimeError, "deleted", added, y, x)
+        expect(ValueError, "donate the same buffer twice", added, y, y)
+    """)
+
+
 def test_many_collective_programs_in_flight():
     check("""
         add = lambda x: lax.psum(x, "x")

@@ -417,6 +417,66 @@ def test_death_of_one_process_raises_in_other(run_two, victim):
     assert local == "3.0"
 
 
+FAILING_CALLBACK = """
+fails = False
+
+def check(block):
+    if fails and rank == 1:
+        raise KeyError("mine")
+    return block
+
+@jit
+@olympus.shard_map(mesh=mesh, in_specs=P("i"), out_specs=P())
+def total(x):
+    return lax.psum(jnp.sum(olympus.pure_callback(check, x, x)), "i")
+
+def read(x):
+    return float(x.addressable_shards[0].data)
+
+x = olympus.make_array_from_callback((4,), rows, lambda index: np.ones(4, np.float32)[index])
+show(read(total(x)))  # the devices are connected
+fails = True
+"""
+
+
+def test_failing_callback_raises_in_every_process(run_two):
+    """The process whose callback fails learns of it at once, and the other one soon."""
+    result = run_two(
+        INITIALIZE,
+        FAILING_CALLBACK,
+        """
+        began = time.monotonic()
+        try:
+            read(total(x))
+        except RuntimeError as error:
+            show(type(error).__name__)
+        show(time.monotonic() - began)
+        if rank == 1:  # which goes on, and does not make the other wait
+            time.sleep(10)
+        try:
+            while True:  # the other process hears of the reason a moment later
+                time.sleep(0.1)
+                total(x)
+        except multihost_utils.ProcessFailureError as error:
+            show(sorted(error.failed_processes))
+        """,
+        check=False,
+    )
+    for rank in (0, 1):
+        value, error, elapsed, failed = result.shown(rank)
+        assert (value, failed) == ("4.0", "[1]")
+        assert error in ("JaxRuntimeError", "ProcessFailureError")[: 2 - rank]
+        assert float(elapsed) < HEARTBEAT + 6
+    assert "KeyError: 'mine'" in result.errors[1]
+
+
+def test_failing_callback_whose_result_nobody_reads(run_two):
+    result = run_two(INITIALIZE, FAILING_CALLBACK, "total(x)", check=False)
+    assert result.statuses == [1, 1]
+    assert "KeyError: 'mine'" in result.errors[1]
+    assert "ProcessFailureError" in result.errors[0]
+
+
 def test_uncaught_exception_raises_in_other_processes(run_two):
     result = run_two(
         INITIALIZE,

@@ -20,8 +20,8 @@ def failing(*views):
 def test_results_after_error_are_zeros():
     errors = DeferredErrors()
     calls = []
-    fails = errors.deferring(failing, TYPES)
-    works = errors.deferring(lambda: calls.append(1), TYPES)
+    fails = errors.guarding(failing, TYPES)
+    works = errors.guarding(lambda: calls.append(1), TYPES)
     with pytest.raises(JaxRuntimeError, match="ValueError: not today"), errors.raised_at_end():
         works()
         for function in fails, works:
@@ -42,7 +42,7 @@ def test_runs_at_the_same_time_all_raise():
         try:
             with errors.raised_at_end():
                 both.wait(10)
-                errors.deferring(function, TYPES)()
+                errors.guarding(function, TYPES)()
                 both.wait(10)
         except JaxRuntimeError as error:
             caught.append(error)
@@ -58,7 +58,7 @@ def test_runs_at_the_same_time_all_raise():
 def test_endless_loop_after_error(monkeypatch):
     monkeypatch.setattr(DeferredErrors, "MOST_SKIPPED", 10)
     errors = DeferredErrors()
-    fails = errors.deferring(failing, TYPES)
+    fails = errors.guarding(failing, TYPES)
     for _ in range(10):
         fails()
     with pytest.raises(JaxRuntimeError, match="not today"):

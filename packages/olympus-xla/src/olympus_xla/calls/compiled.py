@@ -76,6 +76,8 @@ class Compiled:
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
         """Returns the `Fastpath` for later calls by C++; None if calls must enter Python."""
+        if self._donates_on_several_cpus():
+            return None
         if layouts_in_use.in_use:
             # C++ does not check the layouts of operands.
             kept = zip(leaves, self.lowered.kept, strict=True)
@@ -101,6 +103,17 @@ class Compiled:
                 )
         return results
 
+    def _donates_on_several_cpus(self) -> bool:
+        """Returns whether a call may take memory from arrays in a way that C++ does not check.
+
+        A donated operand of several emulated devices would end the process in the next call.
+        """
+        return (
+            self.executable.several_devices
+            and any(self.lowered.donated)
+            and self.placement.devices[0].platform == "cpu"
+        )
+
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
         """Raises ValueError if a donated array is an operand twice, because XLA would crash."""
         positions: dict[int, int] = {}
@@ -117,13 +130,17 @@ class Compiled:
     def _delete_moved(self, leaves: Sequence[Any]) -> None:
         """Deletes donated operands that the call has copied to other devices.
 
-        The computation reused the memory of the copies, not of these operands.
+        The computation reused the memory of the copies, not of these operands. Operands on several
+        devices whose memory it took are deleted, too: C++ checks only for deleted arrays.
         """
         devices = set(self.placement.devices)
         for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
             if not donated or type(leaf) is not ArrayImpl or not leaf._committed:
                 continue
-            if leaf._sharding.device_set != devices and not leaf.is_deleted():
+            if leaf._sharding.device_set != devices:
+                if not leaf.is_deleted():
+                    leaf.delete()
+            elif len(devices) > 1 and leaf.is_deleted():
                 leaf.delete()
 
 

@@ -9,17 +9,39 @@ threads sleep until the process has ended.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import signal
 import sys
 import threading
 
-__all__ = ["park_daemon_threads"]
+__all__ = ["end_if_failed", "exit_with", "park_daemon_threads"]
 
 # SIGALRM ends the process if the exit takes longer than this many seconds. The exit may wait for a
 # C++ lock that a sleeping thread holds.
 _PATIENCE = 60
 _DEFAULT_ACTION = 0  # SIG_DFL
+
+
+_status: int | None = None
+
+
+def exit_with(status: int) -> None:
+    """Sets the exit status of the process, after a failure while the interpreter ends."""
+    global _status
+    _status = status
+
+
+def end_if_failed() -> None:
+    """Ends the process if it failed during the exit, when Python cannot change its status."""
+    if _status is not None:
+        if "logging" in sys.modules:
+            sys.modules["logging"].shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(_status)
 
 
 def park_daemon_threads() -> None:

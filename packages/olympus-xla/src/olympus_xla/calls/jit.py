@@ -432,6 +432,7 @@ def _release_devices() -> None:
             histories.clear()
             clear_backends()
             interpreter_exit.park_daemon_threads()
+            interpreter_exit.end_if_failed()
 
 
 # ---- methods of jitted functions ----

@@ -31,7 +31,7 @@ from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from .._jaxlib import ArrayImpl, NamedSharding
 from ..arrays.layouts import Layout, constrains_layouts
-from ..foreign.callback_errors import DeferredErrors
+from ..foreign.callback_errors import AnnouncedErrors, DeferredErrors
 from .interruption import await_abandoned
 from .lowering import mlir
 from .lowering.context import ModuleLowering, constant_handlers
@@ -151,7 +151,7 @@ def lower(
         effects=program.effects,
         ordered_effects=tuple(tokens),
         host_callbacks=module.host_callbacks,
-        callback_errors=module.callback_errors if module.host_callbacks else None,
+        callback_errors=_deferred(module),
         is_for_devices=module.is_for_devices or any(map(_is_over_mesh, constants)),
         keep_alive=module.keep_alive,
         platforms=tuple(platforms),
@@ -165,18 +165,26 @@ def _set_devices(module: ModuleLowering, placement: Placement | None) -> None:
     """Tells a module on how many devices it runs, and what depends on these devices."""
     module.set_partitions(1 if placement is None else len(placement.devices))
     module.replicated = None if placement is None else placement.replicated
-    module.callback_errors = _deferred_errors(placement)
+    module.callback_errors = _callback_errors(placement)
 
 
-def _deferred_errors(placement: Placement | None) -> DeferredErrors | None:
-    """Returns the store for exceptions of callbacks; None if XLA can raise them during a run.
+def _callback_errors(placement: Placement | None) -> DeferredErrors | AnnouncedErrors | None:
+    """Returns what handles exceptions of callbacks; None if XLA can raise them during a run.
 
-    Other processes would not learn of an exception and would go on with zeros, so programs of
-    several processes stop.
+    Other processes would not learn of a deferred exception and would go on with zeros, so programs
+    of several processes stop.
     """
-    if placement is None or len({device.process_index for device in placement.devices}) > 1:
+    if placement is None or len(placement.devices) == 1:
         return None
-    return DeferredErrors() if len(placement.devices) > 1 else None
+    if len({device.process_index for device in placement.devices}) > 1:
+        return AnnouncedErrors()
+    return DeferredErrors()
+
+
+def _deferred(module: ModuleLowering) -> DeferredErrors | None:
+    """Returns the store for exceptions that are raised when the program has ended, if it needs one."""
+    errors = module.callback_errors
+    return errors if module.host_callbacks and isinstance(errors, DeferredErrors) else None
 
 
 def _note(shown: str, operands: Sequence[Operand], placement: Placement | None) -> None:

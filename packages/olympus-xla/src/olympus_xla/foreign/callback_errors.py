@@ -25,6 +25,7 @@ from olympus_ir.loading import deferred
 from olympus_ir.settings.config_states import current_scope, scope
 
 from .._jaxlib import JaxRuntimeError
+from ..platforms import backends
 
 if TYPE_CHECKING:
     import traceback
@@ -117,6 +118,37 @@ def check_can_start() -> None:
         )
 
 
+class AnnouncedErrors:
+    """Exceptions of the functions of one program of several processes.
+
+    The device whose function fails stops. The other processes would wait for it in the next
+    collective, so this process leaves the shared program.
+    """
+
+    def guarding(
+        self, function: Callable[..., Any], result_types: Sequence[Any]
+    ) -> Callable[..., Any]:
+        """Returns a function that announces exceptions of ``function`` and raises them.
+
+        Args:
+          function: the function that the program calls.
+          result_types: the types of its results.
+        """
+
+        def call(*views: Any) -> Any:
+            try:
+                return function(*views)
+            except BaseException as error:
+                if backends.distributed_runtime is not None:
+                    backends.distributed_runtime.announce_failure(
+                        "a callback of this process raised "
+                        f"{type(error).__name__} in a computation of several processes"
+                    )
+                raise
+
+        return call
+
+
 class DeferredErrors:
     """Exceptions of the functions of one program on several devices, raised when it has ended.
 
@@ -134,7 +166,7 @@ class DeferredErrors:
         self._skipped = 0
         self._error: JaxRuntimeError | None = None
 
-    def deferring(
+    def guarding(
         self, function: Callable[..., Any], result_types: Sequence[Any]
     ) -> Callable[..., Any]:
         """Returns a function that stores exceptions of ``function``, and returns zeros then.

@@ -43,10 +43,11 @@ if TYPE_CHECKING:
     import logging
 
     from ..processes.distributed import DistributedRuntime
-    from . import retained_memory
+    from . import collective_connections, retained_memory
 else:
     # most processes do not need it
     retained_memory = deferred(".retained_memory", milliseconds=1.0)
+    collective_connections = deferred(".collective_connections", milliseconds=3.0)
     logging = deferred("logging", milliseconds=7.0)
 
 __all__ = [
@@ -367,7 +368,7 @@ def _cpu_collectives(client: Any) -> Any:
             f"cpu_collectives_implementation is {implementation!r}; CPU processes of OLYMPUS "
             "communicate with 'gloo', or not at all (None)"
         )
-    return _jaxlib.gloo_collectives(client)
+    return collective_connections.noting_listener(lambda: _jaxlib.gloo_collectives(client))
 
 
 register_platform(Platform("cpu", _make_cpu_client, priority=0))

@@ -37,6 +37,7 @@ from .._jaxlib import (
     create_preemption_sync_manager,
     distributed_runtime_client,
 )
+from ..calls import effect_tokens, interpreter_exit
 from ..platforms import backends
 from . import clusters
 from .coordination_service import SECRET_VARIABLE, CoordinationServiceProcess, greeting
@@ -68,6 +69,7 @@ class DistributedRuntime:
       check_same_program: called with a computation's name and text before it is compiled for the
         devices of several processes; raises an error unless all processes compile the same program.
       check_no_failure: raises an error if a process has died.
+      announce_failure: called with a problem of this process that ends the shared computations.
     """
 
     client: Any
@@ -77,6 +79,7 @@ class DistributedRuntime:
     partition_index: int | None = None
     check_same_program: Callable[[str, str], None] = lambda name, text: None
     check_no_failure: Callable[[], None] = lambda: None
+    announce_failure: Callable[[str], None] = lambda problem: None
 
 
 class _Timeouts(NamedTuple):
@@ -223,6 +226,7 @@ def initialize(
             partition_index,
             check_same_program,
             check_no_failure,
+            _membership.monitor.announce,
         )
         set_process_conversions(_join, _part)
         _membership.monitor.start()
@@ -394,7 +398,15 @@ def shutdown() -> None:
 def _leave_at_exit() -> None:
     # After an exception, this process leaves without waiting, so the other processes learn of it at
     # once.
-    _leave(wait=getattr(sys, "last_value", None) is None)
+    failed = getattr(sys, "last_value", None) is not None
+    if not failed:
+        try:
+            effect_tokens.barrier()
+        except Exception as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+            failed = True
+            interpreter_exit.exit_with(1)
+    _leave(wait=not failed)
 
 
 def _leave(wait: bool) -> None:

@@ -5,7 +5,9 @@ A thread polls the coordination service for the live processes. If a process dis
 announcement, the thread leaves the service, because the end of the service would end this process,
 too. It then sends the main thread a signal whose handler raises the exception. The runtime checks
 for signals while it waits, so the exception also ends a wait for a collective that will never
-finish.
+finish. Other waits end because the monitor closes the connections of collectives.
+
+A process in which a callback of a shared computation failed leaves the service in the same way.
 """
 
 from __future__ import annotations
@@ -16,8 +18,13 @@ from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 from .._jaxlib import JaxRuntimeError, PjitFunctionCache
+from ..platforms.collective_connections import break_connections
 
 __all__ = ["ProcessFailureError", "ProcessMonitor"]
+
+
+# The seconds that the main thread has to raise the exception before its collectives are ended.
+_PATIENCE = 1.0
 
 
 class ProcessFailureError(RuntimeError):
@@ -84,6 +91,8 @@ class ProcessMonitor:
         # The interval delays the detection of a death. It can be short, because polling is cheap.
         self._interval = min(max(heartbeat_timeout / 20, 0.05), 1.0)
         self._stopping = threading.Event()
+        self._own_problem = ""
+        self._raised = threading.Event()
         self._signal = _claim_signal(self._raise_failure)
         self._main_thread = threading.main_thread().ident
         self._thread = threading.Thread(
@@ -113,6 +122,14 @@ class ProcessMonitor:
         """Announces to the other processes that this process will leave."""
         self._client.key_value_set(_good_bye(self._process_id), "1", allow_overwrite=True)
 
+    def announce(self, problem: str) -> None:
+        """Lets the monitoring thread leave the service, from which the other processes learn of it.
+
+        Args:
+          problem: why this process cannot take part in further computations.
+        """
+        self._own_problem = problem
+
     # ---- the monitoring thread ----
 
     def _watch(self) -> None:
@@ -130,6 +147,9 @@ class ProcessMonitor:
                     self._fail(frozenset(), f"the coordination service does not answer: {error}")
                 return
             if self._stopping.is_set():
+                return
+            if self._own_problem:
+                self._fail(frozenset({self._process_id}), self._own_problem, interrupts=False)
                 return
             missing -= left
             if missing:
@@ -152,7 +172,9 @@ class ProcessMonitor:
             raise
         return True
 
-    def _fail(self, processes: frozenset[int], problem: str) -> None:
+    def _fail(
+        self, processes: frozenset[int], problem: str, *, interrupts: bool = True
+    ) -> None:
         self.failure = ProcessFailureError.of_processes(
             self._devices_of(processes),
             processes,
@@ -166,11 +188,15 @@ class ProcessMonitor:
             self._client.shutdown()
         except JaxRuntimeError:
             pass  # the service has already ended
-        if self._signal is not None and self._main_thread is not None:
+        if interrupts and self._signal is not None and self._main_thread is not None:
             signal.pthread_kill(self._main_thread, self._signal)
+            self._raised.wait(_PATIENCE)
+        # A wait in C++ may not check for signals. It ends with the computation.
+        break_connections()
 
     def _raise_failure(self, number: int, frame: Any) -> NoReturn:
         assert self.failure is not None
+        self._raised.set()
         raise self.failure
 
 

@@ -23,7 +23,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import AbstractToken, get_aval
 from olympus_ir.types.extended_arrays import ExtendedArray
 
-from ...foreign.callback_errors import DeferredErrors
+from ...foreign.callback_errors import AnnouncedErrors, DeferredErrors
 from . import mlir
 from .building import BlockBuilder, create_operation
 from .comparisons import comparison_attributes
@@ -94,7 +94,7 @@ class ModuleLowering:
         self.body = ir.InsertionPoint(self.module.body)
         self.platforms = tuple(platforms)
         self.host_callbacks: list[Callable[..., Any]] = []
-        self.callback_errors: DeferredErrors | None = None
+        self.callback_errors: DeferredErrors | AnnouncedErrors | None = None
         self.keep_alive: list[Any] = []
         self.ordered_effects = tuple(ordered_effects)
         self.axis_context: Any = None

@@ -68,7 +68,7 @@ def _buffer_callback(
     module = context.module
     index = len(module.host_callbacks)
     errors = module.callback_errors
-    module.host_callbacks.append(on_buffers if errors is None else errors.deferring(on_buffers, ()))
+    module.host_callbacks.append(on_buffers if errors is None else errors.guarding(on_buffers, ()))
     ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
     attributes = {}
     if command_buffer_compatible and platform != "cpu":

@@ -151,7 +151,7 @@ def python_call(
     target = _target(context, token, on_each_device)
     if module.callback_errors is not None:
         physical = [mlir.physical_aval(aval) for aval in result_avals]
-        function = module.callback_errors.deferring(function, physical)
+        function = module.callback_errors.guarding(function, physical)
     index = len(module.host_callbacks)
     module.host_callbacks.append(function if token is None else _with_token(function))
     ui64 = ir.IntegerType.get_unsigned(64, context=mlir.context())
