@@ -167,3 +167,35 @@ while tree.__class__ is list:  # spares the destructor the recursion
     tree = tree.pop()
 """)
     assert output.split() == ["RecursionError"] * 10
+
+
+def test_names_that_are_not_unicode():
+    output = run(r"""
+import tempfile
+name = "f\udc80"
+def f(x):
+    return jnp.sin(x) * 2
+f.__name__ = f.__qualname__ = name
+x = np.ones(3, np.float32)
+called = olympus.jit(f)
+assert called(x).shape == (3,)
+text = called.lower(x).as_text(debug_info=True)
+print("@jit_f " in text)
+
+def scoped(x, **options):
+    with olympus.named_scope(name):
+        return jnp.cos(x) + options[name]
+print(r"f\\udc80" in olympus.jit(scoped).lower(x, **{name: x}).as_text(debug_info=True))
+
+def fails(x):
+    raise LookupError(name)
+try:
+    olympus.jit(lambda x: olympus.pure_callback(fails, x, x))(x).block_until_ready()
+except RuntimeError as error:
+    print(r"LookupError: f\udc80" in str(error), type(error.__cause__).__name__)
+with olympus.profiler.trace(tempfile.mkdtemp()):
+    with olympus.profiler.TraceAnnotation(name):
+        called(x).block_until_ready()
+print("end")
+""")
+    assert output.split() == ["True", "True", "True", "LookupError", "end"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from olympus_ir._jaxlib import call_registry
+from olympus_ir.diagnostics.encodable import encodable
 
 from .._jaxlib import PjitFunctionCache, pjit_function
 from ..arrays.transfer import put_leaf
@@ -87,7 +88,7 @@ def make_cpp_function(
         objects of the same ``fun`` and ``key`` share.
     """
     return pjit_function(
-        name,
+        encodable(name),
         fun,
         cache_miss,
         list(static_argnums),

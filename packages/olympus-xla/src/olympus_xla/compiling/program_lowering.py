@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from olympus_ir import lax
 from olympus_ir.diagnostics import phases, source_info
 from olympus_ir.diagnostics.debug_info import DebugInfo
+from olympus_ir.diagnostics.encodable import encodable
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.lax.tokens import Token
 from olympus_ir.loading import deferred
@@ -182,7 +183,7 @@ def _callback_errors(placement: Placement | None) -> DeferredErrors | AnnouncedE
 
 
 def _deferred(module: ModuleLowering) -> DeferredErrors | None:
-    """Returns the store for exceptions that are raised when the program has ended, if it needs one."""
+    """Returns the store for exceptions that are raised at the end, if the program needs one."""
     errors = module.callback_errors
     return errors if module.host_callbacks and isinstance(errors, DeferredErrors) else None
 
@@ -465,7 +466,7 @@ def _name_operands(module: Any, info: DebugInfo, kept: Sequence[bool]) -> None:
     )
     arguments = list(main.operation.regions[0].blocks[0].arguments)
     for argument, name in zip(arguments[len(arguments) - len(shown) :], shown, strict=True):
-        argument.set_location(mlir.ir.Location.name(name, context=mlir.context()))
+        argument.set_location(mlir.ir.Location.name(encodable(name), context=mlir.context()))
 
 
 _MAIN = '"main"'

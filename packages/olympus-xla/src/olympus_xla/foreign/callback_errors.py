@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.encodable import encodable
 from olympus_ir.diagnostics.source_info import SourceInfo, unknown_source
 from olympus_ir.diagnostics.traceback_filtering import filter_exception, filter_text
 from olympus_ir.diagnostics.traced_lines import traced_at
@@ -52,9 +53,18 @@ def calling_back(name: str = "", source: SourceInfo = unknown_source) -> Iterato
         yield
     except BaseException as error:
         remember(error, traced_at(name, source))
+        _check_encodable(error)
         raise
     finally:
         _calls.active = outer
+
+
+def _check_encodable(error: BaseException) -> None:
+    """Raises another error if the text of an exception would end the process in C++."""
+    text = "".join(traceback.format_exception(error))
+    if encodable(text) != text:
+        lines = traceback.format_exception_only(error)
+        raise RuntimeError(encodable("".join(lines).strip())) from None
 
 
 def in_callback() -> bool:

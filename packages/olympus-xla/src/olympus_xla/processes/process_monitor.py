@@ -172,9 +172,7 @@ class ProcessMonitor:
             raise
         return True
 
-    def _fail(
-        self, processes: frozenset[int], problem: str, *, interrupts: bool = True
-    ) -> None:
+    def _fail(self, processes: frozenset[int], problem: str, *, interrupts: bool = True) -> None:
         self.failure = ProcessFailureError.of_processes(
             self._devices_of(processes),
             processes,

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from olympus_ir.diagnostics.encodable import encodable
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees.flattening import function_name
 
@@ -264,6 +265,9 @@ class TraceAnnotation(_jaxlib.TraceMe):
       >>> with TraceAnnotation("loading", batch=3):
       ...     pass
     """
+
+    def __init__(self, name: str, **kwargs: Any) -> None:
+        super().__init__(encodable(name) if isinstance(name, str) else name, **kwargs)
 
 
 class StepTraceAnnotation(TraceAnnotation):

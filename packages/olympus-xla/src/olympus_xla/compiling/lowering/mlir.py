@@ -22,6 +22,7 @@ from jaxlib.mlir._mlir_libs._mlir import globals as _bindings  # type: ignore[at
 from jaxlib.mlir._mlir_libs._mlir.ir import _Context as _RawContext  # type: ignore[attr-defined]
 
 from olympus_ir.diagnostics import source_info
+from olympus_ir.diagnostics.encodable import encodable
 from olympus_ir.diagnostics.errors import InconclusiveDimensionOperation
 from olympus_ir.loading import deferred
 from olympus_ir.settings.config_flags import (
@@ -500,7 +501,7 @@ def traceback_location(traceback: Any, name: str, callers: Any = None) -> Any:
         inner = pieces[0]
     else:
         inner = ir.Location.callsite(pieces[0], pieces[1:], context=context())
-    return ir.Location.name(name, childLoc=inner, context=context())
+    return ir.Location.name(encodable(name), childLoc=inner, context=context())
 
 
 def _lines_of_calls(calls: Any, limit: int) -> list[Any]:
