@@ -344,48 +344,50 @@ def _equality_errors(
     )
     if first_node is None and second_node is None:
         return
-    kind, second_kind = node_type(first), node_type(second)
-    if kind is not second_kind or first_node is None or second_node is None:
-        yield (
-            path,
-            _describe(first),
-            _describe(second),
-            "their Python types differ",
-        )
+    if node_type(first) is not node_type(second) or first_node is None or second_node is None:
+        yield (path, _describe(first), _describe(second), "their Python types differ")
         return
-    keys, children, metadata = first_node
-    _, other_children, other_metadata = second_node
+    difference = _difference_of_nodes(node_type(first), first_node, second_node)
+    if difference is not None:
+        yield (path, *difference)
+        return
+    keys, children, _ = first_node
+    for key, child, other_child in zip(keys, children, second_node[1], strict=True):
+        yield from _equality_errors((*path, key), child, other_child, is_leaf)
+
+
+def _difference_of_nodes(
+    kind: Any, first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]
+) -> tuple[str, str, str] | None:
+    """Describes how two nodes of one type differ, apart from their children.
+
+    Returns:
+      Descriptions of both nodes and of the difference; None if there is none.
+    """
+    keys, children, metadata = first
+    other_keys, other_children, other_metadata = second
     if issubclass(kind, list | tuple) and len(children) != len(other_children):
-        yield (
-            path,
+        return (
             f"{kind.__name__} of length {len(children)}",
             f"{kind.__name__} of length {len(other_children)}",
             "the lengths do not match",
         )
-        return
     if len(children) != len(other_children):
-        only_one_has = ", ".join(
-            sorted(repr(_key_text(key)) for key in set(keys) ^ set(second_node[0]))
-        )
-        yield (
-            path,
+        only_one_has = sorted(repr(_key_text(key)) for key in set(keys) ^ set(other_keys))
+        return (
             f"{kind} with {_count(children)}",
-            f"{second_kind} with {_count(other_children)}",
+            f"{kind} with {_count(other_children)}",
             (
                 "the numbers of children do not match, with the symmetric difference of key sets: "
-                f"{{{only_one_has}}}"
-                + only_in_one(keys, second_node[0], "the former", "the latter", ": ")
+                f"{{{', '.join(only_one_has)}}}"
+                + only_in_one(keys, other_keys, "the former", "the latter", ": ")
             ),
         )
-        return
     if not _same_metadata(metadata, other_metadata):
-        yield (
-            path,
+        return (
             f"{kind} with pytree metadata {metadata}",
-            f"{second_kind} with pytree metadata {other_metadata}",
+            f"{kind} with pytree metadata {other_metadata}",
             "the pytree node metadata does not match"
-            + only_in_one(keys, second_node[0], "the former", "the latter", ": "),
+            + only_in_one(keys, other_keys, "the former", "the latter", ": "),
         )
-        return
-    for key, child, other_child in zip(keys, children, other_children, strict=True):
-        yield from _equality_errors((*path, key), child, other_child, is_leaf)
+    return None

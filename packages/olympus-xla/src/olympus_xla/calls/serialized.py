@@ -104,25 +104,7 @@ def load(
     options = compile_options([device.id for device in placement.devices], partitions=count)
     register_called_routines(state["code"])
     loaded = deserialize_executable(state["code"], placement.devices, options)
-    lowered = Lowered(
-        closed=None,
-        module=None,
-        name=state["name"],
-        kept=state["kept"],
-        constants=state["constants"],
-        cuts=(),
-        program=None,
-        in_avals=state["in_avals"],
-        out_avals=state["out_avals"],
-        donated=(False,) * len(state["in_avals"]),
-        effects=frozenset(state["ordered_effects"]),
-        ordered_effects=state["ordered_effects"],
-        host_callbacks=[],
-        callback_errors=None,
-        keep_alive=[],
-        platforms=(platform_of(placement.devices[0]),),
-        needs_refinement=False,
-    )
+    lowered = _without_module(state, platform_of(placement.devices[0]))
     shardings = [placement.constant_sharding(value) for value in state["constants"]]
     constants = [
         put_leaf(value, sharding)
@@ -146,6 +128,29 @@ def load(
         serialized=state["code"],
     )
     return _program(state, out_tree), Compiled(lowered, executable, placement, constants)
+
+
+def _without_module(state: dict[str, Any], platform: str) -> Lowered:
+    """Returns the properties of a lowered program, without the program and its module."""
+    return Lowered(
+        closed=None,
+        module=None,
+        name=state["name"],
+        kept=state["kept"],
+        constants=state["constants"],
+        cuts=(),
+        program=None,
+        in_avals=state["in_avals"],
+        out_avals=state["out_avals"],
+        donated=(False,) * len(state["in_avals"]),
+        effects=frozenset(state["ordered_effects"]),
+        ordered_effects=state["ordered_effects"],
+        host_callbacks=[],
+        callback_errors=None,
+        keep_alive=[],
+        platforms=(platform,),
+        needs_refinement=False,
+    )
 
 
 def _opened(sealed: bytes) -> bytes:
