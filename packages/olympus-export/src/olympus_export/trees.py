@@ -233,7 +233,7 @@ def tree_from_json(data: Any) -> Any:
             if serialization is None:
                 raise ValueError(
                     f"Cannot deserialize a PyTreeDef with a node of type `{data['name']}`: it is "
-                    "not registered here. Register it as where it was serialized, with "
+                    "not registered here. Register it as in the process that serialized it, with "
                     "`export.register_pytree_node_serialization` or "
                     "`export.register_namedtuple_serialization`."
                 )

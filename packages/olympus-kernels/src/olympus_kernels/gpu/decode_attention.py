@@ -166,8 +166,9 @@ def _gqa(
     batch, heads, size = q.shape
     if k.shape != v.shape or k.shape[0] != batch or k.shape[3] != size or heads % k.shape[2]:
         raise ValueError(
-            f"q: {q.shape}, k: {k.shape} and v: {v.shape} need one batch size and one size of a "
-            "vector, k and v one shape, and the heads of q a multiple of those of k"
+            "gqa: q must have the batch size and the head size of k, v the shape of k, and the "
+            "number of heads of q must be a multiple of that of k, got "
+            f"q: {q.shape}, k: {k.shape} and v: {v.shape}"
         )
     kv_heads = k.shape[2]
     grouped = q.reshape(batch, kv_heads, heads // kv_heads, size)

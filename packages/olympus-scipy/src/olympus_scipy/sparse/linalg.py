@@ -37,7 +37,7 @@ def _operator(A: Any) -> Operator:
         return A
     if not isinstance(A, np.ndarray | Array) and not hasattr(A, "__matmul__"):
         raise TypeError(
-            f"linear operator must be either a function or ndarray: {A}; an object with `@` will do"
+            f"linear operator must be either a function or ndarray: {A}, or an object with `@`"
         )
     shape = getattr(A, "shape", None)
     if shape is not None and (len(shape) != 2 or shape[0] != shape[1]):

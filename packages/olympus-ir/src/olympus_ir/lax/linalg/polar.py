@@ -119,7 +119,7 @@ def qdwh(
         raise TypeError(f"qdwh takes a matrix of floats or complex numbers, got {aval.dtype}")
     limit = 10 if max_iterations is None else int(max_iterations)
     if limit < 0:
-        raise ValueError(f"qdwh takes a number of steps from 0 on, got max_iterations={limit}")
+        raise ValueError(f"qdwh: max_iterations must not be negative, got {limit}")
     eps = float(dtypes.finfo(aval.dtype).eps) if eps is None else float(eps)
     if not eps > 0:
         raise ValueError(f"qdwh takes a precision above 0, got eps={eps}")

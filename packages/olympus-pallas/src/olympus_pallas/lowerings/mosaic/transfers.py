@@ -207,7 +207,7 @@ def _start(
     device_id_type: Any,
 ) -> list[Any]:
     if add:
-        raise KernelLoweringError("copies that add have no Mosaic form; copy, and add then")
+        raise KernelLoweringError("copies that add have no Mosaic form; copy first, then add")
     source, target, semaphore = _copy(builder, operands, tree)
     sent, device, core = _destination(builder, operands, tree, device_id_type)
     segments = [source, sent, target, semaphore, device, core]
