@@ -342,8 +342,8 @@ for _spec, _shapes in (
         "layouts",
         arrays(*_shapes),
         f"einsum {_spec}",
-        lambda k, *xs, spec=_spec: k.np.einsum(spec, *xs, optimize=True) * 1,
-        lambda t, *xs, spec=_spec: t.einsum(spec, *xs) * 1,
+        lambda k, *xs, spec=_spec: (k.np.einsum(spec, *xs, optimize=True) * 1).ravel(),
+        lambda t, *xs, spec=_spec: (t.einsum(spec, *xs) * 1).reshape(-1),
     )
 _add(
     "layouts",

@@ -17,6 +17,9 @@ from olympus_ir.types import dtypes
 from olympus_ir.types.avals import get_aval
 
 from ..... import _jaxlib
+from ...context import LoweringContext
+from ...cpu import small_matrices
+from ...tables import define_for_platform
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -50,7 +53,6 @@ def _cholesky(x: Any) -> Any:
     return nan_unless(succeeded(info), factor)
 
 
-@rule_for(linalg.lu_p, "cpu")
 def _lu(x: Any) -> Any:
     batch, shape, dtype = parts(x, 2)
     results = [((*batch, *shape), dtype), ((*batch, min_dim(*shape)), INT32), (batch, INT32)]
@@ -60,6 +62,19 @@ def _lu(x: Any) -> Any:
     pivots = lax.sub(pivots, lax.full(get_aval(pivots).shape, np.int32(1)))
     permutation = linalg.lu_pivots_to_permutation(pivots, shape[0])
     return [nan_unless(ok, packed), pivots, permutation]
+
+
+def _side_by_side_or(for_many: Any, by_lapack: Any) -> Any:
+    """Returns the rule that computes many small matrices side by side, and others by LAPACK."""
+
+    def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
+        function = for_many if small_matrices.are_many_small(context) else by_lapack
+        return context.inline_function(function, operands, params)
+
+    return rule
+
+
+define_for_platform(linalg.lu_p, "cpu", _side_by_side_or(small_matrices.factors, _lu))
 
 
 @rule_for(linalg.geqrf_p, "cpu")
@@ -105,7 +120,6 @@ def _ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
     )[0]
 
 
-@rule_for(linalg.triangular_solve_p, "cpu")
 def _triangular_solve(
     a: Any,
     b: Any,
@@ -130,6 +144,13 @@ def _triangular_solve(
         trans_x=ui8("NTC"[transpose_a + (transpose_a and conjugate_a)]),
         diag=ui8("U" if unit_diagonal else "N"),
     )[0]
+
+
+define_for_platform(
+    linalg.triangular_solve_p,
+    "cpu",
+    _side_by_side_or(small_matrices.solutions, _triangular_solve),
+)
 
 
 @rule_for(linalg.tridiagonal_solve_p, "cpu")
