@@ -105,12 +105,21 @@ REASONS = {
         ("nanmax of columns", "nansum of columns"),
         "a pass that replaces NaNs, and one that looks for columns of NaNs only",
     ),
-    "convolve with 1000 weights": "XLA takes 0.3 ns for each product with a weight",
     "partition of rows": "two searches for the largest elements, as in JAX's program",
-    "5000 inverses of 4x4": _OTHER_LAPACK,
-    "random gamma": "JAX's algorithm draws for each number apart, until one is accepted",
+    "random gamma": "ten random numbers of Threefry for each sample, in the order of JAX",
     "random categorical": "a random number and two logarithms for each category of each draw",
     "random choice without replacement": "the permutation of all elements, as in JAX",
+    **dict.fromkeys(
+        ("maximum of int8", "maximum of uint8", "maximum of int16", "cross"),
+        "the call and the wait for XLA's thread take most of the time",
+    ),
+    "einsum iij->ij": "a sum of all elements, after those off the diagonal are set to zero",
+    "nanmin of rows": "a pass that replaces NaNs, and one that looks for rows of NaNs only",
+    "tile of a vector": "the system clears the memory of the result for each call",
+    **dict.fromkeys(
+        ("segments: max", "segments: min"),
+        "an update reads the element that the update before it has written",
+    ),
     "convolution in 4 groups": "the input and the result of each group are transposed",
 }
 
