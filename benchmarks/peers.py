@@ -115,7 +115,6 @@ REASONS = {
     ),
     "einsum iij->ij": "a sum of all elements, after those off the diagonal are set to zero",
     "nanmin of rows": "a pass that replaces NaNs, and one that looks for rows of NaNs only",
-    "tile of a vector": "the system clears the memory of the result for each call",
     **dict.fromkeys(
         ("segments: max", "segments: min"),
         "an update reads the element that the update before it has written",

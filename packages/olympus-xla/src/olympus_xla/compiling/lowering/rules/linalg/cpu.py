@@ -18,7 +18,7 @@ from olympus_ir.types.avals import get_aval
 
 from ..... import _jaxlib
 from ...context import LoweringContext
-from ...cpu import small_matrices
+from ...cpu.products import factors
 from ...tables import define_for_platform
 from .kernels import INT32, kernel, nan_unless, parts, rule_for, succeeded, ui8
 
@@ -68,13 +68,13 @@ def _side_by_side_or(for_many: Any, by_lapack: Any) -> Any:
     """Returns the rule that computes many small matrices side by side, and others by LAPACK."""
 
     def rule(context: LoweringContext, *operands: Any, **params: Any) -> Any:
-        function = for_many if small_matrices.are_many_small(context) else by_lapack
+        function = for_many if factors.are_many_small(context) else by_lapack
         return context.inline_function(function, operands, params)
 
     return rule
 
 
-define_for_platform(linalg.lu_p, "cpu", _side_by_side_or(small_matrices.factors, _lu))
+define_for_platform(linalg.lu_p, "cpu", _side_by_side_or(factors.factored, _lu))
 
 
 @rule_for(linalg.geqrf_p, "cpu")
@@ -149,7 +149,7 @@ def _triangular_solve(
 define_for_platform(
     linalg.triangular_solve_p,
     "cpu",
-    _side_by_side_or(small_matrices.solutions, _triangular_solve),
+    _side_by_side_or(factors.solutions, _triangular_solve),
 )
 
 

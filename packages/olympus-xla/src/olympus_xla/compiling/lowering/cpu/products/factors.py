@@ -24,9 +24,9 @@ import numpy as np
 
 from olympus_ir import lax
 
-from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static
-from .separate_calls import separate_call
+from ...context import LoweringContext
+from ..choice import is_for_this_cpu, is_static
+from ..separate_calls import separate_call
 
 # With fewer matrices, the time that a call saves, 0.3 ms or less, does not pay for the compilation.
 FEWEST = 1024
@@ -51,7 +51,7 @@ def are_many_small(context: LoweringContext) -> bool:
     )
 
 
-def factors(x: Any) -> list[Any]:
+def factored(x: Any) -> list[Any]:
     """Returns the packed factors, the pivots and the permutation of each matrix."""
     *batch, size, _ = x.shape
     matrices = _batch_last(x)
