@@ -137,7 +137,7 @@ class MemoryReport:
 
     @property
     def _has_gaps(self) -> bool:
-        """Whether the gaps are larger than those that alignment makes."""
+        """Returns whether the gaps are larger than those that alignment makes."""
         return self.gaps > max(self.peak // 100, 4096)
 
     def svg(self) -> str:

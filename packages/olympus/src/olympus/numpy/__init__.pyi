@@ -14,20 +14,20 @@ from olympus_numpy import bitwise_or as bitwise_or
 from olympus_numpy import bitwise_xor as bitwise_xor
 from olympus_numpy import bool as bool
 from olympus_numpy import bool_ as bool_
+from olympus_numpy import cdouble as cdouble
 from olympus_numpy import character as character
-from olympus_numpy import complex128 as _complex128
 from olympus_numpy import complex128 as complex128
 from olympus_numpy import complex64 as complex64
 from olympus_numpy import complex_ as complex_
 from olympus_numpy import complexfloating as complexfloating
 from olympus_numpy import csingle as csingle
+from olympus_numpy import double as double
 from olympus_numpy import dtype as dtype
 from olympus_numpy import finfo as finfo
 from olympus_numpy import flexible as flexible
 from olympus_numpy import float16 as float16
 from olympus_numpy import float32 as float32
 from olympus_numpy import float4_e2m1fn as float4_e2m1fn
-from olympus_numpy import float64 as _float64
 from olympus_numpy import float64 as float64
 from olympus_numpy import float6_e2m3fn as float6_e2m3fn
 from olympus_numpy import float6_e3m2fn as float6_e3m2fn
@@ -74,12 +74,12 @@ from olympus_numpy import signedinteger as signedinteger
 from olympus_numpy import single as single
 from olympus_numpy import subtract as subtract
 from olympus_numpy import ufunc as ufunc
+from olympus_numpy import uint as uint
 from olympus_numpy import uint1 as uint1
 from olympus_numpy import uint16 as uint16
 from olympus_numpy import uint2 as uint2
 from olympus_numpy import uint32 as uint32
 from olympus_numpy import uint4 as uint4
-from olympus_numpy import uint64 as _uint64
 from olympus_numpy import uint64 as uint64
 from olympus_numpy import uint8 as uint8
 from olympus_numpy import unsignedinteger as unsignedinteger
@@ -425,11 +425,9 @@ atanh = _arctanh
 bitwise_invert = _bitwise_not
 bitwise_left_shift = _left_shift
 bitwise_right_shift = _right_shift
-cdouble = _complex128
 conj = _conjugate
 degrees = _rad2deg
 divide = _true_divide
-double = _float64
 e: float
 euler_gamma: float
 inf: float
@@ -440,4 +438,3 @@ newaxis: None
 pi: float
 pow = _power
 radians = _deg2rad
-uint = _uint64
