@@ -55,4 +55,4 @@ def test_default_is_value_that_flag_accepts():
         shown = name.removeprefix("olympus_")
         if shown not in REASONS:
             flag = config.flag(name)
-            assert flag.parse(ast.literal_eval(defaults[shown])) == flag.default
+            assert flag.kind.parse(ast.literal_eval(defaults[shown])) == flag.default
