@@ -37,6 +37,13 @@ print(round(float(core.normal(key, ())), 4), core.resolve_prng_impl(None) is thr
 implementation = prng.prngs["threefry2x32"]
 print(prng.random_unwrap(prng.seed_with_impl(implementation, 1)).tolist())
 print(prng.random_unwrap(prng.random_wrap(jnp.zeros(2, "uint32"), impl=implementation)).tolist())
+keys = jax.random.split(key)
+print(core._check_prng_key("f", jax.random.PRNGKey(0))[1], core._check_prng_key("f", key)[1])
+print(core._check_prng_key("f", keys, allow_batched=True)[0].shape)
+try:
+    core._check_prng_key("f", keys)
+except ValueError:
+    print("refused")
 """
 
 
@@ -49,6 +56,9 @@ def test_functions_of_keys() -> None:
         "1.6226 True",
         "[0, 1]",
         "[0, 0]",
+        "True False",
+        "(2,)",
+        "refused",
     ]
 
 
@@ -396,8 +406,15 @@ from jax._src import ad_checkpoint, api, core, indexing, xla_transform
 from jax._src.interpreters import partial_eval, pxla
 from jax._src.lax.scaled_dot import scaled_dot
 from jax._src.random.stateful_rng import stateful_rng
+from jax._src.lib import gpu_triton
+from jax._src.numpy.scalar_types import _ScalarMeta
+from jax._src.pjit import debug_info, mesh_lib
 from jax._src.third_party.scipy.betaln import betaln
+from jax._src.xla_bridge import _backend_lock
 
+assert isinstance(jnp.float32, _ScalarMeta) and mesh_lib.get_concrete_mesh().empty
+with _backend_lock:
+    assert jax.devices() and gpu_triton.__name__ == "jaxlib.gpu_triton"
 assert ad_checkpoint.dots_saveable == jax.checkpoint_policies.dots_saveable
 assert partial_eval.everything_saveable(None) is True
 assert isinstance(jax.vjp(jnp.sin, 1.0)[1], api.VJP)

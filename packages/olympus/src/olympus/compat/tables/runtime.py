@@ -50,7 +50,8 @@ _RANDOM = {
     **names_from("olympus.typing", "IntegerArray=ArrayLike", "RealArray=ArrayLike"),
     **names_from("olympus_ir.types.dtypes", "DTypeLikeFloat=DTypeLike", "DTypeLikeInt=DTypeLike"),
     **names_from(_IMPLEMENTATIONS, "default_prng_impl=default_implementation"),
-    **names_from(_KEYS, "UINT_DTYPES=UNSIGNED_DTYPES", "resolve_prng_impl"),
+    **names_from(_KEYS, "UINT_DTYPES=UNSIGNED_DTYPES", "_check_prng_key=check_prng_key"),
+    **names_from(_KEYS, "resolve_prng_impl"),
     **names_from("typing", "PRNGSpec=Any"),
 }
 

@@ -64,6 +64,7 @@ SAME_NAMES: dict[str, dict[str, str]] = {
         **names_from("olympus.extend.backend", "get_default_device"),
         **names_from("olympus_xla._jaxlib", "batched_device_put"),
     },
+    "lib": names_from("jaxlib", "gpu_triton"),
     "lax.lax": names_from("olympus_ir.lax.tokens", "no_dce_effect"),
     "lax.linalg": names_from("olympus_ir.lax.linalg.matrices", "symmetrize"),
     "lax.other": names_from("olympus.numpy", "logaddexp", "logaddexp2"),
@@ -71,6 +72,11 @@ SAME_NAMES: dict[str, dict[str, str]] = {
     "numpy.linalg": {
         **names_from(_FACTORS, "EigResult", "EighResult", "QRResult", "SVDResult"),
         **names_from("olympus_numpy.linalg.determinants", "SlogdetResult"),
+    },
+    "numpy.scalar_types": names_from("olympus_numpy.arrays.scalar_types", "_ScalarMeta=ScalarType"),
+    "pjit": {
+        **names_from("olympus.api_util", "debug_info"),
+        "mesh_lib": "jax._src:mesh",
     },
     "random.stateful_rng": names_from(_STATEFUL, "StatefulPRNG", "stateful_rng"),
     "sourcemap": names_from(
@@ -84,6 +90,7 @@ SAME_NAMES: dict[str, dict[str, str]] = {
     ),
     "third_party.scipy.special": names_from("olympus_scipy.special.error_functions", "fresnel"),
     "third_party.scipy.betaln": names_from("olympus_scipy.special.gamma_functions", "betaln"),
+    "xla_bridge": names_from("olympus_xla.platforms.backends", "_backend_lock=_lock"),
     "xla_transform": names_from(
         _PASSES,
         *("PipelineStage", "clear_hlo_module_transformation"),

@@ -16,9 +16,11 @@ from olympus_random.generators.implementations import (
     find_implementation,
 )
 from olympus_random.keys import primitives
+from olympus_random.keys.arguments import check_key, check_keys
 
 __all__ = [
     "UNSIGNED_DTYPES",
+    "check_prng_key",
     "iota_2x32_shape",
     "random_bits",
     "random_fold_in",
@@ -29,6 +31,20 @@ __all__ = [
 ]
 
 UNSIGNED_DTYPES = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
+
+
+def check_prng_key(name: str, key: Any, *, allow_batched: bool = False) -> tuple[Any, bool]:
+    """Returns typed keys, given typed keys or the data of keys.
+
+    Args:
+      name: the name of the function that takes the key, for messages.
+      key: the key.
+      allow_batched: whether an array of several keys is accepted.
+
+    Returns:
+      The typed keys, and whether ``key`` was data.
+    """
+    return check_keys(key) if allow_batched else check_key(name, key)
 
 
 def random_split(keys: Any, shape: Sequence[int]) -> Any:
