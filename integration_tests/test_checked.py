@@ -336,6 +336,14 @@ def test_infinities_that_the_function_expects_do_not_raise(fun, expected):
     assert [float(run(jnp.array(-jnp.inf))) for _ in range(2)] == [expected] * 2
 
 
+def test_iterations_of_reversed_loops_name_the_element():
+    def loss(w):
+        return lax.scan(lambda c, x: (c + w / x, None), 0.0, jnp.array([3.0, 2.0, 0.0, 1.0]))[0]
+
+    with pytest.raises(FloatingPointError, match=r"iteration 1 \(element 2: the loop runs in rev"):
+        olympus.checked(olympus.grad(loss))(1.0)
+
+
 def test_nans_of_arguments_do_not_raise():
     assert np.isnan(olympus.checked(lambda x: x * 2.0 + 1.0)(jnp.array(np.nan)))
 

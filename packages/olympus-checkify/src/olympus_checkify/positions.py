@@ -26,7 +26,13 @@ class IterationError(CheckError):
 
     @staticmethod
     def message(site: Site, payload: Sequence[Any]) -> str:
-        return f"iteration {int(payload[0])} of the loop at {summarize(site.source)}"
+        step, (reversed_length,) = int(payload[0]), site.details
+        element = (
+            ""
+            if reversed_length is None
+            else f" (element {reversed_length - 1 - step}: the loop runs in reverse)"
+        )
+        return f"iteration {step}{element} of the loop at {summarize(site.source)}"
 
 
 class Position:
@@ -40,7 +46,8 @@ class Position:
     def __init__(self, equation: Equation) -> None:
         self.code = new_code()
         kind: ErrorCategory = type(f"IterationError{self.code:06d}", (IterationError,), {})
-        self.site = Site(kind, (), equation.source_info)
+        reversed_length = equation.params["length"] if equation.params.get("reverse") else None
+        self.site = Site(kind, (reversed_length,), equation.source_info)
 
     @staticmethod
     def of(equation: Equation, enabled: Enabled) -> Position | None:
