@@ -14,13 +14,13 @@ from olympus_random import random_gamma_p
 
 KEY = olympus.random.key(3)
 FIRST = [1.102542, 1.2449834, 0.72785676, 3.2122676]
-LAST = [0.56244922, 0.54268944, 1.5115272, 1.3315074]
+LAST = [0.17605476, 1.3963021, 2.7295339, 0.033876952]
 # Parameters below one need a correction; others have no samples.
 SPECIAL = [0.0, np.inf, np.nan, -0.5, -1.0, 1e-7, 6e4]
 
 
 def parameters() -> np.ndarray:
-    values = np.random.default_rng(0).uniform(0, 5, 5000).astype(np.float32)
+    values = np.random.default_rng(0).uniform(0, 5, 20_000).astype(np.float32)
     values[: len(SPECIAL)] = SPECIAL
     return values
 
@@ -48,13 +48,13 @@ def test_samples_have_the_bits_of_the_loop(log_space, dtype):
 
 @pytest.mark.parametrize("alpha", [0.3, 30.0])
 def test_constant_parameters(alpha):
-    constant = np.full(5000, alpha, np.float32)
+    constant = np.full(20_000, alpha, np.float32)
     sample = lambda rule, key: rule(key, constant, log_space=False)  # noqa: E731
     np.testing.assert_array_equal(*in_both_ways(sample, KEY))
 
 
 def test_a_batch_of_keys():
-    keys, alpha = olympus.random.split(KEY, 4), parameters()[:4000].reshape(4, 1000)
+    keys, alpha = olympus.random.split(KEY, 4), parameters()[:18_000].reshape(4, 4500)
     sample = lambda rule, keys, a: rule(keys, a, log_space=False)  # noqa: E731
     np.testing.assert_array_equal(*in_both_ways(sample, keys, alpha))
 
@@ -74,7 +74,7 @@ def test_the_derivative():
 
 def test_samples_of_jax():
     """Compares the first and the last samples with those of JAX 0.10.2."""
-    samples = np.asarray(olympus.random.gamma(olympus.random.key(0), np.float32(1.5), (4096,)))
+    samples = np.asarray(olympus.random.gamma(olympus.random.key(0), np.float32(1.5), (16_384,)))
     np.testing.assert_allclose(samples[:4], FIRST, rtol=1e-5)
     np.testing.assert_allclose(samples[-4:], LAST, rtol=1e-5)
 
@@ -86,6 +86,6 @@ def test_only_programs_for_one_cpu_device_with_many_samples_are_changed():
         return compiled.lower(KEY, np.ones(count, np.float32)).as_text()
 
     mesh = olympus.make_mesh((2,), ("x",))
-    assert "scatter" in program(4096)
-    assert "scatter" not in program(1000)
-    assert "scatter" not in program(4096, NamedSharding(mesh, PartitionSpec("x")))
+    assert "scatter" in program(16_384)
+    assert "scatter" not in program(16_383)
+    assert "scatter" not in program(16_384, NamedSharding(mesh, PartitionSpec("x")))
