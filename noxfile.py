@@ -304,7 +304,7 @@ SUITES = (
     *("mujoco-mjx==3.17.0", "paramax==0.0.5", "jaxkd==0.1.2", "tfp-nightly==0.26.0.dev20261027"),
     *("tinygp==0.3.1", "coordax==0.2.8", "jax_datetime==0.1.2", "tree_math==0.2.1"),
     *("jax_dataclasses==1.6.3", "pytreeclass==0.11.1", "quax==0.4.6", "traceax==1.0.2"),
-    *("rax==0.4.0",),
+    *("rax==0.4.0", "bayex==0.3.0"),
 )
 SUITES_REQUIREMENTS = (
     *("array-api-compat==1.16.0", "array-api-extra==0.11.5", "array-api-strict==2.6.1"),
