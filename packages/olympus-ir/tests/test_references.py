@@ -378,6 +378,19 @@ class TestPrograms:
         with pytest.raises(ValueError, match="traced for scan returned a mutable array reference"):
             lax.scan(lambda c, x: (c, None), ref, np.zeros(3))
 
+    @pytest.mark.parametrize("around", [lambda fun: fun, jit], ids=["eager", "jit"])
+    def test_references_cannot_be_stored_in_references(self, around):
+        ref, other = new_ref(np.zeros(2)), new_ref(np.ones(2))
+        for store in (
+            lambda r, q: r.set(q),
+            lambda r, q: r.set(q.at[0:1], 0),
+            lambda r, q: swap(r, Ellipsis, q),
+            lambda r, q: addupdate(r, Ellipsis, q),
+        ):
+            with pytest.raises(ValueError, match="Cannot store a Ref into another Ref"):
+                around(store)(ref, other)
+        np.testing.assert_array_equal(ref[...], 0)
+
     def test_references_cannot_be_passed_twice(self):
         ref = new_ref(np.zeros(2))
         with pytest.raises(ValueError, match="appeared at both r and q"):

@@ -96,7 +96,15 @@ def _view_aval(operation: str, ref: AbstractValue, leaves: Sequence[Any], tree: 
     return view if varying == view.vma else view.update(vma=varying)
 
 
+_STORED_REF = (
+    "Cannot store a Ref into another Ref. Did you forget to load from it using `[...]`? Write "
+    "`ref[...] = other[...]`."
+)
+
+
 def _check_value(operation: str, ref: Any, view: ShapedArray, value: Any, transforms: Any) -> None:
+    if value.is_ref:
+        raise ValueError(_STORED_REF)
     if value.shape != view.shape:
         raise ValueError(
             f"Invalid shape for `{operation}`. Ref shape: {ref.shape}. Expected shape: "
@@ -209,8 +217,14 @@ def _indexed(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
 
 
 def _value_for(ref: Any, value: Any) -> Any:
-    """Converts a Python scalar to the reference's dtype if both are integers or both are floats."""
+    """Converts a Python scalar to the reference's dtype if both are integers or both are floats.
+
+    Raises:
+      ValueError: the value is a reference or a view of one.
+    """
     kind = value.__class__
+    if getattr(kind, "is_ref", False):
+        raise ValueError(_STORED_REF)
     if kind is float or kind is int:
         dtype = get_aval(ref).dtype
         group = np.floating if kind is float else np.integer
@@ -251,7 +265,8 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
       value: an array with the shape and dtype of the selected part.
 
     Raises:
-      ValueError: if ``ref`` is not a reference, or the index or the value does not fit ``ref``.
+      ValueError: if ``ref`` is not a reference, the index or the value does not fit ``ref``, or
+        the value is a reference.
 
     Example:
       >>> from olympus_ir.references.primitives import new_ref, swap
