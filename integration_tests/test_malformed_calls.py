@@ -509,3 +509,30 @@ def test_keys_padded_without_values():
     data = olympus.random.key_data
     assert padded.shape == (4,)
     np.testing.assert_array_equal(data(padded)[1:3], data(keys))
+
+
+@pytest.mark.parametrize("name", ["__olympus_array__", "__jax_array__"])
+def test_conversions_that_return_the_object_itself(name):
+    hostile = type("Hostile", (), {name: lambda self: self})()
+    x = np.ones(3, np.float32)
+    for call in (
+        jnp.sin,
+        jnp.array,
+        olympus.jit(lambda x: x),
+        olympus.grad(lambda x: x),
+        olympus.device_put,
+        lambda value: jnp.add(x, value),
+        lambda value: jnp.ones(3) * value,
+        lambda value: jnp.ones(3)[value],
+        lambda value: lax.cond(True, lambda x: x, lambda x: x, value),
+        olympus.jit(lambda y: jnp.add(y, hostile)).__call__,
+    ):
+        with pytest.raises(TypeError):
+            call(hostile)
+
+
+def test_objects_with_arrays_as_dtypes():
+    convertible = type("Convertible", (), {"__array__": lambda self: np.ones(3)})()
+    for call in (jnp.asarray, jnp.zeros_like, jnp.astype):
+        with pytest.raises(TypeError, match="Convertible"):
+            call(np.ones(3, np.float32), convertible)

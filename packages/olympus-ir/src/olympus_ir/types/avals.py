@@ -12,6 +12,7 @@ import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -430,16 +431,30 @@ def get_aval(value: Any) -> Any:
 
 
 def array_conversion(value: Any) -> Callable[[], Any] | None:
-    """Returns the method that converts an object of another library to an array, or None.
+    """Returns a function that converts an object of another library to an array, or None.
 
-    Its name is ``__olympus_array__`` or ``__jax_array__``.
+    It calls the method ``__olympus_array__`` or ``__jax_array__``, and raises TypeError if that
+    returns the object itself.
 
     Example:
       >>> array_conversion(1.5) is None
       True
     """
     convert = getattr(value, "__olympus_array__", None)
-    return getattr(value, "__jax_array__", None) if convert is None else convert
+    if convert is None:
+        convert = getattr(value, "__jax_array__", None)
+    return None if convert is None else partial(_converted, value, convert)
+
+
+def _converted(value: Any, convert: Callable[[], Any]) -> Any:
+    result = convert()
+    if result is value:
+        name = getattr(convert, "__name__", "__olympus_array__")
+        raise TypeError(
+            f"the method {name} of a {type(value).__name__} returned the object itself; it must "
+            "return an array"
+        )
+    return result
 
 
 def argument_aval(value: Any) -> Any:

@@ -233,7 +233,11 @@ def check_and_canonicalize_user_dtype(
     requested = dtype
     if type(dtype) is type and dtype in _PYTHON_SCALAR_DTYPES:
         return canonicalize_dtype(dtype)
-    if not isinstance(dtype, np.dtype | type | str) and hasattr(dtype, "__array__"):
+    if (
+        not isinstance(dtype, np.dtype | type | str)
+        and hasattr(dtype, "__array__")
+        and hasattr(dtype, "dtype")
+    ):
         caller = f" of {function_name}" if function_name else ""
         raise ValueError(
             f"the argument dtype{caller} is an array, of dtype {name_of(dtype.dtype)}; "
