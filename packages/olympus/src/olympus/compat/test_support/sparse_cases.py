@@ -60,7 +60,7 @@ class SparseLayout(NamedTuple):
 
 def is_sparse(x: Any) -> bool:
     """Returns whether a value is a sparse array."""
-    return isinstance(x, sparse.JAXSparse)
+    return isinstance(x, sparse.OLYMPUSSparse)
 
 
 def _dense(tree: Any) -> Any:
