@@ -130,8 +130,8 @@ def _accepted_cube(key: Any, c: Any, d: Any) -> Any:
     dtype = d.dtype
     zero, one = scalar(0, dtype), scalar(1, dtype)
 
-    def propose(carry: Any) -> Any:
-        key, normal_key, uniform_key = keys_of(carry[0], 3)
+    def propose(state: Any) -> Any:
+        key, normal_key, uniform_key = keys_of(state[0], 3)
         _, x, v = lax.while_loop(
             lambda carry: lax.le(carry[2], zero),
             lambda carry: _draw(carry[0], c),

@@ -17,6 +17,8 @@ import itertools
 import math
 from typing import Any
 
+import numpy as np
+
 from olympus_ir import lax
 from olympus_ir.lax.convolution.convolutions import conv_general_dilated_p
 from olympus_ir.lax.convolution.dimension_numbers import permuted
@@ -84,7 +86,7 @@ def convolutions_of_phases(
             count = -(-lengths[axis] // dilation)
             pads.append((-start, count + start + seen - 1 - sizes[axis]))
             starts[rhs_spec[axis]], steps[rhs_spec[axis]] = first, dilation
-        if any(first >= size for first, size in zip(starts, rhs.shape, strict=True)):
+        if np.any(np.greater_equal(starts, rhs.shape)):
             return None
         return conv_general_dilated_p.bind(
             lhs,

@@ -69,7 +69,7 @@ def factored(x: Any) -> list[Any]:
     pivots = lax.concatenate([lax.slice_in_dim(pivots, 0, size - 1), last], 0)
     return [
         packed,
-        *(lax.reshape(lax.transpose(each, (1, 0)), (*batch, size)) for each in (pivots, order)),
+        *(lax.reshape(lax.transpose(x, (1, 0)), (*batch, size)) for x in (pivots, order)),
     ]
 
 
@@ -106,7 +106,7 @@ def _eliminated(state: Any, *, step: int) -> Any:
         )
     chosen = lax.expand_dims(lax.convert_element_type(chosen, state.dtype), (0,))
     rows[step] = lax.concatenate([_rows(pivot_row, 0, size + 1), chosen], 0)
-    return lax.concatenate([lax.expand_dims(row, (0,)) for row in rows], 0)
+    return lax.concatenate([lax.expand_dims(x, (0,)) for x in rows], 0)
 
 
 def solutions(
