@@ -266,6 +266,7 @@ class TraceAnnotation(_jaxlib.TraceMe):
       ...     pass
     """
 
+    @api_boundary
     def __init__(self, name: str, **kwargs: Any) -> None:
         super().__init__(encodable(name) if isinstance(name, str) else name, **kwargs)
 
