@@ -128,7 +128,6 @@ _RANDOM = (
         "$0 * jax.random.categorical(jax.random.key(3), $0)[..., None]"
         " if $0.ndim > 1 else $0 * jax.random.categorical(jax.random.key(3), $0)"
     ),
-    "$0 + jax.random.gamma(jax.random.key(4), 1 + abs($0), dtype=$0.dtype)",
     "jax.random.truncated_normal(jax.random.key(4), $0 - 2, 1 + abs($0), dtype=$0.dtype)",
     "$0 * jax.vmap(lambda k: jax.random.poisson(k, 3.0))(jax.random.split(jax.random.key(6)))[0]",
     (
@@ -142,6 +141,12 @@ _RANDOM = (
         "None))($0, jax.random.key(10))"
     ),
     "$0 + jax.random.key_data(jnp.stack([jax.random.key(3), jax.random.key(4)])[::-1])[0, 1] % 7",
+)
+
+# Their derivatives are those of the distribution's quantiles. Differences of one sample do not
+# follow them, since it may be accepted after another number of proposals.
+_REJECTED_SAMPLES = (
+    "$0 + jax.random.gamma(jax.random.key(4), 1 + abs($0), dtype=$0.dtype)",
     "jax.random.loggamma(jax.random.key(4), 1 + abs($0), dtype=$0.dtype) * 0.1",
 )
 
@@ -149,7 +154,8 @@ _RANDOM = (
 def random_loops(draft: Draft) -> Value:
     """Appends samples of a distribution, whose keys are batched, carried, stacked or folded."""
     x = _rows(draft)
-    return draft.add(draft.chooser.choice(_RANDOM), [x], x.kind.shape, x.kind.dtype)
+    samples = _RANDOM if draft.smooth else (*_RANDOM, *_REJECTED_SAMPLES)
+    return draft.add(draft.chooser.choice(samples), [x], x.kind.shape, x.kind.dtype)
 
 
 _NESTS = (
