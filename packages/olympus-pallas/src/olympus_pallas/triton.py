@@ -7,6 +7,8 @@ import dataclasses
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 
 from .calls import pallas_call as calls
@@ -63,13 +65,13 @@ class CompilerParams(calls.CompilerParams):
 
 
 def dot(
-    a: Any,
-    b: Any,
+    a: ArrayLike,
+    b: ArrayLike,
     trans_a: bool = False,
     trans_b: bool = False,
     allow_tf32: bool | None = None,
     precision: Any = None,
-) -> Any:
+) -> Array:
     """Multiplies two matrices, with sums in single precision.
 
     Args:

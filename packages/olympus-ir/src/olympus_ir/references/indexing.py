@@ -35,9 +35,12 @@ class Slice:
     """
 
     __slots__ = ("size", "start", "stride")
+    # Pytrees of slices may have any leaves.
+    start: Any
+    size: Any
     _is_slice_of_size = True  # tells indices of arrays, which do not import this module
 
-    def __init__(self, start: Any, size: Any, stride: int = 1) -> None:
+    def __init__(self, start: int | Array, size: int | Array, stride: int = 1) -> None:
         if isinstance(stride, int) and stride < 0:
             raise ValueError(f"stride must be >= 0, got {stride}")
         self.start = start
@@ -104,7 +107,11 @@ class Slice:
         return f"Slice(start={self.start}, size={self.size}, stride={self.stride})"
 
 
-def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | Slice:
+def dslice(
+    start: int | np.integer | Array | None,
+    size: int | Array | None = None,
+    stride: int | None = None,
+) -> slice | Slice:
     """Returns a slice with a start and a size, for indices of arrays and references.
 
     Args:
@@ -128,9 +135,8 @@ def dslice(start: Any, size: Any = None, stride: int | None = None) -> slice | S
         if not isinstance(start, int):
             raise ValueError(f"a slice from the beginning needs an integer size, got {start!r}")
         return Slice(0, start, 1 if stride is None else stride)
-    if not isinstance(start, int) and not isinstance(start, Array):
-        start = _index_or_array(start)
-    return Slice(start, size, 1 if stride is None else stride)
+    first = start if isinstance(start, int | Array) else _index_or_array(start)
+    return Slice(first, size, 1 if stride is None else stride)
 
 
 ds = dslice

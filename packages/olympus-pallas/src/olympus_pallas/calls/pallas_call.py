@@ -20,13 +20,14 @@ from olympus_ir.programs.tracing import extend_axes
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, function_source
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import reference_effects
 from olympus_ir.types.references import AbstractRef
 
 from ..grids.block_specs import BlockSpec, NoBlockSpec, block_mapping, no_block_spec
 from ..grids.grid_mappings import INDEX_DTYPE, GridMapping, dynamic_grid_dim
-from ..grids.grid_specs import GridSpec
+from ..grids.grid_specs import Grid, GridSpec
 from ..grids.program_ids import as_index, inside_grid, with_program_ids
 from ..memory.spaces import MemoryRef, TpuMemorySpace
 
@@ -72,18 +73,18 @@ class CostEstimate:
 
 def pallas_call(
     kernel: Callable[..., None],
-    out_shape: Any,
+    out_shape: PyTree,
     *,
     grid_spec: GridSpec | None = None,
-    grid: Any = (),
-    in_specs: Any = no_block_spec,
-    out_specs: Any = no_block_spec,
-    scratch_shapes: Any = (),
+    grid: Grid = (),
+    in_specs: PyTree = no_block_spec,
+    out_specs: PyTree = no_block_spec,
+    scratch_shapes: PyTree = (),
     input_output_aliases: Mapping[int, int] | Sequence[tuple[int, int]] | None = None,
     debug: bool = False,
     interpret: Any = False,
     name: str | None = None,
-    compiler_params: Any = None,
+    compiler_params: CompilerParams | None = None,
     cost_estimate: CostEstimate | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Callable[..., Any]:

@@ -20,11 +20,13 @@ from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.references.discharge import discharge_rules
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, function_source
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import get_aval
 from olympus_ir.types.effects import reference_effects
 from olympus_ir.types.references import AbstractRef
 
-from ..calls.pallas_call import CostEstimate, hashable_metadata, output_aval
+from ..calls.pallas_call import CompilerParams, CostEstimate, hashable_metadata, output_aval
+from ..settings.interpret_params import InterpretParams
 from .meshes import Mesh
 
 __all__ = ["core_map", "core_map_p", "kernel", "mpmd_map_p"]
@@ -66,17 +68,17 @@ class _Aliases(dict):
         return f"FrozenDict({dict(self)!r})"
 
 
-_not_given = object()
+_not_given: Any = object()
 
 
 def kernel(
-    body: Any = _not_given,
+    body: Callable[..., None] | Sequence[Callable[..., None]] = _not_given,
     out_type: object = (),
     *,
-    mesh: Any,
+    mesh: Mesh | Sequence[Mesh],
     scratch_types: Sequence[Any] | Mapping[str, Any] = (),
-    compiler_params: Any = None,
-    interpret: Any = False,
+    compiler_params: CompilerParams | None = None,
+    interpret: bool | InterpretParams = False,
     cost_estimate: CostEstimate | None = None,
     debug: bool = False,
     name: str | None = None,
@@ -137,8 +139,8 @@ def kernel(
             )
 
         return decorate
-    meshes = tuple(mesh) if isinstance(mesh, list | tuple) else (mesh,)
-    bodies = tuple(body) if isinstance(body, list | tuple) else (body,)
+    meshes: tuple[Any, ...] = tuple(mesh) if isinstance(mesh, list | tuple) else (mesh,)
+    bodies: tuple[Any, ...] = tuple(body) if isinstance(body, list | tuple) else (body,)
     if len(meshes) != len(bodies):
         raise ValueError(
             f"a kernel must have one function for each mesh, got {len(bodies)} functions and "
@@ -247,15 +249,15 @@ def _traced(
 
 
 def core_map(
-    mesh: Any,
+    mesh: Mesh,
     *,
-    compiler_params: Any | None = None,
-    interpret: Any = False,
+    compiler_params: CompilerParams | None = None,
+    interpret: bool | InterpretParams = False,
     debug: bool = False,
     cost_estimate: CostEstimate | None = None,
     name: str | None = None,
     metadata: dict[str, str] | None = None,
-    scratch_shapes: Any = (),
+    scratch_shapes: PyTree = (),
 ) -> Callable[[Callable[..., None]], None]:
     """Runs the decorated function on each core of a mesh, on references that it closes over.
 

@@ -212,7 +212,7 @@ class _Pulled:
 
 def pull_block_spec(
     f: Callable[..., Any],
-    out_block_specs: Any,
+    out_block_specs: BlockSpec | Sequence[BlockSpec],
     *,
     scalar_prefetch_handler: Any | None = None,
     grid_len: int | None = None,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.trees.pytrees import PyTreeDef
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.references import AbstractRef
 
@@ -55,7 +56,7 @@ class GridMapping:
     grid: tuple[Any, ...]
     grid_names: tuple[Any, ...] | None
     block_mappings: tuple[BlockMapping, ...]
-    index_map_tree: Any
+    index_map_tree: PyTreeDef
     index_map_avals: tuple[Any, ...]
     vmapped_dims: tuple[int, ...]
     scratch_avals: tuple[Any, ...]

@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.types.annotations import AxisName, PyTree
 
+from ..memory.annotations import IntLike
 from .block_specs import no_block_spec
 from .sizes import is_symbolic
 
-__all__ = ["GridSpec", "PrefetchScalarGridSpec"]
+__all__ = ["Grid", "GridSpec", "PrefetchScalarGridSpec"]
+
+# The numbers of programs along each dimension, or pairs of the names and the numbers.
+Grid: TypeAlias = IntLike | Sequence[IntLike] | Sequence[tuple[AxisName, int]]
 
 
 @dataclasses.dataclass(init=False)
@@ -33,9 +39,9 @@ class GridSpec:
 
     grid: tuple[Any, ...]
     grid_names: tuple[Any, ...] | None
-    in_specs: Any
-    out_specs: Any
-    scratch_shapes: Any = ()
+    in_specs: PyTree
+    out_specs: PyTree
+    scratch_shapes: PyTree = ()
 
     # The number of leading inputs that are read before the programs run and not cut into blocks.
     num_scalar_prefetch = 0
@@ -43,10 +49,10 @@ class GridSpec:
     @api_boundary
     def __init__(
         self,
-        grid: Any = (),
-        in_specs: Any = no_block_spec,
-        out_specs: Any = no_block_spec,
-        scratch_shapes: Any = (),
+        grid: Grid = (),
+        in_specs: PyTree = no_block_spec,
+        out_specs: PyTree = no_block_spec,
+        scratch_shapes: PyTree = (),
     ) -> None:
         self.grid, self.grid_names = _grid_and_names(grid)
         self.in_specs = tuple(in_specs) if isinstance(in_specs, list | tuple) else in_specs
@@ -76,10 +82,10 @@ class PrefetchScalarGridSpec(GridSpec):
     def __init__(
         self,
         num_scalar_prefetch: int,
-        grid: Any = (),
-        in_specs: Any = no_block_spec,
-        out_specs: Any = no_block_spec,
-        scratch_shapes: Any = (),
+        grid: Grid = (),
+        in_specs: PyTree = no_block_spec,
+        out_specs: PyTree = no_block_spec,
+        scratch_shapes: PyTree = (),
     ) -> None:
         super().__init__(grid, in_specs, out_specs, scratch_shapes)
         self.num_scalar_prefetch = num_scalar_prefetch

@@ -26,6 +26,7 @@ from olympus_ir.programs.olympuspr import (
 )
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import NamedAxisEffect
 
@@ -69,7 +70,7 @@ def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
     return grid, axis % len(grid)
 
 
-def program_id(axis: int) -> Any:
+def program_id(axis: int) -> Array:
     """Returns the index of the running program along an axis of the grid.
 
     Args:
@@ -92,7 +93,7 @@ def program_id(axis: int) -> Any:
     return program_id_p.bind(axis=axis)
 
 
-def num_programs(axis: int) -> Any:
+def num_programs(axis: int) -> int | Array:
     """Returns the number of programs along an axis of the grid.
 
     Args:

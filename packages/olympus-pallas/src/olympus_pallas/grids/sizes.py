@@ -5,12 +5,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
+
+from olympus_ir.types.arrays import Array
+
+from ..memory.annotations import IntLike
 
 __all__ = ["align_to", "cdiv", "next_power_of_2", "strides_from_shape"]
 
 
-def cdiv(a: Any, b: Any) -> Any:
+@overload
+def cdiv(a: int, b: int) -> int: ...
+
+
+@overload
+def cdiv(a: Array, b: IntLike) -> Array: ...
+
+
+@overload
+def cdiv(a: IntLike, b: Array) -> Array: ...
+
+
+@overload
+def cdiv(a: int | np.integer, b: int | np.integer) -> int | np.integer: ...
+
+
+def cdiv(a: IntLike, b: IntLike) -> IntLike:
     """Returns the quotient rounded up: the number of blocks of size ``b`` that cover ``a``.
 
     Example:

@@ -27,9 +27,13 @@ from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import transformed_aval
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 from olympus_ir.types.references import AbstractRef
+
+from .annotations import RefLike
 
 __all__ = [
     "AtomicOpType",
@@ -151,14 +155,14 @@ def _atomic_cas_types(*flat: Any, args_tree: Any) -> Any:
 
 
 def load(
-    ref: Any,
+    ref: RefLike,
     *,
-    mask: Any = None,
-    other: Any = None,
+    mask: ArrayLike | None = None,
+    other: ArrayLike | None = None,
     cache_modifier: str | None = None,
     eviction_policy: str | None = None,
     volatile: bool = False,
-) -> Any:
+) -> Array:
     """Reads a reference, or a view of one, where a mask is true.
 
     Args:
@@ -206,7 +210,13 @@ def _masked_swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None) -
     return swap_p.bind(*flat, args_tree=tree, eviction_policy=eviction_policy)
 
 
-def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None = None) -> None:
+def store(
+    ref: RefLike,
+    val: ArrayLike,
+    *,
+    mask: ArrayLike | None = None,
+    eviction_policy: str | None = None,
+) -> None:
     """Writes a reference, or a view of one, where a mask is true.
 
     Args:
@@ -240,7 +250,9 @@ def _atomic(x_ref_or_view: Any, idx: Any, val: Any, mask: Any, kind: AtomicOpTyp
 
 
 def _atomic_function(kind: AtomicOpType, verb: str) -> Any:
-    def function(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any | None = None) -> Any:
+    def function(
+        x_ref_or_view: RefLike, idx: Any, val: ArrayLike, *, mask: ArrayLike | None = None
+    ) -> Array:
         return _atomic(x_ref_or_view, idx, val, mask, kind)
 
     function.__name__ = function.__qualname__ = f"atomic_{kind.value}"
@@ -267,7 +279,7 @@ atomic_or = _atomic_function(AtomicOpType.OR, "adds the bits of a value")
 atomic_xor = _atomic_function(AtomicOpType.XOR, "flips the bits of a value")
 
 
-def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
+def atomic_cas(ref: RefLike, cmp: ArrayLike, val: ArrayLike) -> Array:
     """Replaces a scalar in memory if it equals another scalar, atomically.
 
     Args:

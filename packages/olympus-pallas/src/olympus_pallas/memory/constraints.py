@@ -9,6 +9,8 @@ from olympus_autodiff.tables import jvp_rules, transpose_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 
 from .spaces import MemorySpace, TpuMemorySpace
@@ -42,7 +44,7 @@ def _batched(axis_size: int, args: Any, batch_dims: Any, **params: Any) -> Any:
     return with_memory_space_constraint_p.bind(args[0], **params), batch_dims[0]
 
 
-def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
+def with_memory_space_constraint(x: ArrayLike, memory_space: MemorySpace | TpuMemorySpace) -> Array:
     """Constrains the memory space in which a kernel finds an operand.
 
     Args:

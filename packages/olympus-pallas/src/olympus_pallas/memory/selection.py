@@ -9,6 +9,8 @@ from typing import Any
 from olympus_ir import lax
 from olympus_ir.references.values import RefMethods
 
+from .annotations import IntLike, RefLike
+
 __all__ = ["SelectedRef", "select_ref", "with_selected"]
 
 
@@ -76,7 +78,7 @@ def with_selected(refs: Sequence[Any], function: Callable[..., None]) -> None:
     function(*refs)
 
 
-def select_ref(idx: Any, *refs: Any) -> SelectedRef:
+def select_ref(idx: IntLike, *refs: RefLike) -> SelectedRef:
     """Selects one of several references by an index that is computed while the kernel runs.
 
     Args:

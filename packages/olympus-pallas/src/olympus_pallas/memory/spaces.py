@@ -12,6 +12,7 @@ import numpy as np
 
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.extended_dtypes import ExtendedDType, extended
 from olympus_ir.types.references import AbstractRef
@@ -41,7 +42,7 @@ class MemorySpace(enum.Enum):
         return self.value
 
     @api_boundary
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | ExtendedDType) -> MemoryRef:
         return MemoryRef(_inner_aval(shape, dtype), self)
 
 
@@ -70,7 +71,7 @@ class TpuMemorySpace(enum.Enum):
         return self.name
 
     @api_boundary
-    def __call__(self, shape: Sequence[int], dtype: Any) -> MemoryRef:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike | ExtendedDType) -> MemoryRef:
         return MemoryRef(_inner_aval(shape, dtype), self)
 
 
@@ -87,7 +88,7 @@ class MemoryRef:
       memory_space: memory space of the buffer.
     """
 
-    inner_aval: Any
+    inner_aval: ShapedArray
     memory_space: Any
 
     @property

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import AxisName
 
+from ..memory.annotations import RefLike
 from .operations import aval_of_view, bind_operation, operation
 
 __all__ = ["async_copy_scales_to_tmem", "async_copy_sparse_metadata_to_tmem"]
@@ -46,7 +48,7 @@ def _tiles(
 
 
 def async_copy_scales_to_tmem(
-    smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
+    smem_ref: RefLike, tmem_ref: RefLike, collective_axis: AxisName | None = None
 ) -> None:
     """Starts a copy of the scales of a factor from shared to tensor memory; see `tcgen05_mma`.
 
@@ -66,7 +68,7 @@ def async_copy_scales_to_tmem(
 
 
 def async_copy_sparse_metadata_to_tmem(
-    smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
+    smem_ref: RefLike, tmem_ref: RefLike, collective_axis: AxisName | None = None
 ) -> None:
     """Starts a copy of the metadata of a sparse factor to tensor memory; see `tcgen05_mma`.
 

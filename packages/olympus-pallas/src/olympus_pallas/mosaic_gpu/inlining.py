@@ -8,8 +8,10 @@ from typing import Any
 
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.avals import ShapedArray, get_aval
 
+from ..memory.annotations import RefLike
 from .layouts import Layout, ParameterizedLayout
 from .operations import aval_of_view, bind_operation, is_reference, operation
 from .types import RefType, ShapeDtypeStruct
@@ -110,7 +112,7 @@ def _check_argument(name: str, value: Any, kind: Any) -> None:
         )
 
 
-def print_layout(fmt: str, x: Any) -> None:
+def print_layout(fmt: str, x: ArrayLike | RefLike) -> None:
     """Prints the layout of an array, or of a reference to tensor memory, while tracing.
 
     On simulated threads an array is never split among threads, and the text says so.

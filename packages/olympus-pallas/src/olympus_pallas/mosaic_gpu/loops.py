@@ -12,7 +12,9 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.programs.tracing import current
+from olympus_ir.types.annotations import PyTree
 
+from ..memory.annotations import IntLike
 from ..operations.control import unraveled
 
 __all__ = ["NDLoopInfo", "find_swizzle", "nd_loop", "planar_snake"]
@@ -29,8 +31,8 @@ class NDLoopInfo:
     """
 
     index: tuple[Any, ...]
-    local_index: Any
-    num_local_steps: Any
+    local_index: IntLike
+    num_local_steps: IntLike | None
 
 
 def nd_loop(
@@ -38,7 +40,7 @@ def nd_loop(
     *,
     collective_axes: Hashable | Sequence[Hashable],
     tiling: Sequence[int] | None = None,
-    init_carry: Any = None,
+    init_carry: PyTree = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for each index of a grid that belongs to this core.
 
@@ -99,7 +101,7 @@ def nd_loop(
 
 
 def planar_snake(
-    lin_idx: Any, shape: tuple[Any, Any], minor_dim: int, tile_width: int
+    lin_idx: IntLike, shape: tuple[Any, Any], minor_dim: int, tile_width: int
 ) -> tuple[Any, Any]:
     """Returns the indices in a plane at one step of a snake order; successive steps are close.
 

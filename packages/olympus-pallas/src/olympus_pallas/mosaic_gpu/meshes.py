@@ -8,6 +8,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from olympus_ir.types.annotations import AxisName, PyTree
+
+from ..calls.pallas_call import CompilerParams
 from ..core_maps import meshes
 from ..core_maps.kernels import kernel as kernel_over_mesh
 from ..machine.evaluation import Core
@@ -142,7 +145,7 @@ class WarpMesh(meshes.Mesh):
       {'warp': 4}
     """
 
-    axis_name: Any
+    axis_name: AxisName
 
     @property
     def shape(self) -> OrderedDict[Any, int]:
@@ -169,17 +172,17 @@ class WarpMesh(meshes.Mesh):
         return [MemorySpace.GMEM, MemorySpace.SMEM, MemorySpace.TMEM]
 
 
-_not_given = object()
+_not_given: Any = object()
 
 
 def kernel(
-    body: Any = _not_given,
-    out_shape: Any = _not_given,
+    body: Callable[..., None] = _not_given,
+    out_shape: PyTree = _not_given,
     *,
-    out_type: Any = _not_given,
-    scratch_types: Any = _not_given,
-    scratch_shapes: Any = _not_given,
-    compiler_params: Any = None,
+    out_type: PyTree = _not_given,
+    scratch_types: PyTree = _not_given,
+    scratch_shapes: PyTree = _not_given,
+    compiler_params: CompilerParams | None = None,
     grid: tuple[int, ...] = (),
     grid_names: tuple[str, ...] = (),
     cluster: tuple[int, ...] = (),

@@ -14,6 +14,8 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.references.indexing import ds
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import PyTree
+from olympus_ir.types.arrays import Array
 
 from ..grids.block_dims import Squeezed
 from ..grids.block_specs import BlockSpec
@@ -392,7 +394,7 @@ def emit_pipeline(
     in_specs: Sequence[BlockSpec] = (),
     out_specs: Sequence[BlockSpec] = (),
     max_concurrent_steps: int = 1,
-    init_carry: Any = None,
+    init_carry: PyTree = None,
 ) -> Callable[..., Any]:
     """Makes a loop over blocks of arrays, which are copied to shared memory and back.
 
@@ -434,12 +436,12 @@ def emit_pipeline_warp_specialized(
     *,
     grid: Sequence[Any],
     memory_registers: int,
-    in_specs: Any = (),
-    out_specs: Any = (),
+    in_specs: PyTree = (),
+    out_specs: PyTree = (),
     max_concurrent_steps: int = 2,
     wg_axis: str,
     num_compute_wgs: int,
-    pipeline_state: Any = None,
+    pipeline_state: int | Array | PipelinePipeline | None = None,
     manual_consumed_barriers: bool = False,
     compute_context: Callable[..., Any] | None = None,
     memory_thread_idx: int | None = None,

@@ -10,10 +10,13 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, AxisName, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 
 from ..core_maps.kernels import core_map
 from ..memory import access as memory_access
+from ..memory.annotations import DeviceId, IntLike, RefLike
 from ..operations import transfers
 from .layouts import Layout
 from .meshes import WarpMesh
@@ -81,9 +84,9 @@ fence_p = operation("fence")
 
 
 def copy_gmem_to_smem(
-    src: Any,
-    dst: Any,
-    barrier: Any,
+    src: RefLike,
+    dst: RefLike,
+    barrier: RefLike,
     *,
     collective_axes: str | tuple[str, ...] | None = None,
     leader_tracked: Any | None = None,
@@ -113,9 +116,9 @@ def copy_gmem_to_smem(
 
 
 def copy_smem_to_gmem(
-    src: Any,
-    dst: Any,
-    predicate: Any | None = None,
+    src: RefLike,
+    dst: RefLike,
+    predicate: ArrayLike | None = None,
     *,
     commit_group: bool = True,
     reduction_op: str | None = None,
@@ -158,11 +161,11 @@ def wait_smem_to_gmem(n: int, wait_read_only: bool = False) -> None:
 
 
 def async_store_smem(
-    src: Any,
-    ref: Any,
-    barrier: Any,
+    src: ArrayLike,
+    ref: RefLike,
+    barrier: RefLike,
     *,
-    cluster_idx: Any,
+    cluster_idx: IntLike,
     cluster_dim: Hashable | int,
     optimized: bool = True,
     atomic: Literal["add", "max", "min", "and", "or", "xor"] | None = None,
@@ -211,7 +214,7 @@ griddepcontrol_launch_dependents = _fence(
 
 
 def async_prefetch(
-    ref: Any,
+    ref: RefLike,
     *,
     collective_axes: str | tuple[str, ...] | None = None,
     leader_tracked: Any | None = None,
@@ -250,17 +253,17 @@ barrier_wait_p = operation("barrier_wait")
 barrier_test_p = operation("barrier_test")
 
 
-def barrier_arrive(barrier: Any) -> None:
+def barrier_arrive(barrier: RefLike) -> None:
     """Arrives at a barrier."""
     bind_operation(barrier_arrive_p, (barrier,))
 
 
-def barrier_wait(barrier: Any) -> None:
+def barrier_wait(barrier: RefLike) -> None:
     """Waits until a barrier completes the next phase that this thread has not waited for."""
     bind_operation(barrier_wait_p, (barrier,))
 
 
-def barrier_test(barrier: Any) -> Any:
+def barrier_test(barrier: RefLike) -> Array:
     """Returns whether `barrier_wait` would return without waiting."""
     return bind_operation(barrier_test_p, (barrier,), (_BOOL,))[0]
 
@@ -271,10 +274,10 @@ semaphore_multicast_p = operation("semaphore_signal_multicast")
 
 
 def semaphore_signal(
-    semaphore: Any,
-    inc: Any = 1,
+    semaphore: RefLike,
+    inc: IntLike = 1,
     *,
-    device_id: Any | None = None,
+    device_id: DeviceId | None = None,
     memory_scope: Literal["sys", "gpu"] = "sys",
 ) -> None:
     """Adds to a semaphore.
@@ -290,8 +293,8 @@ def semaphore_signal(
 
 
 def semaphore_wait(
-    semaphore: Any,
-    value: Any = 1,
+    semaphore: RefLike,
+    value: IntLike = 1,
     *,
     decrement: bool = True,
     memory_scope: Literal["sys", "gpu"] = "sys",
@@ -314,7 +317,7 @@ def _check_scope(memory_scope: str) -> None:
 
 
 def semaphore_signal_multicast(
-    semaphore: Any, value: Any = 1, *, collective_axes: Hashable | tuple[Hashable, ...]
+    semaphore: RefLike, value: IntLike = 1, *, collective_axes: Hashable | tuple[Hashable, ...]
 ) -> None:
     """Adds to the semaphores of all devices along axes of the mesh.
 
@@ -339,9 +342,9 @@ class SemaphoreSignal:
       inc: the increment.
     """
 
-    inc: Any = 1
+    inc: IntLike = 1
 
-    def __init__(self, ref: Any, *, device_id: Any | None, inc: Any = 1) -> None:
+    def __init__(self, ref: RefLike, *, device_id: DeviceId | None, inc: IntLike = 1) -> None:
         self.ref = ref
         self.device_id = device_id
         self.inc = inc
@@ -363,7 +366,7 @@ copy_to_tmem_p = operation("async_copy_smem_to_tmem")
 
 
 def async_copy_smem_to_tmem(
-    smem_ref: Any, tmem_ref: Any, collective_axis: Any | None = None
+    smem_ref: RefLike, tmem_ref: RefLike, collective_axis: AxisName | None = None
 ) -> None:
     """Starts a copy from shared memory to tensor memory.
 
@@ -381,7 +384,7 @@ def async_copy_smem_to_tmem(
     bind_operation(copy_to_tmem_p, (smem_ref, tmem_ref))
 
 
-def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
+def async_load_tmem(src: RefLike, *, layout: Any | None = None) -> Array:
     """Loads from tensor memory. Call `wait_load_tmem` before you write to the same memory.
 
     Args:
@@ -394,7 +397,7 @@ def async_load_tmem(src: Any, *, layout: Any | None = None) -> Any:
     return src[...]
 
 
-def async_store_tmem(ref: Any, value: Any) -> None:
+def async_store_tmem(ref: RefLike, value: ArrayLike) -> None:
     """Stores to tensor memory. Call `commit_tmem` before other threads read it.
 
     Args:
@@ -404,7 +407,7 @@ def async_store_tmem(ref: Any, value: Any) -> None:
     ref[...] = value
 
 
-def load(src: Any, idx: Any, *, layout: Any | None = None, optimized: bool = True) -> Any:
+def load(src: RefLike, idx: Any, *, layout: Any | None = None, optimized: bool = True) -> Array:
     """Reads a reference.
 
     Args:
@@ -433,8 +436,8 @@ def layout_cast(x: Any, new_layout: Layout | Any) -> Any:
 
 
 def broadcasted_iota(
-    dtype: Any, shape: Sequence[int], dimension: int, *, layout: Any | None = None
-) -> Any:
+    dtype: DTypeLike, shape: Sequence[int], dimension: int, *, layout: Any | None = None
+) -> Array:
     """Returns an array that counts along a dimension.
 
     Args:
@@ -454,10 +457,10 @@ def broadcasted_iota(
 # ---- atomic updates ----
 
 
-def _atomic(kind: str, verb: str) -> Callable[[Any, Any], None]:
+def _atomic(kind: str, verb: str) -> Callable[[RefLike, ArrayLike], None]:
     update = getattr(memory_access, f"atomic_{kind}")
 
-    def function(ref: Any, val: Any) -> None:
+    def function(ref: RefLike, val: ArrayLike) -> None:
         update(ref, (), val)
 
     function.__name__ = function.__qualname__ = f"atomic_{kind}"
@@ -484,7 +487,9 @@ multimem_store_p = operation("multimem_store")
 multimem_load_reduce_p = operation("multimem_load_reduce")
 
 
-def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> None:
+def multimem_store(
+    source: ArrayLike, ref: RefLike, collective_axes: Hashable | tuple[Hashable, ...]
+) -> None:
     """Stores an array in the buffers of all devices along axes of the mesh.
 
     Args:
@@ -496,8 +501,8 @@ def multimem_store(source: Any, ref: Any, collective_axes: Hashable | tuple[Hash
 
 
 def multimem_load_reduce(
-    ref: Any, *, collective_axes: Hashable | tuple[Hashable, ...], reduction_op: str
-) -> Any:
+    ref: RefLike, *, collective_axes: Hashable | tuple[Hashable, ...], reduction_op: str
+) -> Array:
     """Loads the buffers of all devices along axes of the mesh, and reduces them to one array.
 
     Args:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, get_aval
 
+from ..memory.annotations import RefLike
 from .factors import check_scales, dense_shape
 from .operations import aval_of_view, bind_operation, is_reference, operation
 
@@ -50,7 +53,7 @@ def _check_product(name: str, acc: Any, a: Any, b: Any, metadata: Any | None = N
         )
 
 
-def wgmma(acc: Any, a: Any, b: Any) -> None:
+def wgmma(acc: RefLike, a: RefLike | ArrayLike, b: RefLike) -> None:
     """Starts the addition of a product to an accumulator: ``acc[...] += a[...] @ b[...]``.
 
     Args:
@@ -74,7 +77,7 @@ def wgmma_wait(n: int) -> None:
     bind_operation(wgmma_wait_p, (n,))
 
 
-def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
+def wgmma_accumulator_load(acc: RefLike, *, wait_n: int | None = 0) -> Array:
     """Returns the contents of an accumulator.
 
     Args:
@@ -90,15 +93,15 @@ def wgmma_accumulator_load(acc: Any, *, wait_n: int | None = 0) -> Any:
 
 
 def tcgen05_mma(
-    acc: Any,
-    a: Any,
-    b: Any,
-    barrier: Any | None = None,
+    acc: RefLike,
+    a: RefLike,
+    b: RefLike,
+    barrier: RefLike | None = None,
     *,
-    a_scale: Any | None = None,
-    b_scale: Any | None = None,
-    a_sparse_metadata: Any | None = None,
-    accumulate: Any = True,
+    a_scale: RefLike | None = None,
+    b_scale: RefLike | None = None,
+    a_sparse_metadata: RefLike | None = None,
+    accumulate: ArrayLike = True,
     collective_axis: str | None = None,
 ) -> None:
     """Starts the addition of a product to an accumulator in tensor memory.
@@ -134,7 +137,7 @@ def tcgen05_mma(
     bind_operation(tcgen05_mma_p, operands)
 
 
-def tcgen05_commit_arrive(barrier: Any, collective_axis: str | None = None) -> None:
+def tcgen05_commit_arrive(barrier: RefLike, collective_axis: str | None = None) -> None:
     """Arrives at a barrier when the earlier products are complete.
 
     Args:

@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import PyTree
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 
+from ..memory.annotations import RefLike
 from ..operations.scoped import run_scoped
 from .loops import NDLoopInfo
 from .operations import bind_operation, operation
 from .primitives import barrier_wait
-from .types import SMEM, Barrier
+from .types import SMEM, Barrier, GPUMemoryRef
 
 __all__ = [
     "TryClusterCancelResult",
@@ -30,7 +33,7 @@ query_cluster_cancel_p = operation("query_cluster_cancel")
 _ANSWER_BYTES = 16
 
 
-def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
+def TryClusterCancelResult(num_buffers: int | None = None) -> GPUMemoryRef:
     """Returns the description of a buffer for the answer to `try_cluster_cancel`.
 
     Args:
@@ -47,7 +50,7 @@ def TryClusterCancelResult(num_buffers: int | None = None) -> Any:
     return SMEM(shape, np.int8)
 
 
-def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
+def try_cluster_cancel(result_ref: RefLike, barrier: RefLike) -> None:
     """Cancels a cluster that has not started, and asks for its index.
 
     All threads of a block must call this function. On simulated threads all clusters run
@@ -61,8 +64,8 @@ def try_cluster_cancel(result_ref: Any, barrier: Any) -> None:
 
 
 def query_cluster_cancel(
-    result_ref: Any, grid_names: Sequence[Hashable]
-) -> tuple[tuple[Any, ...], Any]:
+    result_ref: RefLike, grid_names: Sequence[Hashable]
+) -> tuple[tuple[Array, ...], Array]:
     """Returns the answer to `try_cluster_cancel`.
 
     Args:
@@ -87,7 +90,7 @@ def dynamic_scheduling_loop(
     grid_names: Sequence[Hashable],
     thread_axis: Hashable | None = None,
     cluster_axes: Sequence[Hashable] = (),
-    init_carry: Any = None,
+    init_carry: PyTree = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for this block's grid index, then for canceled clusters' indices.
 

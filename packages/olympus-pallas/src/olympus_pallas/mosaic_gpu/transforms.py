@@ -19,6 +19,7 @@ from ..machine.communication import place_of, remote
 from ..machine.evaluation import Core
 from ..machine.runs import Site
 from ..machine.views import define_view
+from ..memory.annotations import DeviceId, RefLike
 from ..operations.transfers import DeviceIdType
 
 __all__ = [
@@ -329,7 +330,7 @@ class Everywhere(Site):
     axes: tuple[Any, ...] = ()
 
 
-def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) -> TransformedRef:
+def multicast_ref(ref: RefLike, collective_axes: Hashable | tuple[Hashable, ...]) -> TransformedRef:
     """Returns a view of a reference on all devices along axes of the mesh.
 
     The view is a destination of copies to global memory.
@@ -346,7 +347,7 @@ def multicast_ref(ref: Any, collective_axes: Hashable | tuple[Hashable, ...]) ->
 
 
 def remote_ref(
-    ref: Any, device_id: Any, device_id_type: DeviceIdType = DeviceIdType.MESH
+    ref: RefLike, device_id: DeviceId, device_id_type: DeviceIdType = DeviceIdType.MESH
 ) -> TransformedRef:
     """Returns a view of the buffer that corresponds to ``ref`` on another device.
 
@@ -361,7 +362,7 @@ def remote_ref(
     return _view(ref, PeerMemRef(device_id, device_id_type))
 
 
-def cluster_ref(ref: Any, block_id: dict[Any, Any]) -> TransformedRef:
+def cluster_ref(ref: RefLike, block_id: dict[Any, Any]) -> TransformedRef:
     """Returns a view of the buffer that corresponds to ``ref`` in another block of the cluster.
 
     Args:
@@ -380,7 +381,7 @@ def _view(ref: Any, transform: Any) -> TransformedRef:
     return TransformedRef(base, (*transforms, transform))
 
 
-def transform_ref(ref: Any, transform: Any) -> TransformedRef:
+def transform_ref(ref: RefLike, transform: Transform) -> TransformedRef:
     """Returns a view of a reference through a transform, such as `TilingTransform`.
 
     Args:
@@ -398,7 +399,7 @@ def transform_ref(ref: Any, transform: Any) -> TransformedRef:
     return view
 
 
-def transpose_ref(ref: Any, permutation: tuple[int, ...]) -> TransformedRef:
+def transpose_ref(ref: RefLike, permutation: tuple[int, ...]) -> TransformedRef:
     """Returns a view of a reference with its dimensions in another order.
 
     Args:

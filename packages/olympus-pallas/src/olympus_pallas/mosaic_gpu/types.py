@@ -11,7 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DTypeLike
 from olympus_ir.types.avals import ShapedArray
+from olympus_ir.types.extended_dtypes import ExtendedDType
 from olympus_ir.types.references import AbstractRef
 
 from ..calls import pallas_call as calls
@@ -63,7 +65,7 @@ class MemorySpace(enum.Enum):
     def __call__(
         self,
         shape: Sequence[int],
-        dtype: Any,
+        dtype: DTypeLike | ExtendedDType,
         *,
         transforms: Sequence[Any] = (),
         packed: bool | None = None,
@@ -260,7 +262,7 @@ class WGMMAAccumulatorRef:
     """
 
     shape: tuple[int, int]
-    dtype: Any = np.float32
+    dtype: DTypeLike = np.float32
     _init: Any = _uninitialized
 
     @property
@@ -385,7 +387,7 @@ class ShapeDtypeStruct:
     """
 
     shape: tuple[int, ...]
-    dtype: Any
+    dtype: DTypeLike
     layout: Layout
 
 

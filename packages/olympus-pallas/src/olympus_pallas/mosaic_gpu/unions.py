@@ -11,6 +11,7 @@ import numpy as np
 
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import PyTree
 from olympus_ir.types.avals import ShapedArray
 
 from .types import MemorySpace
@@ -40,7 +41,7 @@ class RefUnion:
     layout: Any = None
     collective: bool | None = None
 
-    def __init__(self, *refs: Any) -> None:
+    def __init__(self, *refs: PyTree) -> None:
         self.refs = refs
 
     @property

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike, PyTree
 
 from ..grids.sizes import cdiv
+from ..memory.annotations import IntLike
 
 __all__ = ["loop", "unraveled", "when"]
 
 
-def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
+def when(condition: ArrayLike, /) -> Callable[[Callable[[], Any]], None]:
     """Runs the decorated function if a condition holds.
 
     Args:
@@ -47,11 +49,11 @@ def when(condition: Any, /) -> Callable[[Callable[[], Any]], None]:
 
 
 def loop(
-    lower: Any,
-    upper: Any,
+    lower: IntLike,
+    upper: IntLike,
     *,
-    init_carry: Any = None,
-    step: Any = 1,
+    init_carry: PyTree = None,
+    step: IntLike = 1,
     unroll: int | bool | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for each number of a range.

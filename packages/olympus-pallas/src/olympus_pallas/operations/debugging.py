@@ -11,6 +11,7 @@ from olympus_ir import lax
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.settings import config_states
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.avals import get_aval
 
 from .effects import check_effect
@@ -31,7 +32,7 @@ debug_check_p = Primitive.declare("debug_check", multiple_results=True)
 enable_poison_buffers = config_states.pallas_poison_buffers
 
 
-def debug_print(fmt: str, *args: Any) -> None:
+def debug_print(fmt: str, *args: ArrayLike) -> None:
     """Prints a text and values while a kernel runs.
 
     Args:
@@ -79,7 +80,7 @@ def _debug_check(condition: Any, *, message: str) -> list[Any]:
     return []
 
 
-def debug_check(condition: Any, message: str) -> None:
+def debug_check(condition: ArrayLike, message: str) -> None:
     """Checks a condition while a kernel runs, if checks are enabled.
 
     Args:

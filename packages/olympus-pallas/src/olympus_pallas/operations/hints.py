@@ -17,6 +17,8 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references import primitives as references
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike, PyTree
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.types.effects import (
     Effect,
@@ -25,6 +27,8 @@ from olympus_ir.types.effects import (
     no_effects,
 )
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
+
+from ..memory.annotations import IntLike
 
 __all__ = [
     "approx_tanh",
@@ -85,7 +89,7 @@ def _numbers(values: Any) -> tuple[int, ...]:
     return tuple(values) if isinstance(values, Sequence) else (values,)
 
 
-def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
+def multiple_of(x: ArrayLike, values: Sequence[int] | int) -> Array:
     """Asserts that an integer is a multiple of a number, so that the compiler makes better code.
 
     Args:
@@ -102,7 +106,7 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
     return multiple_of_p.bind(x, values=_numbers(values))
 
 
-def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
+def max_contiguous(x: ArrayLike, values: Sequence[int] | int) -> Array:
     """Asserts that the first elements of an integer array are consecutive numbers.
 
     Args:
@@ -142,7 +146,7 @@ def _reciprocal_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     return y, lax.neg(lax.mul(tangents[0], lax.mul(y, y)))
 
 
-def reciprocal(x: Any, *, approx: bool = False, full_range: bool = True) -> Any:
+def reciprocal(x: ArrayLike, *, approx: bool = False, full_range: bool = True) -> Array:
     """Returns one divided by each number.
 
     Args:
@@ -189,7 +193,7 @@ def _broadcast_to_jvp(primals: Any, tangents: Any, *, shape: Any) -> Any:
     return broadcast_to_p.bind(*primals, shape=shape), broadcast_to_p.bind(*tangents, shape=shape)
 
 
-def broadcast_to(a: Any, shape: Sequence[int]) -> Any:
+def broadcast_to(a: Array, shape: Sequence[int]) -> Array:
     """Broadcasts an array to a shape, as NumPy does.
 
     Example:
@@ -214,7 +218,7 @@ def _empty(*, shape: tuple[int, ...], dtype: Any, out_sharding: Any) -> Any:
     return lax.full(shape, 0, dtypes.dtype(dtype))
 
 
-def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
+def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Any = None) -> Array:
     """Returns an array with unspecified elements.
 
     Example:
@@ -226,7 +230,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
     )
 
 
-def empty_like(x: Any) -> Any:
+def empty_like(x: PyTree) -> PyTree:
     """Returns arrays with unspecified elements, of the shapes and dtypes of given arrays.
 
     Example:
@@ -236,7 +240,7 @@ def empty_like(x: Any) -> Any:
     return pytrees.tree_map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
 
 
-def empty_ref_like(x: Any) -> Any:
+def empty_ref_like(x: PyTree) -> PyTree:
     """Returns references to new arrays with unspecified elements, of the types of given arrays.
 
     Example:
@@ -270,7 +274,7 @@ def debug_barrier() -> None:
     debug_barrier_p.bind()
 
 
-def delay(nanos: Any) -> None:
+def delay(nanos: IntLike) -> None:
     """Waits for a duration.
 
     Args:
@@ -311,11 +315,11 @@ def _elementwise_inline_asm(
 def elementwise_inline_asm(
     asm: str,
     *,
-    args: Sequence[Any],
+    args: Sequence[ArrayLike],
     constraints: str,
     pack: int,
     result_shape_dtypes: Sequence[Any],
-) -> Any:
+) -> Sequence[Array]:
     """Runs instructions of NVIDIA's PTX on each element.
 
     Args:
@@ -337,7 +341,7 @@ def elementwise_inline_asm(
     )
 
 
-def approx_tanh(x: Any) -> Any:
+def approx_tanh(x: ArrayLike) -> Array:
     """Computes the hyperbolic tangent by the GPU's approximate instruction.
 
     Args:

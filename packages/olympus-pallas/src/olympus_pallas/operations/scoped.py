@@ -22,9 +22,11 @@ from olympus_ir.references.discharge import discharge_closed, discharge_rules
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import get_aval
 
 from ..grids.program_ids import define_place_rule, with_places_as_inputs
+from ..memory.annotations import RefLike, ScratchShape
 from ..memory.spaces import MemorySpace
 from ..memory.uninitialized import empty_buffer, interpreted_aval, unset_value
 from .debugging import enable_poison_buffers
@@ -44,7 +46,10 @@ def _run_scoped_types(*avals: Any, jaxpr: Olympuspr, **params: Any) -> Any:
 
 
 def run_scoped(
-    f: Callable[..., Any], *types: Any, collective_axes: Any = (), **kw_types: Any
+    f: Callable[..., Any],
+    *types: PyTree,
+    collective_axes: AxisName | tuple[AxisName, ...] = (),
+    **kw_types: PyTree,
 ) -> Any:
     """Calls a function with references to new buffers, which live until the function returns.
 
@@ -117,7 +122,7 @@ def _get_global_type(*, what: Any) -> Any:
     return what
 
 
-def get_global(what: Any) -> Any:
+def get_global(what: ScratchShape) -> RefLike:
     """Returns a reference to a buffer that lives as long as the kernel.
 
     Args:
@@ -130,7 +135,9 @@ def get_global(what: Any) -> Any:
     return get_global_p.bind(what=what.get_ref_aval())
 
 
-def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Any:
+def with_scoped(
+    *types: PyTree, collective_axes: AxisName | tuple[AxisName, ...] = (), **kw_types: PyTree
+) -> Any:
     """Returns a decorator that passes references to new buffers to a function; see `run_scoped`.
 
     The function takes the references after its other positional arguments.

@@ -31,9 +31,11 @@ from olympus_ir.references.discharge import discharge_rules
 from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import read_view, transformed_aval, written
 from olympus_ir.trees import pytrees
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import read_effect, write_effect
 
+from ..memory.annotations import DeviceId, IntLike, RefLike
 from ..memory.selection import with_selected
 from ..memory.spaces import SemaphoreType
 from .effects import semaphore_effect
@@ -171,12 +173,12 @@ def _int32(value: Any) -> Any:
 
 
 def semaphore_signal(
-    sem_or_view: Any,
-    inc: Any = 1,
+    sem_or_view: RefLike,
+    inc: IntLike = 1,
     *,
-    device_id: Any = None,
+    device_id: DeviceId | None = None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-    core_index: Any = None,
+    core_index: IntLike | None = None,
 ) -> None:
     """Adds to a semaphore.
 
@@ -192,7 +194,7 @@ def semaphore_signal(
     semaphore_signal_p.bind(*flat, args_tree=tree, device_id_type=device_id_type)
 
 
-def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None:
+def semaphore_wait(sem_or_view: RefLike, value: IntLike = 1, *, decrement: bool = True) -> None:
     """Waits until a semaphore is at least ``value``; by default, then subtracts the value.
 
     Args:
@@ -205,7 +207,7 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
     semaphore_wait_p.bind(*flat, args_tree=tree)
 
 
-def semaphore_read(sem_or_view: Any) -> Any:
+def semaphore_read(sem_or_view: RefLike) -> Array:
     """Returns the value of a semaphore, an int32 scalar.
 
     Args:
@@ -314,7 +316,7 @@ class AsyncCopy:
         dma_wait_p.bind(*flat, tree=tree, device_id_type=self.device_id_type)
 
 
-def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
+def make_async_copy(src_ref: RefLike, dst_ref: RefLike, sem: RefLike) -> AsyncCopy:
     """Returns a copy that has not started.
 
     Its method ``start()`` starts the copy, and ``wait()`` waits for it.
@@ -331,7 +333,7 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopy:
 
 
 def async_copy(
-    src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: bool = False
+    src_ref: RefLike, dst_ref: RefLike, sem: RefLike, *, priority: int = 0, add: bool = False
 ) -> AsyncCopy:
     """Starts a copy. The method ``wait()`` of the result waits for the copy.
 
@@ -351,11 +353,11 @@ def async_copy(
 
 
 def make_async_remote_copy(
-    src_ref: Any,
-    dst_ref: Any,
-    send_sem: Any,
-    recv_sem: Any,
-    device_id: Any,
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    send_sem: RefLike,
+    recv_sem: RefLike,
+    device_id: DeviceId | None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopy:
     """Returns a copy to another device that has not started; ``start()`` starts it.
@@ -382,11 +384,11 @@ def make_async_remote_copy(
 
 
 def async_remote_copy(
-    src_ref: Any,
-    dst_ref: Any,
-    send_sem: Any,
-    recv_sem: Any,
-    device_id: Any,
+    src_ref: RefLike,
+    dst_ref: RefLike,
+    send_sem: RefLike,
+    recv_sem: RefLike,
+    device_id: DeviceId | None,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopy:
     """Starts a copy to another device; see `make_async_remote_copy`.
@@ -407,7 +409,7 @@ def async_remote_copy(
     return copy
 
 
-def get_barrier_semaphore() -> Any:
+def get_barrier_semaphore() -> RefLike:
     """Returns the barrier semaphore of the devices that run kernels of one ``collective_id``.
 
     The semaphore outlives the kernel. So each device must subtract as much as the other devices
@@ -416,7 +418,7 @@ def get_barrier_semaphore() -> Any:
     return get_barrier_semaphore_p.bind()
 
 
-def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
+def sync_copy(src_ref: RefLike, dst_ref: RefLike, *, add: bool = False) -> None:
     """Copies from one reference to another, and waits until the copy is complete.
 
     Args:

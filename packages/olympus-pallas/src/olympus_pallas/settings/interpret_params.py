@@ -55,7 +55,7 @@ class InterpretParams:
     uninitialized_memory: Literal["nan", "zero"] = "nan"
     num_cores_or_threads: int = 1
     vector_clock_size: int | None = None
-    logging_mode: Any = None
+    logging_mode: None = None
     dma_execution_mode: Literal["eager", "on_wait"] = "on_wait"
     random_seed: int | None = None
     grid_point_recorder: Callable[..., Any] | None = None

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_xla.platforms.backends import default_backend
 
 from ..grids.grid_specs import PrefetchScalarGridSpec as PrefetchScalarGridSpec
 from ..memory.access import load as _load
 from ..memory.access import store as _store
+from ..memory.annotations import RefLike
 from ..memory.constraints import with_memory_space_constraint as with_memory_space_constraint
 from ..memory.spaces import SemaphoreType as SemaphoreType
 from ..memory.spaces import TpuMemorySpace as MemorySpace
@@ -145,7 +148,7 @@ PARALLEL = GridDimensionSemantics.PARALLEL
 SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
 
 
-def load(ref: Any, *, mask: Any = None) -> Any:
+def load(ref: RefLike, *, mask: ArrayLike | None = None) -> Array:
     """Reads a reference, or a view of one, where a mask is true.
 
     Args:
@@ -158,7 +161,7 @@ def load(ref: Any, *, mask: Any = None) -> Any:
     return _load(ref, mask=mask)
 
 
-def store(ref: Any, val: Any, *, mask: Any = None) -> None:
+def store(ref: RefLike, val: ArrayLike, *, mask: ArrayLike | None = None) -> None:
     """Writes a reference, or a view of one, where a mask is true.
 
     Args:

@@ -17,6 +17,7 @@ from olympus_ir.types import dtypes
 
 from ..grids.block_dims import Blocked, Buffered, Element, Indirect, Squeezed
 from ..grids.block_specs import BlockSpec
+from ..memory.annotations import IntLike
 from ..memory.spaces import MemorySpace, SemaphoreType, TpuMemorySpace
 from ..operations.transfers import make_async_copy
 from .info import Tiling
@@ -207,10 +208,10 @@ class BufferedRef(BufferedRefBase):
     _buffer_count: int
     _grid_rank: int | None
     window_ref: Any
-    copy_in_slot: Any
-    wait_in_slot: Any
-    copy_out_slot: Any
-    wait_out_slot: Any
+    copy_in_slot: IntLike | None
+    wait_in_slot: IntLike | None
+    copy_out_slot: IntLike | None
+    wait_out_slot: IntLike | None
     next_fetch: Sequence[Any] | None
     sem_recvs: Any
     sem_sends: Any

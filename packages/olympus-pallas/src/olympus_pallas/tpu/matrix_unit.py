@@ -9,6 +9,8 @@ import numpy as np
 
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 
 from ..operations.effects import matrix_unit_effect
@@ -55,7 +57,7 @@ def _pop_type(*, shape: tuple[int, int], dtype: Any, **params: Any) -> Any:
 
 
 def matmul_push_rhs(
-    rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False
+    rhs: ArrayLike, staging_register: int, mxu_index: int, *, transpose: bool = False
 ) -> None:
     """Pushes a right factor to a matrix unit.
 
@@ -71,7 +73,7 @@ def matmul_push_rhs(
 
 
 def matmul_acc_lhs(
-    acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None
+    acc_addr: int, lhs: ArrayLike, mxu_index: int, load_staged_rhs: int | None = None
 ) -> None:
     """Multiplies a left factor by the right factor of a matrix unit, and accumulates.
 
@@ -87,7 +89,7 @@ def matmul_acc_lhs(
     )
 
 
-def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
+def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: DTypeLike, mxu_index: int) -> Array:
     """Pops a sum of products from a matrix unit, and sets the accumulators to zero.
 
     Args:

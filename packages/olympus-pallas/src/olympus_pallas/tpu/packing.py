@@ -14,6 +14,8 @@ from olympus_ir import lax
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, get_aval
 
 from ..operations.effects import trace_effect
@@ -84,7 +86,7 @@ def _pack(*xs: Any, packed_dtype: Any) -> Any:
     return packed
 
 
-def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
+def pack_elementwise(xs: Sequence[ArrayLike], *, packed_dtype: DTypeLike) -> Array:
     """Packs several arrays into one, whose elements hold one narrow number of each array.
 
     Args:
@@ -136,7 +138,9 @@ def _unpack(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> An
     return lax.convert_element_type(part, unpacked_dtype)
 
 
-def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype: Any) -> Any:
+def unpack_elementwise(
+    x: ArrayLike, *, index: int, packed_dtype: DTypeLike, unpacked_dtype: DTypeLike
+) -> Array:
     """Unpacks one of the arrays that `pack_elementwise` has packed.
 
     Args:
@@ -196,7 +200,7 @@ def _round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
     )
 
 
-def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
+def stochastic_round(x: ArrayLike, random_bits: ArrayLike, *, target_dtype: DTypeLike) -> Array:
     """Rounds each number randomly to one of the two adjacent numbers of the target dtype.
 
     The nearer number is more probable.
@@ -230,7 +234,9 @@ def _groups(side: str) -> list[list[str]]:
     return [list(match[1]) if match[2] is None else [match[2]] for match in _FACTORS.finditer(side)]
 
 
-def einshape(equation: str, x: Any, assert_is_tile_preserving: bool = False, **sizes: int) -> Any:
+def einshape(
+    equation: str, x: ArrayLike, assert_is_tile_preserving: bool = False, **sizes: int
+) -> Array:
     """Splits, transposes and merges dimensions by an equation of letters.
 
     Args:
@@ -339,7 +345,7 @@ def _trace_value_types(value: Any, *, label: str) -> Any:
 expansion_rules.define(trace_value_p, lambda value, *, label: [])
 
 
-def trace_value(label: str, value: Any) -> None:
+def trace_value(label: str, value: ArrayLike) -> None:
     """Shows a number in a TPU's profile, at the enclosing event.
 
     Args:

@@ -16,6 +16,7 @@ import numpy as np
 
 from olympus_ir import lax
 from olympus_ir.references.indexing import ds
+from olympus_ir.types.annotations import PyTree
 
 from ..grids.block_dims import Blocked, Squeezed
 from ..grids.block_specs import BlockSpec
@@ -24,6 +25,8 @@ from ..operations.control import unraveled, when
 from ..operations.scoped import run_scoped
 from ..operations.transfers import AsyncCopy, make_async_copy
 from .buffered_refs import BufferedRef, BufferType, as_int32
+from .info import Tiling
+from .parameters import GridDimensionSemantics
 
 __all__ = ["emit_pipeline", "emit_pipeline_with_allocations"]
 
@@ -340,12 +343,12 @@ def emit_pipeline(
     body: Callable[..., None],
     *,
     grid: Sequence[int],
-    in_specs: Any = (),
-    out_specs: Any = (),
-    tiling: Any = None,
+    in_specs: PyTree = (),
+    out_specs: PyTree = (),
+    tiling: Tiling | None = None,
     core_axis: int | tuple[int, ...] | None = None,
-    core_axis_name: Any = None,
-    dimension_semantics: Any = None,
+    core_axis_name: str | tuple[str, ...] | None = None,
+    dimension_semantics: Sequence[GridDimensionSemantics] | None = None,
     trace_scopes: bool = True,
     no_pipelining: bool = False,
 ) -> Callable[..., None]:
@@ -388,7 +391,7 @@ def emit_pipeline(
 
 
 def emit_pipeline_with_allocations(
-    body: Callable[..., None], *, grid: Sequence[int], in_specs: Any = (), out_specs: Any = ()
+    body: Callable[..., None], *, grid: Sequence[int], in_specs: PyTree = (), out_specs: PyTree = ()
 ) -> tuple[Callable[..., None], Callable[..., Any]]:
     """Makes a pipeline, and a function that describes its buffers.
 

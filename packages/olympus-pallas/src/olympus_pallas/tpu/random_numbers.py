@@ -11,6 +11,8 @@ import numpy as np
 
 import olympus_random
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_random.generators.implementations import PRNGImpl, register_prng
 
 from ..grids.program_ids import program_id
@@ -105,7 +107,7 @@ pallas_keys = register_prng(
 )
 
 
-def to_pallas_key(key: Any) -> Any:
+def to_pallas_key(key: ArrayLike) -> Array:
     """Derives a key for kernels from an ordinary key.
 
     A kernel reads the key from scalar memory, by `BlockSpec(memory_space=tpu.SMEM)`, and gives it
@@ -153,13 +155,13 @@ stateful_uniform = _stateful_sampler("uniform")
 
 def sample_block(
     sampler_fn: Callable[..., Any],
-    global_key: Any,
+    global_key: Array,
     block_size: tuple[int, ...],
     tile_size: tuple[int, ...],
     total_size: tuple[int, ...],
     block_index: tuple[Any, ...] | None = None,
     **kwargs: Any,
-) -> Any:
+) -> Array:
     """Samples a block of random numbers that do not depend on the size of blocks.
 
     Each tile of the array has a key of its own. So kernels draw the same numbers for all shapes and

@@ -15,9 +15,12 @@ from olympus_ir.references.discharge import discharge_rules
 from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import BitcastTransform
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 
+from ..memory.annotations import IntLike, RefLike
 from ..operations.effects import random_effect
 from ..operations.simulated import simulated_primitives
 
@@ -79,8 +82,13 @@ def _roll_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 
 def roll(
-    x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None
-) -> Any:
+    x: ArrayLike,
+    shift: IntLike,
+    axis: int,
+    *,
+    stride: int | None = None,
+    stride_axis: int | None = None,
+) -> Array:
     """Rotates an array along an axis.
 
     Args:
@@ -127,7 +135,7 @@ def _bitcast(x: Any, *, ty: Any) -> Any:
     return BitcastTransform(ty).read(x)
 
 
-def bitcast(x: Any, ty: Any) -> Any:
+def bitcast(x: ArrayLike, ty: DTypeLike) -> Array:
     """Reinterprets the bits of numbers as another dtype, as the vectors of a TPU hold them.
 
     If the widths of the dtypes differ, the second-to-last dimension grows or shrinks. An element of
@@ -194,7 +202,7 @@ expansion_rules.define(prng_seed_p, _not_interpreted)
 expansion_rules.define(prng_random_bits_p, _not_interpreted)
 
 
-def prng_seed(*seeds: Any) -> None:
+def prng_seed(*seeds: IntLike) -> None:
     """Seeds the core's random generator.
 
     Args:
@@ -203,7 +211,7 @@ def prng_seed(*seeds: Any) -> None:
     prng_seed_p.bind(*[np.int32(seed) if isinstance(seed, int) else seed for seed in seeds])
 
 
-def prng_random_bits(shape: Any) -> Any:
+def prng_random_bits(shape: Any) -> Array:
     """Returns random bits of the core's generator, as 32-bit integers.
 
     Args:
@@ -228,7 +236,7 @@ def _touched(equation: Any, operands: Any) -> Any:
     return [None], []
 
 
-def touch(ref: Any) -> None:
+def touch(ref: RefLike) -> None:
     """Makes the compiler assume that a reference is read and written here.
 
     Args:

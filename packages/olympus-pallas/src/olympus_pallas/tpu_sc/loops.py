@@ -7,14 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.types.annotations import PyTree
 
 from ..grids.sizes import cdiv
+from ..memory.annotations import IntLike
 
 __all__ = ["parallel_loop"]
 
 
 def parallel_loop(
-    lower: Any, upper: Any, step: Any = 1, *, unroll: int = 1, carry: Any = None
+    lower: IntLike, upper: IntLike, step: IntLike = 1, *, unroll: int = 1, carry: PyTree = None
 ) -> Callable[[Callable[..., Any]], Any]:
     """Runs the decorated function for the numbers of a range, in any order.
 

@@ -10,8 +10,11 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 
 from ..memory import access
+from ..memory.annotations import RefLike
 
 __all__ = [
     "addupdate",
@@ -24,7 +27,9 @@ __all__ = [
 ]
 
 
-def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) -> Any:
+def load_gather(
+    ref: RefLike, indices: Sequence[ArrayLike], *, mask: ArrayLike | None = None
+) -> Array:
     """Reads elements at indices.
 
     Args:
@@ -39,7 +44,9 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any | None = None) ->
     return access.load(ref.at[tuple(indices)], mask=mask)
 
 
-def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
+def store_scatter(
+    ref: RefLike, indices: Sequence[ArrayLike], x: ArrayLike, *, mask: ArrayLike | None = None
+) -> None:
     """Writes elements at indices, which must be distinct.
 
     Args:
@@ -54,7 +61,7 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None 
         access.store(ref.at[tuple(indices)], x, mask=mask)
 
 
-def addupdate(ref: Any, x: Any) -> None:
+def addupdate(ref: RefLike, x: ArrayLike) -> None:
     """Adds to a reference, atomically.
 
     Args:
@@ -64,7 +71,9 @@ def addupdate(ref: Any, x: Any) -> None:
     access.atomic_add(ref, (), x)
 
 
-def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any | None = None) -> None:
+def addupdate_scatter(
+    ref: RefLike, indices: Sequence[ArrayLike], x: ArrayLike, *, mask: ArrayLike | None = None
+) -> None:
     """Adds to elements at indices, atomically. Repeated indices add repeatedly.
 
     Args:
@@ -88,7 +97,7 @@ def _compressed(mask: Any) -> Any:
     return lax.select_n(mask, after, before)
 
 
-def load_expanded(ref: Any, *, mask: Any) -> Any:
+def load_expanded(ref: RefLike, *, mask: ArrayLike) -> Array:
     """Reads the first elements in order, and puts them at the positions where a mask is true.
 
     Args:
@@ -101,7 +110,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
     return access.load(ref.at[_compressed(mask)], mask=mask)
 
 
-def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+def store_compressed(ref: RefLike, x: ArrayLike, *, mask: ArrayLike) -> None:
     """Writes the elements that a mask selects to consecutive positions, starting at 0.
 
     Args:
@@ -112,7 +121,7 @@ def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
     access.store(ref.at[_compressed(mask)], x, mask=mask)
 
 
-def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+def addupdate_compressed(ref: RefLike, x: ArrayLike, *, mask: ArrayLike) -> None:
     """Adds the elements that a mask selects to consecutive positions, starting at 0.
 
     Each addition is atomic.

@@ -10,9 +10,12 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.references.primitives import ref_and_transforms
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.effects import read_effect, write_effect
 
+from ..memory.annotations import RefLike
 from ..operations.effects import thread_effect
 
 __all__ = ["fetch_and_add", "fetch_and_add_p", "subcore_barrier", "subcore_barrier_p"]
@@ -43,7 +46,7 @@ def subcore_barrier() -> None:
     subcore_barrier_p.bind()
 
 
-def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
+def fetch_and_add(x_ref: RefLike, value: ArrayLike, *, subcore_id: ArrayLike) -> Array:
     """Adds to a number in another subcore's memory, atomically.
 
     Args:

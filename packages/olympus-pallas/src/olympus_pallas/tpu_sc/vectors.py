@@ -11,6 +11,8 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 
 __all__ = [
@@ -27,7 +29,7 @@ __all__ = [
 ]
 
 
-def cumsum(x: Any, *, mask: Any | None = None) -> Any:
+def cumsum(x: Array | np.ndarray, *, mask: ArrayLike | None = None) -> Array:
     """Computes cumulative sums along the last dimension.
 
     Args:
@@ -46,7 +48,7 @@ def cumsum(x: Any, *, mask: Any | None = None) -> Any:
     return lax.cumsum(x, axis=len(x.shape) - 1)
 
 
-def cummax(x: Any, *, mask: Any | None = None) -> Any:
+def cummax(x: Array | np.ndarray, *, mask: ArrayLike | None = None) -> Array:
     """Computes cumulative maxima along the last dimension.
 
     Args:
@@ -80,7 +82,7 @@ def _reduced(x: Any, reduce: int, value: Any) -> Any:
     return lax.broadcast_in_dim(lax.convert_element_type(value, np.int32), (size // reduce,), ())
 
 
-def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
+def all_reduce_ffs(x: Array | np.ndarray, *, reduce: int = 1) -> Array:
     """Returns the index of the first true element, broadcast to a vector.
 
     Args:
@@ -96,7 +98,7 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
     return _reduced(x, reduce, jnp.min(positions))
 
 
-def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
+def all_reduce_population_count(x: Array | np.ndarray, *, reduce: int = 1) -> Array:
     """Returns the number of true elements, broadcast to a vector.
 
     Args:
@@ -110,7 +112,7 @@ def all_reduce_population_count(x: Any, *, reduce: int = 1) -> Any:
     return _reduced(x, reduce, jnp.sum(x, dtype=np.int32))
 
 
-def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
+def scan_count(x: Array | np.ndarray, mask: ArrayLike | None = None) -> tuple[Array, Array]:
     """Counts the occurrences of each element so far, and marks the last occurrence of each value.
 
     Args:
@@ -137,8 +139,8 @@ def scan_count(x: Any, mask: Any | None = None) -> tuple[Any, Any]:
 
 
 def sort_key_val(
-    keys: Any, values: Any, *, mask: Any | None = None, descending: bool = False
-) -> tuple[Any, ...]:
+    keys: ArrayLike, values: ArrayLike, *, mask: ArrayLike | None = None, descending: bool = False
+) -> tuple[Array, ...]:
     """Sorts keys, and puts values in the same order.
 
     Args:
@@ -164,7 +166,7 @@ def sort_key_val(
     return keys[order], values[order]
 
 
-def bitcast(x: Any, dtype: Any) -> Any:
+def bitcast(x: Array | np.ndarray, dtype: DTypeLike) -> Array:
     """Reinterprets the bits of numbers as another dtype.
 
     The size of the last dimension changes with the width of the dtype.
@@ -221,8 +223,13 @@ def _other_dtype(dtype: Any, preferred: Any, known: dict[str, str], scale: float
 
 
 def pack(
-    a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
-) -> Any:
+    a: Array | np.ndarray,
+    b: Array | np.ndarray,
+    /,
+    *,
+    format: PackFormat,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Packs two arrays into one array of narrower numbers.
 
     Args:
@@ -255,8 +262,12 @@ def pack(
 
 
 def unpack(
-    ab: Any, /, *, format: PackFormat, preferred_element_type: Any | None = None
-) -> tuple[Any, Any]:
+    ab: Array | np.ndarray,
+    /,
+    *,
+    format: PackFormat,
+    preferred_element_type: DTypeLike | None = None,
+) -> tuple[Array, Array]:
     """Unpacks the two arrays that `pack` has packed.
 
     Args:
