@@ -17,8 +17,11 @@ import numpy as np
 import olympus_numpy as onp
 from olympus_autodiff import custom_vjp, vjp
 from olympus_ir import lax
+from olympus_ir.lax.contractions.dot_algorithms import PrecisionLike
 from olympus_ir.lax.recurrent import rnn_bwd_p, rnn_fwd_p
 from olympus_ir.programs.expansion import expansion_rules
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import get_aval
 from olympus_random import uniform
 
@@ -105,7 +108,11 @@ def _split(weights: Any, shapes: list[tuple[int, ...]]) -> list[Any]:
 
 
 def unpack_lstm_weights(
-    weights: Any, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
+    weights: Array | np.ndarray,
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    bidirectional: bool,
 ) -> tuple[Weights, Weights, Weights, Weights]:
     """Splits the vector of weights into arrays.
 
@@ -180,14 +187,14 @@ def _direction(x: Any, h: Any, c: Any, weights: tuple[Any, ...], mask: Any, reve
 
 
 def lstm_ref(
-    x: Any,
-    h_0: Any,
-    c_0: Any,
+    x: Array,
+    h_0: Array,
+    c_0: Array,
     W_ih: Weights,
     W_hh: Weights,
     b_ih: Weights,
     b_hh: Weights,
-    seq_lengths: Any,
+    seq_lengths: Array,
     input_size: int,
     hidden_size: int,
     num_layers: int,
@@ -244,17 +251,17 @@ def lstm_ref(
 
 @functools.partial(custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9, 10))
 def lstm(
-    x: Any,
-    h_0: Any,
-    c_0: Any,
-    weights: Any,
-    seq_lengths: Any,
+    x: ArrayLike,
+    h_0: ArrayLike,
+    c_0: ArrayLike,
+    weights: ArrayLike,
+    seq_lengths: ArrayLike,
     input_size: int,
     hidden_size: int,
     num_layers: int,
     dropout: float,
     bidirectional: bool,
-    precision: Any = None,
+    precision: PrecisionLike = None,
 ) -> tuple[Any, Any, Any]:
     """Runs an LSTM over sequences, by cuDNN on NVIDIA's GPUs and by MIOpen on AMD's.
 
@@ -320,17 +327,17 @@ def _params(
 
 
 def lstm_fwd(
-    x: Any,
-    h_0: Any,
-    c_0: Any,
-    w: Any,
-    seq_lengths: Any,
+    x: ArrayLike,
+    h_0: ArrayLike,
+    c_0: ArrayLike,
+    w: ArrayLike,
+    seq_lengths: ArrayLike,
     input_size: int,
     hidden_size: int,
     num_layers: int,
     dropout: float,
     bidirectional: bool,
-    precision: Any,
+    precision: PrecisionLike,
 ) -> tuple[Any, Any]:
     """Runs the forward pass of `lstm`; returns the result and residuals."""
     params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
@@ -344,7 +351,7 @@ def lstm_bwd(
     num_layers: int,
     dropout: float,
     bidirectional: bool,
-    precision: Any,
+    precision: PrecisionLike,
     residuals: Any,
     gradients: Any,
 ) -> tuple[Any, Any, Any, Any, None]:

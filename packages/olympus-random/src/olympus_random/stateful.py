@@ -19,6 +19,7 @@ from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_cl
 from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.references.primitives import addupdate, new_ref
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 
 from .keys.functions import fold_in, split
@@ -179,7 +180,7 @@ class StatefulPRNG:
 pytrees.register_dataclass(StatefulPRNG, ["_base_key", "_counter"], [])
 
 
-def stateful_rng(seed: Any = None, *, impl: str | None = None) -> StatefulPRNG:
+def stateful_rng(seed: ArrayLike | None = None, *, impl: str | None = None) -> StatefulPRNG:
     """Makes a generator of random numbers that advances with each use.
 
     Args:

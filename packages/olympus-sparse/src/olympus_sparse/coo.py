@@ -15,6 +15,8 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import promote_dtypes
 
 from .bcoo.conversion import count_places
@@ -240,7 +242,7 @@ define_transpose_by_expansion(coo_todense_p)
 define_batching_by_expansion(coo_todense_p)
 
 
-def coo_todense(mat: COO) -> Any:
+def coo_todense(mat: COO) -> Array:
     """Converts a sparse matrix to a dense matrix.
 
     Args:
@@ -295,7 +297,9 @@ def known_count(mat: Any, nse: int | None, name: str) -> int:
     return concrete_or_error(operator.index, nse, context)
 
 
-def coo_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+def coo_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> COO:
     """Converts a dense matrix to a sparse matrix.
 
     Args:
@@ -340,7 +344,7 @@ for _primitive in (coo_matvec_p, coo_matmat_p):
     define_batching_by_expansion(_primitive)
 
 
-def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     """Multiplies a sparse matrix and a vector.
 
     Args:
@@ -361,7 +365,7 @@ def coo_matvec(mat: COO, v: Any, transpose: bool = False) -> Any:
     return coo_matvec_p.bind(*buffers, jnp.asarray(v), spinfo=mat._info, transpose=transpose)
 
 
-def coo_matmat(mat: COO, B: Any, *, transpose: bool = False) -> Any:
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """Multiplies a sparse and a dense matrix.
 
     Args:

@@ -12,6 +12,8 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import canonicalize_shape
 
 from .bcoo.array import BCOO, make
@@ -43,7 +45,7 @@ define_transpose_by_expansion(todense_p)
 define_batching_by_expansion(todense_p)
 
 
-def todense(arr: Any) -> Any:
+def todense(arr: OLYMPUSSparse | ArrayLike) -> Array:
     """Converts a sparse array to a dense array; returns a dense array unchanged.
 
     In a function transformed by `sparsify`, sparse values look dense. In such a function, `todense`
@@ -74,8 +76,8 @@ def _format_of(sparse_format: str, formats: dict[str, Any]) -> Any:
 
 def empty(
     shape: Sequence[int],
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> OLYMPUSSparse:
@@ -168,8 +170,8 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: Any = None,
-    index_dtype: Any = "int32",
+    dtype: DTypeLike | None = None,
+    index_dtype: DTypeLike = "int32",
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> OLYMPUSSparse:

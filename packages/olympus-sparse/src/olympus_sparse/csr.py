@@ -12,6 +12,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 
 from .coo import (
     diagonal,
@@ -239,7 +241,7 @@ define_transpose_by_expansion(csr_todense_p)
 define_batching_by_expansion(csr_todense_p)
 
 
-def csr_todense(mat: CSR) -> Any:
+def csr_todense(mat: CSR) -> Array:
     """Converts a sparse matrix to a dense matrix.
 
     Args:
@@ -276,7 +278,9 @@ def _csr_fromdense_jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 define_batching_by_expansion(csr_fromdense_p)
 
 
-def csr_fromdense(mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> CSR:
+def csr_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> CSR:
     """Converts a dense matrix to a sparse matrix.
 
     Args:
@@ -332,7 +336,7 @@ for _primitive in (csr_matvec_p, csr_matmat_p):
     define_batching_by_expansion(_primitive)
 
 
-def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     """Multiplies a sparse matrix and a vector.
 
     Args:
@@ -353,7 +357,7 @@ def csr_matvec(mat: CSR, v: Any, transpose: bool = False) -> Any:
     return csr_matvec_p.bind(*buffers, jnp.asarray(v), shape=mat.shape, transpose=transpose)
 
 
-def csr_matmat(mat: CSR, B: Any, *, transpose: bool = False) -> Any:
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """Multiplies a sparse and a dense matrix.
 
     Args:

@@ -15,6 +15,7 @@ import olympus_random as random
 from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
 from olympus_ir.types.avals import canonicalize_shape
 
 from .bcoo.array import BCOO, make
@@ -25,11 +26,11 @@ __all__ = ["random_bcoo"]
 
 
 def random_bcoo(
-    key: Any,
+    key: ArrayLike,
     shape: Sequence[int],
     *,
-    dtype: Any = float,
-    indices_dtype: Any = None,
+    dtype: DTypeLike = float,
+    indices_dtype: DTypeLike | None = None,
     nse: float | int = 0.2,
     n_batch: int = 0,
     n_dense: int = 0,

@@ -22,7 +22,7 @@ reconstructs the transforms from an equation's leaves and ``tree``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from ..types.effects import accum_effect, allocation_effect, read_effect, write_
 from ..types.references import AbstractRef, array_of_ref
 from .indexing import NDIndexer
 from .transforms import flatten_transforms, transformed_aval, unflatten_transforms
+
+if TYPE_CHECKING:
+    from .values import Ref, RefMethods
+
 
 __all__ = [
     "addupdate",
@@ -233,7 +237,7 @@ def _value_for(ref: Any, value: Any) -> Any:
     return value
 
 
-def get(ref: Any, idx: Any = None) -> Array:
+def get(ref: RefMethods, idx: Any = None) -> Array:
     """Reads a reference or a part of it; ``ref[idx]`` means the same.
 
     Args:
@@ -256,7 +260,7 @@ def get(ref: Any, idx: Any = None) -> Array:
     return get_p.bind(ref, *leaves, tree=tree)
 
 
-def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
+def swap(ref: RefMethods, idx: Any, value: ArrayLike) -> Array:
     """Writes a value to a part of a reference and returns the old value.
 
     Args:
@@ -281,7 +285,7 @@ def swap(ref: Any, idx: Any, value: ArrayLike) -> Array:
     return swap_p.bind(ref, _value_for(ref, value), *leaves, tree=tree)
 
 
-def set(ref: Any, idx: Any, value: ArrayLike) -> None:
+def set(ref: RefMethods, idx: Any, value: ArrayLike) -> None:
     """Writes a value to a part of a reference; ``ref[idx] = value`` means the same.
 
     Args:
@@ -299,7 +303,7 @@ def set(ref: Any, idx: Any, value: ArrayLike) -> None:
     swap(ref, idx, value)
 
 
-def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
+def addupdate(ref: RefMethods, idx: Any, x: ArrayLike) -> None:
     """Adds a value to a part of a reference, in place.
 
     If index arrays select an element several times, all of the added values accumulate.
@@ -321,7 +325,7 @@ def addupdate(ref: Any, idx: Any, x: ArrayLike) -> None:
     addupdate_p.bind(ref, _value_for(ref, x), *leaves, tree=tree)
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Any:
+def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:
     """Makes a reference that holds a copy of an array.
 
     Args:
@@ -347,7 +351,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Any:
+def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
     """Makes a reference with unspecified elements.
 
     Args:
@@ -380,7 +384,7 @@ def freeze(ref: Any) -> Array:
     return freeze_p.bind(ref)
 
 
-def free_ref(ref: Any) -> None:
+def free_ref(ref: Ref) -> None:
     """Ends the life of a reference.
 
     Example:

@@ -322,7 +322,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis=axis)
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: ArrayLike | list[Any]) -> Array:
     """Assembles an array from nested lists of blocks.
 
     Args:

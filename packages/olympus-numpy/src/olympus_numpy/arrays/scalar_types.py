@@ -15,6 +15,7 @@ import numpy as np
 from olympus_ir.diagnostics.traceback_filtering import filter_exception
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.promotion import promote_types
 from olympus_ir.types.promotion import result_type as _result_type
 
@@ -101,7 +102,7 @@ class ScalarType(type):
     def __ne__(cls, other: object) -> bool:
         return not cls == other
 
-    def __call__(cls, x: Any) -> Any:
+    def __call__(cls, x: ArrayLike) -> Array:
         try:  # as `api_boundary` does, without a call
             return asarray(x, dtype=cls.dtype)
         except Exception as error:
@@ -200,7 +201,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     return dtypes.issubdtype(arg1, arg2)
 
 
-def result_type(*args: ArrayLike | DTypeLike) -> Any:
+def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
     """Returns the dtype that an operation on the arguments computes in.
 
     Args:

@@ -42,7 +42,7 @@ _Kind = inspect.Parameter
 # universal function, rather than of the wrapped function.
 _CALL_SIGNATURE = inspect.Signature(
     [
-        _Kind("args", _Kind.VAR_POSITIONAL, annotation="Any"),
+        _Kind("args", _Kind.VAR_POSITIONAL, annotation="ArrayLike"),
         _Kind("out", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
         _Kind("where", _Kind.KEYWORD_ONLY, default=None, annotation="None"),
     ],

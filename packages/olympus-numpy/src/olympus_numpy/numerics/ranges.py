@@ -526,7 +526,7 @@ _indices = compiled(_index_arrays, ("shape", "dtype", "sparse"), inline=True, na
 
 def fromfunction(
     function: Callable[..., Any], shape: int | Shape, *, dtype: DTypeLike = float, **kwargs: Any
-) -> Any:
+) -> Array:
     """Returns an array whose elements are a function's values at their indices.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.diagnostics.errors import ConcretizationTypeError
 from olympus_ir.lax.core.sizes import as_size
+from olympus_ir.lax.indexing.gathering import GatherScatterMode
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, ShardingLike
@@ -141,7 +142,7 @@ def segment_sum(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Sums the rows of an array that belong to the same segment.
@@ -194,7 +195,7 @@ def segment_prod(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Multiplies the rows of an array that belong to the same segment.
@@ -247,7 +248,7 @@ def segment_max(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the elementwise maximum of the rows of an array that belong to the same segment.
@@ -300,7 +301,7 @@ def segment_min(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     bucket_size: int | None = None,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     out_sharding: ShardingLike = None,
 ) -> Array:
     """Returns the elementwise minimum of the rows of an array that belong to the same segment.

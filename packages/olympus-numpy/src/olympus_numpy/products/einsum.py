@@ -47,7 +47,7 @@ def einsum(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike = None,
-    _dot_general: Any = None,
+    _dot_general: Callable[..., Array] | None = None,
 ) -> Array:
     """Returns the sum of products that subscripts describe.
 
@@ -124,7 +124,9 @@ def _of_letters(
     return _contracted(operands, *options, product)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+def einsum_path(
+    subscripts: Any, /, *operands: Any, optimize: bool | str | list[tuple[int, ...]] = "auto"
+) -> tuple[list[tuple[int, ...]], Any]:
     """Returns the path of contractions that `einsum` would follow, and a description of the path.
 
     Args:
@@ -141,9 +143,11 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> A
       >>> einsum_path("ij,jk", ones((2, 3)), ones((3, 4)))[0]
       [(0, 1)]
     """
+    path: Any = optimize
     if isinstance(optimize, bool):
-        optimize = "optimal" if optimize else [tuple(range(len(operands)))]
-    return opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
+        path = "optimal" if optimize else [tuple(range(len(operands)))]
+    found: Any = opt_einsum.contract_path(subscripts, *operands, optimize=path)
+    return found
 
 
 def _from_lists(arguments: Sequence[Any]) -> tuple[str, tuple]:

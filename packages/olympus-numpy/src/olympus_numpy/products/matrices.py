@@ -97,7 +97,7 @@ def _matrix_shape(function: str, N: Any, M: Any) -> tuple[int, int]:
 def eye(
     N: int,
     M: int | None = None,
-    k: Any = 0,
+    k: ArrayLike = 0,
     dtype: DTypeLike | None = None,
     *,
     device: DeviceLike = None,
@@ -148,7 +148,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: Any = 0, dtype: DTypeLike | None = None) -> Array:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Returns a matrix with ones on and below a diagonal and zeros above it.
 
     Args:

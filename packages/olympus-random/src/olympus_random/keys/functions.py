@@ -50,7 +50,9 @@ __all__ = [
 # ---- keys from seeds ----
 
 
-def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) -> Array:
+def key(
+    seed: ArrayLike, *, impl: str | KeyType | PRNGImpl | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Makes a typed key from a seed.
 
     Args:
@@ -76,7 +78,7 @@ def key(seed: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None) ->
     return _key("key", seed, _chosen(impl, dtype))
 
 
-def PRNGKey(seed: ArrayLike, *, impl: Any = None) -> Array:
+def PRNGKey(seed: ArrayLike, *, impl: str | KeyType | PRNGImpl | None = None) -> Array:
     """Makes a key from a seed, as untyped data by default; the older form of `key`.
 
     Args:
@@ -307,7 +309,10 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def wrap_key_data(
-    key_bits_array: ArrayLike, *, impl: Any = None, dtype: DTypeLike | None = None
+    key_bits_array: ArrayLike,
+    *,
+    impl: str | KeyType | PRNGImpl | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """Makes typed keys from data.
 
@@ -336,7 +341,7 @@ def wrap_key_data(
     return wrap(key_bits_array, _chosen(impl, dtype))
 
 
-def key_impl(keys: ArrayLike) -> Any:
+def key_impl(keys: ArrayLike) -> str:
     """Returns the bit generator of keys, in a form that `key` takes as ``impl``.
 
     Args:
@@ -357,7 +362,7 @@ def key_impl(keys: ArrayLike) -> Any:
     return typed_keys.dtype.implementation.name
 
 
-def key_dtype(impl_spec: Any = None) -> KeyType:
+def key_dtype(impl_spec: str | KeyType | PRNGImpl | None = None) -> KeyType:
     """Returns the dtype of the typed keys of a bit generator.
 
     Args:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,7 @@ def stft(
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = False,
+    detrend: str | bool | None = False,
     return_onesided: bool = True,
     boundary: str | None = "zeros",
     padded: bool = True,
@@ -358,7 +359,7 @@ def csd(
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: str | bool | Callable[[Array], ArrayLike] | None = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
@@ -437,7 +438,7 @@ def welch(
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: str | bool | Callable[[Array], ArrayLike] | None = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 import olympus_numpy as onp
@@ -166,7 +164,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
 
 
 @outlined()
-def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Array:
+def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Returns the quantile function of the Pareto distribution.
 
     Args:

@@ -11,6 +11,8 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
@@ -21,7 +23,7 @@ from .layouts import bcoo_update_layout, merged_batches
 __all__ = ["bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum"]
 
 
-def bcoo_multiply_dense(sp_mat: BCOO, v: Any) -> Any:
+def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Multiplies a sparse and a dense array elementwise.
 
     Args:

@@ -14,6 +14,8 @@ from olympus_batching import batching_rules
 from olympus_ir import lax
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 
 from ..core.base import SparseInfo
 from ..core.entries import add_up, first_of_equals, look_up, over_batches
@@ -79,7 +81,7 @@ def sum_to(values: Any, shape: tuple[int, ...]) -> Any:
     return lax.expand_dims(lax.reduce_sum(values, spread), spread) if spread else values
 
 
-def bcoo_todense(mat: BCOO) -> Any:
+def bcoo_todense(mat: BCOO) -> Array:
     """Converts a sparse array to a dense array.
 
     Args:
@@ -145,7 +147,7 @@ def _bcoo_extract_batching(axis_size: int, args: Any, batch_dims: Any, **params:
     return bcoo_extract_p.bind(*lead(args, batch_dims), **params), 0
 
 
-def bcoo_extract(sparr: BCOO, arr: Any, *, assume_unique: bool | None = None) -> BCOO:
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
     """Gathers the values of a dense array at the coordinates of a sparse array.
 
     Args:
@@ -257,12 +259,12 @@ def count_places(mat: Any, n_batch: int, n_dense: int, context: str) -> int:
 
 
 def bcoo_fromdense(
-    mat: Any,
+    mat: ArrayLike,
     *,
     nse: int | None = None,
     n_batch: int = 0,
     n_dense: int = 0,
-    index_dtype: Any = np.int32,
+    index_dtype: DTypeLike = np.int32,
 ) -> BCOO:
     """Converts a dense array to a sparse array.
 

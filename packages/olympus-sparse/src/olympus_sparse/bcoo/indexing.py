@@ -15,6 +15,7 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.lax.indexing.gathering import GatherDimensionNumbers, GatherScatterMode
 from olympus_ir.programs.make import eval_shape
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..core.base import SparseInfo
@@ -198,13 +199,13 @@ def _dynamic(buffer: Any, start: Any, size: int, axis: int) -> Any:
 
 def bcoo_gather(
     operand: BCOO,
-    start_indices: Any,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Any = None,
+    mode: str | GatherScatterMode | None = None,
     fill_value: Any = None,
 ) -> BCOO:
     """Gathers windows of a sparse array.

@@ -19,6 +19,8 @@ from olympus_autodiff import is_undefined_primal, transpose_rules
 from olympus_batching import batching_rules
 from olympus_batching.dimensions import materialize
 from olympus_ir import lax
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
@@ -447,7 +449,9 @@ def _bcoo_dot_general_sampled_batching(
     return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=numbers), 0
 
 
-def bcoo_dot_general_sampled(A: Any, B: Any, indices: Any, *, dimension_numbers: Any) -> Any:
+def bcoo_dot_general_sampled(
+    A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensionNumbers
+) -> Array:
     """Computes elements of a product of dense arrays.
 
     Args:

@@ -15,6 +15,7 @@ from olympus_batching.dimensions import materialize
 from olympus_ir import lax
 from olympus_ir.lax.contractions.products import check_accumulator
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DTypeLike
 from olympus_numpy.core.promotion import promote_dtypes
 
 from ..core.base import SparseInfo
@@ -24,7 +25,7 @@ from .array import BCOO, make
 from .batching import batched_info
 from .layouts import bcoo_update_layout
 from .ordering import bcoo_sum_duplicates_p
-from .products import bcoo_dot_general_p, canonical_numbers, pairing
+from .products import DotDimensionNumbers, bcoo_dot_general_p, canonical_numbers, pairing
 from .shaping import bcoo_transpose
 
 __all__ = ["bcoo_dot_general", "bcoo_spdot_general_p"]
@@ -153,9 +154,9 @@ def bcoo_dot_general(
     lhs: Any,
     rhs: Any,
     *,
-    dimension_numbers: Any,
+    dimension_numbers: DotDimensionNumbers,
     precision: None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
 ) -> Any:
     """Returns a contraction of two arrays, of which at least one is sparse.

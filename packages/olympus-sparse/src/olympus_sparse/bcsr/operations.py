@@ -13,6 +13,8 @@ import olympus_numpy as jnp
 from olympus_autodiff import Zero, jvp_rules
 from olympus_ir.programs.tracing import concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 
 from ..bcoo.array import make
 from ..bcoo.conversion import (
@@ -23,7 +25,7 @@ from ..bcoo.conversion import (
     count_places,
 )
 from ..bcoo.ordering import bcoo_eliminate_zeros, bcoo_sum_duplicates
-from ..bcoo.products import bcoo_dot_general_p, canonical_numbers
+from ..bcoo.products import DotDimensionNumbers, bcoo_dot_general_p, canonical_numbers
 from ..bcoo.shaping import bcoo_broadcast_in_dim, bcoo_concatenate
 from ..core.base import SparseInfo, buffers_of
 from ..core.primitives import (
@@ -63,7 +65,7 @@ define_transpose_by_expansion(bcsr_todense_p)
 define_batching_by_expansion(bcsr_todense_p)
 
 
-def bcsr_todense(mat: BCSR) -> Any:
+def bcsr_todense(mat: BCSR) -> Array:
     """Converts a sparse array to a dense array.
 
     Args:
@@ -105,12 +107,12 @@ define_batching_by_expansion(bcsr_fromdense_p)
 
 
 def bcsr_fromdense(
-    mat: Any,
+    mat: ArrayLike,
     *,
     nse: int | None = None,
     n_batch: int = 0,
     n_dense: int = 0,
-    index_dtype: Any = np.int32,
+    index_dtype: DTypeLike = np.int32,
 ) -> BCSR:
     """Converts a dense array to a `BCSR`.
 
@@ -167,7 +169,7 @@ define_transpose_by_expansion(bcsr_extract_p)
 define_batching_by_expansion(bcsr_extract_p)
 
 
-def bcsr_extract(indices: Any, indptr: Any, mat: Any) -> Any:
+def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """Gathers the values of a dense array at the coordinates of the entries of a `BCSR`.
 
     Args:
@@ -227,14 +229,14 @@ define_batching_by_expansion(bcsr_dot_general_p)
 
 
 def bcsr_dot_general(
-    lhs: Any,
-    rhs: Any,
+    lhs: BCSR | ArrayLike,
+    rhs: ArrayLike,
     *,
-    dimension_numbers: Any,
+    dimension_numbers: DotDimensionNumbers,
     precision: None = None,
-    preferred_element_type: Any = None,
+    preferred_element_type: DTypeLike | None = None,
     out_sharding: Any = None,
-) -> Any:
+) -> Array:
     """Contracts a `BCSR` and a dense array.
 
     Args:

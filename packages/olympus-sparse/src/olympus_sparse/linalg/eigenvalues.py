@@ -22,6 +22,8 @@ from olympus_ir import lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.make import eval_shape
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 
 from ..core.base import OLYMPUSSparse
 
@@ -42,7 +44,12 @@ class _State(NamedTuple):
     converged: Any
 
 
-def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any, Any, Any]:
+def lobpcg_standard(
+    A: OLYMPUSSparse | ArrayLike | Callable[[Array], Array],
+    X: ArrayLike,
+    m: int = 100,
+    tol: ArrayLike | None = None,
+) -> tuple[Any, Any, Any]:
     """Computes the largest eigenvalues of a symmetric operator, and their eigenvectors.
 
     Args:

@@ -28,6 +28,7 @@ from ..windows.shapes import (
 )
 from .dimension_numbers import (
     ConvDimensionNumbers,
+    ConvGeneralDilatedDimensionNumbers,
     conv_dimension_numbers,
     permuted,
     unpermuted,
@@ -210,7 +211,7 @@ def conv_general_dilated(
     padding: str | Sequence[tuple[int, int]],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
-    dimension_numbers: Any = None,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,

@@ -47,7 +47,9 @@ _LETTERS = (("N", "C"), ("O", "I"), ("N", "C"))
 
 
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> ConvDimensionNumbers:
     """Converts dimension numbers of any accepted form to positions.
 
