@@ -83,7 +83,8 @@ def test_bars_do_not_count_recomputed_iterations(drawn, options):
     assert "250/250" in line
 
 
-def test_one_bar_is_drawn_for_several_devices(drawn):
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_one_bar_is_drawn_for_several_devices(drawn, check_vma):
     mesh = olympus.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
     split = PartitionSpec("i")
     for loop, count in ((scanned, "250/250"), (counted_from_zero, "100")):
@@ -92,6 +93,7 @@ def test_one_bar_is_drawn_for_several_devices(drawn):
             mesh=mesh,
             in_specs=split,
             out_specs=split,
+            check_vma=check_vma,
         )
         for _ in range(2):
             (line,) = drawn(olympus.jit(fun), jnp.zeros(2))

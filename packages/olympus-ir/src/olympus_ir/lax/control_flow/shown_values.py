@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...loading import deferred
-from ...programs.tracing import current
+from ...settings import config_states
 
 if TYPE_CHECKING:
     from ...diagnostics import progress_bars
@@ -80,8 +80,10 @@ class Report:
 
     def __init__(self, description: str, total: int | None) -> None:
         self.number = next(_numbers)
-        axes = current.axes
-        self.devices = math.prod(axes.size(name) for name in axes.varying)
+        # Every device of a `shard_map` runs the loop, whether types track variation or not.
+        mesh = config_states.abstract_mesh.value
+        axes = {} if mesh is None else {axis: mesh.shape[axis] for axis in mesh.manual_axes}
+        self.devices = math.prod(axes.values())
         self.description = description
         self.total = total
 
