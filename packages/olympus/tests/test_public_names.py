@@ -6,8 +6,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -25,6 +27,10 @@ MODULES = sorted(
     if not found.name.rpartition(".")[2].startswith("_")
 )
 
+# The import names of the inner packages.
+INNER = "|".join(
+    rf"\b{each.name}\b" for each in pkgutil.iter_modules() if each.name.startswith("olympus_")
+)
 
 # Names from a library that need not be installed.
 NEEDS_TENSORSTORE = {"olympus.experimental.array_serialization.tensorstore_impl.TS_CONTEXT"}
@@ -68,6 +74,14 @@ def test_objects_name_public_modules(name: str) -> None:
         each for each, member in callables.items() if str(member.__module__).startswith("olympus_")
     ]
     assert inner == []
+
+
+@pytest.mark.parametrize("name", [name for name in ["olympus", *MODULES] if "compat" not in name])
+def test_docstrings_of_functions_name_no_inner_packages(name: str) -> None:
+    module = importlib.import_module(name)
+    functions = [getattr(module, each, None) for each in dir(module) if each[0] != "_"]
+    texts = [each.__doc__ or "" for each in functions if isinstance(each, types.FunctionType)]
+    assert [line for text in texts for line in text.splitlines() if re.search(INNER, line)] == []
 
 
 def test_aliases_of_scalar_types_name_public_modules() -> None:

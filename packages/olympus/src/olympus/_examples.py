@@ -45,8 +45,16 @@ _MODULES = {
 }
 # Maps names that examples import from `olympus_ir` to their public modules.
 _OF_IR = {"ShapeDtypeStruct": "olympus", "lax": "olympus", "ShapedArray": "olympus.core"}
-# Names that examples import from these inner modules, and that no public module has.
-_INNER = frozenset(("extend_axes",))
+# Imports of names that have other names in the public modules.
+_RENAMED = {
+    "from olympus_ir.references import primitives as references": (
+        "from olympus import ref as references"
+    ),
+    "from olympus_ir.trees import pytrees": "from olympus import tree_util as pytrees",
+    "from olympus_ir.types.memory_spaces import MemorySpace": (
+        "import olympus\nMemorySpace = olympus.memory.Space"
+    ),
+}
 
 _IMPORT = re.compile(
     r"^(?P<prompt> *>>> )(?:from (?P<module>olympus_[\w.]+) import (?P<names>[^(\n]*)"
@@ -73,12 +81,13 @@ def _public_import(found: re.Match[str]) -> str:
         home = _MODULES.get(found["alone"])
         return found[0] if home is None else f"{prompt}import {home} as "
     module, names = found["module"], found["names"]
-    if module == "olympus_ir.trees" and names.strip() == "pytrees":
-        return f"{prompt}from olympus import tree_util as pytrees"
+    renamed = _RENAMED.get(f"from {module} import {names.strip()}")
+    if renamed is not None:
+        return prompt + renamed.replace("\n", f"\n{prompt}")
     listed = [name.strip() for name in names.split(",")]
     if module == "olympus_ir":
         homes = {_OF_IR.get(name) for name in listed}
         home = homes.pop() if len(homes) == 1 else None
     else:
-        home = None if _INNER.intersection(listed) else _MODULES.get(module)
+        home = _MODULES.get(module)
     return found[0] if home is None else f"{prompt}from {home} import {names}"

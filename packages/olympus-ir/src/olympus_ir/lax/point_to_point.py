@@ -54,12 +54,9 @@ def psend(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Py
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     trace_to_olympuspr(
-      ...         lambda x: [psend(x, "i", [(0, 1)])], [ShapedArray((2,), np.float32)]
-      ...     )[0].out_avals
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> program = make_olympuspr(lambda x: psend(x, "i", [(0, 1)]), axis_env=[("i", 4)])
+      >>> program(np.ones(2, np.float32)).out_avals
       [AbstractToken()]
     """
     names = axis_names(axis_name)
@@ -92,13 +89,11 @@ def precv(
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> received = ShapedArray((2,), np.float32)
-      >>> with extend_axes({"i": 4}):
-      ...     trace_to_olympuspr(
-      ...         lambda: [precv(lax.create_token(), received, "i", [(0, 1)])], []
-      ...     )[0].out_avals
+      >>> from olympus_ir import lax
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> received = np.ones(2, np.float32)
+      >>> receive = lambda: precv(lax.create_token(), received, "i", [(0, 1)])
+      >>> make_olympuspr(receive, axis_env=[("i", 4)])().out_avals
       [ShapedArray(float32[2])]
     """
     if not isinstance(get_aval(token), AbstractToken):

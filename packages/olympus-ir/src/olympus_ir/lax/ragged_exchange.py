@@ -127,14 +127,11 @@ def ragged_all_to_all(
 
     Example:
       >>> import numpy as np
-      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> rows, integers = ShapedArray((3, 2), np.float32), ShapedArray((4,), np.int32)
-      >>> with extend_axes({"i": 4}):
-      ...     trace_to_olympuspr(
-      ...         lambda *args: [ragged_all_to_all(*args, axis_name="i")],
-      ...         [rows, rows, integers, integers, integers, integers],
-      ...     )[0].out_avals
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> rows, integers = np.ones((3, 2), np.float32), np.ones(4, np.int32)
+      >>> exchange = lambda *args: ragged_all_to_all(*args, axis_name="i")
+      >>> program = make_olympuspr(exchange, axis_env=[("i", 4)])
+      >>> program(rows, rows, integers, integers, integers, integers).out_avals
       [ShapedArray(float32[3,2])]
     """
     _check_descriptions(*map(get_aval, (input_offsets, send_sizes, output_offsets, recv_sizes)))

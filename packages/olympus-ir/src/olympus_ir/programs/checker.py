@@ -50,13 +50,15 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
       OlympusprTypeError: if a check fails; the message names and prints the equation.
 
     Example:
-      >>> from olympus_ir import ShapedArray, lax, trace_to_olympuspr
-      >>> olympuspr, _ = trace_to_olympuspr(lambda x: [lax.sin(x)], [ShapedArray((), "float32")])
+      >>> from olympus_ir import lax
+      >>> from olympus_ir import ShapedArray
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> olympuspr = make_olympuspr(lax.sin)(1.0).jaxpr
       >>> check_olympuspr(olympuspr)
       >>> olympuspr.outvars[0].aval = ShapedArray((2,), "float32")
       >>> check_olympuspr(olympuspr)
       Traceback (most recent call last):
-      olympus_ir.diagnostics.errors.OlympusprTypeError: result 0 of `sin` has type float32[2]...
+      OlympusprTypeError: result 0 of `sin` has type float32[2]...
     """
     checked: set[int] = set()
     if isinstance(olympuspr, ClosedOlympuspr):

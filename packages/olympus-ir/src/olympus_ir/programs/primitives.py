@@ -26,8 +26,8 @@ _instruction_set: dict[str, Primitive] = {}
 class Primitive:
     """Instruction with a name, a shape rule, and one or several results.
 
-    The rule tables of the interpreters (`olympus_ir.programs.rules.RuleTable`) define what a
-    primitive computes, and how it is batched, differentiated or lowered.
+    The rule tables of the interpreters (`RuleTable`) define what a primitive computes, and how it
+    is batched, differentiated or lowered.
 
     Args:
       name: the name in printed olympusprs.

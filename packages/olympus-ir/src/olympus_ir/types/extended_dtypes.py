@@ -21,14 +21,14 @@ from . import known_types
 class extended(np.generic):
     """The abstract scalar type of all extended dtypes.
 
-    Use it with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    Use it with `issubdtype`; it has no instances.
     """
 
 
 class prng_key(extended):
     """The abstract scalar type of the dtypes of typed random keys.
 
-    Use it with `olympus_ir.types.dtypes.issubdtype`; it has no instances.
+    Use it with `issubdtype`; it has no instances.
     """
 
 

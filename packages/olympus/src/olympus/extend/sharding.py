@@ -39,7 +39,7 @@ def get_hlo_sharding_from_serialized_proto(sharding: bytes) -> HloSharding:
       The ``HloSharding``.
 
     Example:
-      >>> from olympus_xla._jaxlib import HloSharding
+      >>> from jaxlib.xla_client import HloSharding
       >>> proto = get_serialized_proto_from_hlo_sharding(HloSharding.replicate())
       >>> get_hlo_sharding_from_serialized_proto(proto)
       {replicated}

@@ -55,10 +55,9 @@ def axis_size(axis_name: AxisName) -> int:
       NameError: if an axis is not bound.
 
     Example:
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     axis_size("i")
-      4
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> make_olympuspr(lambda: axis_size("i"), axis_env=[("i", 4)])()
+      { lambda ; . let  in (4:i32[],) }
     """
     return math.prod(current.axes.size(name) for name in axis_names(axis_name))
 

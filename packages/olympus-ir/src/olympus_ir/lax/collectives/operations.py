@@ -111,10 +111,8 @@ def axis_index(axis_name: AxisName) -> Array:
       NameError: if an axis is not bound.
 
     Example:
-      >>> from olympus_ir import ShapedArray, trace_to_olympuspr
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     trace_to_olympuspr(lambda: [axis_index("i")], [])[0].out_avals
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> make_olympuspr(lambda: axis_index("i"), axis_env=[("i", 4)])().out_avals
       [ShapedArray(int32[])]
     """
     if not isinstance(axis_name, tuple | list):
@@ -209,10 +207,9 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) ->
       NameError: if an axis is not bound.
 
     Example:
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     psum(1, "i")
-      4
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> make_olympuspr(lambda: psum(1, "i"), axis_env=[("i", 4)])()
+      { lambda ; . let  in (4:i32[],) }
     """
     return _reduce(psum_p, x, axis_name, axis_index_groups, lambda leaf, size: leaf * size)
 
@@ -232,10 +229,9 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: Groups = None) -
       NameError: if an axis is not bound.
 
     Example:
-      >>> from olympus_ir.programs.tracing import extend_axes
-      >>> with extend_axes({"i": 4}):
-      ...     pmean(3, "i")
-      3.0
+      >>> from olympus_ir.programs.make import make_olympuspr
+      >>> make_olympuspr(lambda: pmean(3, "i"), axis_env=[("i", 4)])()
+      { lambda ; . let  in (3.0:f32[],) }
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     axes = axis_names(axis_name)

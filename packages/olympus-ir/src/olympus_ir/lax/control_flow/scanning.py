@@ -411,7 +411,7 @@ def map(
 
     Raises:
       ValueError: if leading dimensions differ, ``xs`` has no arrays, or ``batch_size`` is negative.
-      RuntimeError: if ``batch_size`` is given and olympus_batching is not imported.
+      RuntimeError: if ``batch_size`` is given and the package of `vmap` is not imported.
 
     Example:
       >>> import numpy as np
