@@ -26,15 +26,25 @@ def flags(function, *args):
     return [each.params["donated_invars"] for each in equations if each.primitive.name == "jit"]
 
 
-def test_forward_mode_donates_primals_and_tangents():
+def test_forward_mode_donates_primals():
     fun = jit(scaled_sine, donate_argnums=0)
     (x, y, dx, dy), (x0, y0, dx0, dy0) = arrays(4)
     (value, _), (tangent, _) = jvp(fun, (x, y), (dx, dy))
     np.testing.assert_allclose(value, np.sin(x0) * y0, rtol=1e-6)
     np.testing.assert_allclose(tangent, np.cos(x0) * dx0 * y0 + np.sin(x0) * dy0, rtol=1e-6)
-    assert [each.is_deleted() for each in (x, y, dx, dy)] == [True, False, True, False]
+    assert [each.is_deleted() for each in (x, y, dx, dy)] == [True, False, False, False]
     four = flags(lambda *args: jvp(fun, args[:2], args[2:]), x0, y0, dx0, dy0)
-    assert four == [(True, False, True, False)]
+    assert four == [(True, False, False, False)]
+
+
+def test_tangents_of_several_values_live():
+    fun = jit(lambda x: lax.sin(x), donate_argnums=0)
+    (x, dx), (x0, dx0) = arrays(2)
+    # The tangent of x + 1 is that of x.
+    _, tangent = jvp(lambda x: lax.mul(fun(lax.add(x, np.float32(1))), x), (x,), (dx,))
+    expected = np.cos(x0 + 1) * dx0 * x0 + np.sin(x0 + 1) * dx0
+    np.testing.assert_allclose(tangent, expected, rtol=1e-6)
+    assert not dx.is_deleted()
 
 
 def test_primal_as_tangent():
@@ -74,4 +84,4 @@ def test_batches_are_donated():
     (x, y, dx), (x0, y0, dx0) = arrays(3)
     _, (tangent, _) = jvp(lambda x: vmap(fun)(x, y), (x,), (dx,))
     np.testing.assert_allclose(tangent, np.cos(x0) * dx0 * y0, rtol=1e-6)
-    assert x.is_deleted() and dx.is_deleted() and not y.is_deleted()
+    assert x.is_deleted() and not dx.is_deleted() and not y.is_deleted()

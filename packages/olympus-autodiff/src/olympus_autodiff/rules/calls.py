@@ -75,8 +75,9 @@ def donations(
 ) -> tuple[bool, ...]:
     """Returns for each operand of a derived call whether results may reuse its memory.
 
-    Donated operands and their tangents are donated to the derived call, except arrays that are two
-    operands, because XLA takes each buffer once.
+    Donated operands are donated to the derived call, except arrays that are two operands, because
+    XLA takes each buffer once. Their tangents are not: a tangent may belong to several values, as
+    those of ``x`` and ``x + 1``.
 
     Args:
       params: the parameters of the original call.
@@ -156,7 +157,7 @@ def _call_jvp(primitive: Primitive, key: str, make_params: MakeParams) -> Callab
             derived,
             sources,
             [*(~i for i in range(count)), *(~i for i in positions(nonzero_out))],
-            donations(params, sources, operands),
+            donations(params, [*range(len(primals)), *[None] * sum(nonzero_in)], operands),
         )
         results = primitive.bind(*operands, **new_params)
         primals_out, tangents_out = results[:count], results[count:]
