@@ -300,6 +300,63 @@ REFUSED = {
 }
 
 
+REFUSED |= {
+    "more rows than int32 counts": (
+        OverflowError,
+        lambda: lax.linalg.lu_pivots_to_permutation(np.arange(3, dtype=np.int32), 2**40),
+    ),
+    "arrays as flags of sparse products": (
+        TypeError,
+        lambda: sparse.coo_matvec(sparse.coo_fromdense(M), X, X),
+    ),
+    "arrays as flags of sparse products of matrices": (
+        TypeError,
+        lambda: sparse.csr_matmat(sparse.csr_fromdense(M), M.T, transpose=X),
+    ),
+    "traced flags of sparse products": (
+        TypeError,
+        lambda: olympus.jit(lambda m, x: sparse.csr_matvec(sparse.csr_fromdense(m, nse=8), x, x))(
+            M, X
+        ),
+    ),
+    "traced flags of sparse products of matrices": (
+        TypeError,
+        lambda: olympus.vmap(
+            lambda m, x: sparse.coo_matmat(sparse.coo_fromdense(m, nse=8), m.T, transpose=x),
+            (None, 0),
+        )(M, X),
+    ),
+    "classes as coefficients": (
+        TypeError,
+        lambda: scipy.linalg.fiedler_companion(olympus.ShapeDtypeStruct),
+    ),
+    "classes as polynomials": (
+        TypeError,
+        lambda: scipy.linalg.companion(olympus.ShapeDtypeStruct),
+    ),
+    "arrays as tokens": (TypeError, lambda: lax.after_all(jnp.ones(3))),
+    "numbers as tokens": (TypeError, lambda: lax.after_all(lax.create_token(), 1)),
+    "nothing as tokens": (TypeError, lambda: lax.after_all(None)),
+    "windows beyond all numbers": (
+        OverflowError,
+        lambda: lax.reduce_window(X, 0.0, lax.add, (2**62,), (1,), "SAME"),
+    ),
+    "windows beyond all numbers in batches": (
+        OverflowError,
+        lambda: olympus.vmap(lambda x: lax.reduce_window(x, 0.0, lax.max, (2**62,), (1,), "VALID"))(
+            M
+        ),
+    ),
+    "names as numbers of results": (TypeError, lambda: jnp.ufunc(jnp.add, 2, "int32")),
+    "fractions as numbers of operands": (TypeError, lambda: jnp.ufunc(jnp.add, 1.5, 1)),
+    "reflections beyond all memory": (
+        OverflowError,
+        lambda: jnp.pad(X, 2**62, mode="reflect"),
+    ),
+    "wrapped arrays beyond all memory": (OverflowError, lambda: jnp.pad(X, 2**62, mode="wrap")),
+}
+
+
 # Words of errors that come from the inside of a library, not from a check of arguments.
 INTERNAL = "truth value|object is not iterable|unhashable|has no attribute"
 
@@ -536,3 +593,8 @@ def test_objects_with_arrays_as_dtypes():
     for call in (jnp.asarray, jnp.zeros_like, jnp.astype):
         with pytest.raises(TypeError, match="Convertible"):
             call(np.ones(3, np.float32), convertible)
+
+
+def test_empty_arrays_beyond_the_compiler_have_no_bytes():
+    with pytest.raises(OverflowError, match=r"has \d{20} bytes but for its sizes of 0, and"):
+        olympus.jit(lambda: jnp.zeros((2**62, 4, 0)))()

@@ -602,3 +602,25 @@ def test_size_along_axes():
     assert jnp.size(np.ones((2, 3, 4)), (0, -1)) == 8
     with pytest.raises(ValueError, match="axis"):
         jnp.size(GRID, 2)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric", "wrap"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_paddings_of_many_times_the_array(mode, size):
+    x = np.arange(1, size + 1) ** 2
+    for widths in ((0, 200), (171, 333), (400, 3)):
+        np.testing.assert_array_equal(jnp.pad(x, widths, mode=mode), np.pad(x, widths, mode=mode))
+        if mode != "wrap":
+            np.testing.assert_array_equal(
+                jnp.pad(x, widths, mode=mode, reflect_type="odd"),
+                np.pad(x, widths, mode=mode, reflect_type="odd"),
+            )
+    m = np.arange(6).reshape(2, 3)
+    widths = ((100, 70), (3, 99))
+    np.testing.assert_array_equal(jnp.pad(m, widths, mode=mode), np.pad(m, widths, mode=mode))
+
+
+@pytest.mark.parametrize("mode", ["reflect", "symmetric", "wrap"])
+def test_programs_of_wide_paddings_are_short(mode):
+    program = make_olympuspr(lambda x: jnp.pad(x, 2**20, mode=mode))(np.arange(4.0))
+    assert len(str(program).splitlines()) < 400

@@ -348,3 +348,21 @@ def test_solve_is_traced_once_for_each_type():
     assert all(one is other for one, other in zip(first, again, strict=True))
     with config.enable_x64(True):
         assert programs().solve is not first.solve
+
+
+def test_powers_with_huge_exponents():
+    def power(a, n):
+        result = np.eye(len(a), dtype=a.dtype)
+        while n:
+            if n & 1:
+                result = result @ a
+            a, n = a @ a, n >> 1
+        return result
+
+    fibonacci = np.array([[1, 1], [1, 0]], np.int32)
+    for n in (2**41, 2**41 - 1, 3 * 2**60 + 5, 2**5000 + 2**4000 + 1):
+        np.testing.assert_array_equal(linalg.matrix_power(fibonacci, n), power(fibonacci, n))
+    swap = np.array([[0, 1], [1, 0]], np.float32)
+    np.testing.assert_array_equal(linalg.matrix_power(swap, -(2**64 + 1)), swap)
+    slope = grad(lambda s: linalg.matrix_power(jnp.array([[1.0, s], [0.0, 1.0]]), 2**41)[0, 1])
+    assert slope(1.0) == 2.0**41

@@ -20,7 +20,7 @@ from olympus_ir.types.arrays import Array
 from olympus_numpy.core.promotion import promote_dtypes
 
 from .bcoo.conversion import count_places
-from .core.base import OLYMPUSSparse, buffers_of
+from .core.base import OLYMPUSSparse, as_flag, buffers_of
 from .core.entries import add_up, look_up
 from .core.primitives import (
     define_batching_by_expansion,
@@ -355,6 +355,9 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     Returns:
       A vector.
 
+    Raises:
+      TypeError: ``transpose`` is an array.
+
     Example:
       >>> import numpy as np
       >>> mat = coo_fromdense(np.array([[0, 2], [3, 0]]))
@@ -362,6 +365,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
       [20, 3]
     """
     buffers = buffers_of("coo_matvec", COO, mat)
+    transpose = as_flag("coo_matvec", "transpose", transpose)
     return coo_matvec_p.bind(*buffers, jnp.asarray(v), spinfo=mat._info, transpose=transpose)
 
 
@@ -376,6 +380,9 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     Returns:
       A dense matrix.
 
+    Raises:
+      TypeError: ``transpose`` is an array.
+
     Example:
       >>> import numpy as np
       >>> mat = coo_fromdense(np.array([[0, 2], [3, 0]]))
@@ -383,4 +390,5 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
       [[0, 2], [3, 0]]
     """
     buffers = buffers_of("coo_matmat", COO, mat)
+    transpose = as_flag("coo_matmat", "transpose", transpose)
     return coo_matmat_p.bind(*buffers, jnp.asarray(B), spinfo=mat._info, transpose=transpose)

@@ -23,7 +23,7 @@ from .coo import (
     places,
     product_of_entries,
 )
-from .core.base import OLYMPUSSparse, buffers_of
+from .core.base import OLYMPUSSparse, as_flag, buffers_of
 from .core.entries import add_up, look_up
 from .core.primitives import (
     define_batching_by_expansion,
@@ -347,6 +347,9 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     Returns:
       A vector.
 
+    Raises:
+      TypeError: ``transpose`` is an array.
+
     Example:
       >>> import numpy as np
       >>> mat = csr_fromdense(np.array([[0, 2], [3, 0]]))
@@ -354,6 +357,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
       [20, 3]
     """
     buffers = buffers_of("csr_matvec", CSR, mat)
+    transpose = as_flag("csr_matvec", "transpose", transpose)
     return csr_matvec_p.bind(*buffers, jnp.asarray(v), shape=mat.shape, transpose=transpose)
 
 
@@ -368,6 +372,9 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     Returns:
       A dense matrix.
 
+    Raises:
+      TypeError: ``transpose`` is an array.
+
     Example:
       >>> import numpy as np
       >>> mat = csr_fromdense(np.array([[0, 2], [3, 0]]))
@@ -375,4 +382,5 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
       [[0, 2], [3, 0]]
     """
     buffers = buffers_of("csr_matmat", CSR, mat)
+    transpose = as_flag("csr_matmat", "transpose", transpose)
     return csr_matmat_p.bind(*buffers, jnp.asarray(B), shape=mat.shape, transpose=transpose)

@@ -79,13 +79,19 @@ def _create_token_type() -> AbstractValue:
     return abstract_token
 
 
+def _check_tokens(operands: tuple[Any, ...], kind: type[Any]) -> None:
+    for position, operand in enumerate(operands):
+        if not isinstance(operand, kind):
+            raise TypeError(
+                "Arguments to after_all must be tokens, got "
+                f"{getattr(operand, 'aval', operand)} at position {position}. "
+                "Make them by create_token or after_all."
+            )
+
+
 @after_all_p.def_abstract_eval
 def _after_all_type(*tokens: AbstractValue) -> AbstractValue:
-    for position, token in enumerate(tokens):
-        if not isinstance(token, AbstractToken):
-            raise TypeError(
-                f"Arguments to after_all must be tokens, got {token} at position {position}"
-            )
+    _check_tokens(tokens, AbstractToken)
     return abstract_token
 
 
@@ -105,6 +111,7 @@ def _new_token() -> Token:
 
 
 def _after_all(*tokens: Token) -> Token:
+    _check_tokens(tokens, Token)
     for token in tokens:
         token.block_until_ready()
     return _new_token()
@@ -143,7 +150,7 @@ def after_all(*operands: Any) -> Any:
       A token.
 
     Raises:
-      TypeError: while tracing, if an operand is not a token.
+      TypeError: if an operand is not a token.
 
     Example:
       >>> import olympus

@@ -105,8 +105,8 @@ class ufunc(Generic[P]):
         self._accumulate = accumulate
         self._at = at
         self._reduceat = reduceat
-        self._nin = nin
-        self._nout = nout
+        self._nin = operator.index(nin)
+        self._nout = operator.index(nout)
         self._nargs = nin if nargs is None else nargs
         self._identity = identity
 

@@ -85,6 +85,8 @@ def _powers(a: Any, n: int) -> Any:
         )
     if n == 3:
         return contractions.matmul(contractions.matmul(a, a), a)
+    if n.bit_length() > _MOST_SQUARES:
+        return _power_in_loop(a, n)
     result = None
     while True:
         if n & 1:
@@ -93,6 +95,24 @@ def _powers(a: Any, n: int) -> Any:
         if not n:
             return result
         a = contractions.matmul(a, a)
+
+
+# Products that a program contains one by one; it takes XLA minutes to compile some thousand.
+_MOST_SQUARES = 40
+
+
+def _power_in_loop(a: Any, n: int) -> Any:
+    """Returns a power by squaring, once for each bit of the exponent behind the first."""
+
+    def squared(result: Any, bit: Any) -> tuple[Any, None]:
+        result = contractions.matmul(result, result)
+        return lax.select_n(bit, result, contractions.matmul(result, a)), None
+
+    bits = np.array([bit == "1" for bit in f"{n:b}"[1:]])
+    first = contractions.matmul(a, a)
+    if bits[0]:
+        first = contractions.matmul(first, a)
+    return lax.scan(squared, first, bits[1:])[0]
 
 
 _matrix_power = compiled(_powers, ("n",), name="matrix_power")

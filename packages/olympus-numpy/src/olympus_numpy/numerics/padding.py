@@ -50,6 +50,9 @@ _KEYWORDS = {
 
 Widths = tuple[tuple[int, int], ...]
 
+# Copies of an array that a program joins one by one.
+_MOST_PARTS = 16
+
 
 def pad(
     array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
@@ -276,13 +279,26 @@ def _pad_by_wrapping(array: Any, widths: Widths) -> Any:
         size = array.shape[axis]
         repeats_before, rest_before = divmod(before, size)
         repeats_after, rest_after = divmod(after, size)
-        parts = [array] * (repeats_before + 1 + repeats_after)
+        parts = _repeated(array, repeats_before + 1 + repeats_after, axis)
         if rest_before:
             parts.insert(0, _slice(array, size - rest_before, size, axis))
         if rest_after:
             parts.append(_slice(array, 0, rest_after, axis))
         array = lax.concatenate(parts, axis)
     return array
+
+
+def _repeated(array: Any, count: int, axis: int) -> list[Any]:
+    """Returns arrays that are, joined along an axis, ``count`` times the given one."""
+    if not is_constant_dim(count) or count <= _MOST_PARTS:
+        return [array] * count
+    shape = array.shape
+    spread_out = lax.broadcast_in_dim(
+        array,
+        (*shape[:axis], count, *shape[axis:]),
+        (*range(axis), *range(axis + 1, array.ndim + 1)),
+    )
+    return [lax.reshape(spread_out, (*shape[:axis], count * shape[axis], *shape[axis + 1 :]))]
 
 
 def _pad_by_reflecting(array: Any, widths: Widths, mode: str, reflect_type: str) -> Any:
@@ -304,9 +320,12 @@ def _reflect(
     array: Any, width: int, axis: int, skip: int, size: int, reflect_type: str, front: bool
 ) -> Any:
     """Mirrors the elements at one end, repeatedly, until the padding is wide enough."""
+    unit = max(size - skip, 1)
+    # Mirrors are at multiples of the unit. Wide paddings grow by all such multiples that are there.
+    is_wide = is_constant_dim(width) and is_constant_dim(size) and width > _MOST_PARTS * size
     while width:
         available = array.shape[axis]
-        step = min(width, max(size - skip, 1))
+        step = min(width, (available - skip) // unit * unit if is_wide else unit)
         edge = _slice(array, 0, 1, axis) if front else _slice(array, available - 1, available, axis)
         if front:
             part = _slice(array, skip, skip + step, axis)

@@ -238,6 +238,7 @@ def companion(a: ArrayLike) -> Array:
       Array([[ 3., -2.],
              [ 1.,  0.]], dtype=float32)
     """
+    check_arraylike("companion", a)
     shape = np.shape(a)
     if not shape or shape[-1] < 2:
         raise ValueError(
@@ -286,6 +287,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
       Array([[ 3., -2.],
              [ 1.,  0.]], dtype=float32)
     """
+    check_arraylike("fiedler_companion", a)
     if np.shape(a)[-1:] == (0,):
         raise ValueError(f"fiedler_companion needs coefficients, got the shape {np.shape(a)}.")
     a = _of_leading_one("fiedler_companion", a)

@@ -7,12 +7,16 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
+import numpy as np
+
 import olympus_numpy as jnp
 from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
+from olympus_ir.programs.tracing import Tracer
 from olympus_ir.types import dtypes
-from olympus_ir.types.avals import canonicalize_shape
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.avals import canonicalize_shape, get_aval
 
-__all__ = ["OLYMPUSSparse", "SparseInfo", "buffers_of"]
+__all__ = ["OLYMPUSSparse", "SparseInfo", "as_flag", "buffers_of"]
 
 
 class SparseInfo(NamedTuple):
@@ -181,3 +185,18 @@ def buffers_of(function: str, kind: type[Any], mat: Any) -> list[Any]:
             f"{function} takes a {kind.__name__} array, got {mat!r} of type {type(mat).__name__}."
         )
     return [jnp.asarray(buffer) for buffer in mat._bufs]
+
+
+def as_flag(function: str, name: str, value: Any) -> bool:
+    """Returns the truth value of an option.
+
+    Raises:
+      TypeError: the option is traced, or an array with dimensions.
+    """
+    is_array = isinstance(value, np.ndarray | Array) and value.ndim > 0
+    if is_array or isinstance(value, Tracer):
+        raise TypeError(
+            f"{function}: `{name}` must be True or False, which the compiled program depends on, "
+            f"got an array of type {get_aval(value)}"
+        )
+    return bool(value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...programs.primitives import instruction
+from ...programs.tracing import is_constant_dim
 from ...types.avals import ShapedArray
 from ..core.declarations import Floating
 from ..core.sizes import as_size, is_at_most, min_dim
@@ -186,12 +187,20 @@ def lu(x: ArrayLike) -> list[Array]:
     return lu_p.bind(x)
 
 
+_MOST_ROWS = 2**31
+
+
 @declare("lu_pivots_to_permutation", ranks=(1,), accepted=(np.int32,))
 def lu_pivots_to_permutation_p(shape: tuple[int, ...], dtype: Any, *, permutation_size: int) -> Any:
     if permutation_size < shape[0]:
         raise ValueError(
             f"Output permutation size {permutation_size} has to exceed the trailing dimension of "
             f"the pivots. Got pivots size {shape[0]}"
+        )
+    if is_constant_dim(permutation_size) and permutation_size > _MOST_ROWS:
+        raise OverflowError(
+            f"lu_pivots_to_permutation: `permutation_size` is {permutation_size}, and the indices "
+            f"of the rows are int32, which count at most {_MOST_ROWS} rows"
         )
     return [((permutation_size,), dtype)]
 
@@ -207,6 +216,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
       An int32 array with ``permutation_size`` elements in the last dimension.
 
     Raises:
+      OverflowError: if int32 cannot count the rows.
       ValueError: if there are more exchanges than rows.
 
     Example:

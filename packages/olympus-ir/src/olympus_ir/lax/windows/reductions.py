@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ...diagnostics.errors import ShapeError
 from ...diagnostics.traceback_filtering import behind_boundary
 from ...programs.olympuspr import ClosedOlympuspr
 from ...programs.primitives import Primitive, instruction
-from ...programs.tracing import Tracer
+from ...programs.tracing import Tracer, is_constant_dim
 from ...trees import pytrees
 from ...types import dtypes
 from ...types.annotations import PyTree
@@ -61,6 +62,10 @@ select_and_gather_add_p.linear_in = (0,)
 # ---- shapes ----
 
 
+# No program gets through more. The compiler does not return where 63 bits cannot count them.
+_MOST_ELEMENTS = 2**40
+
+
 def _window_shape(
     name: str,
     shape: tuple[int, ...],
@@ -99,6 +104,13 @@ def _window_shape(
             raise ValueError(
                 f"{name}: negative padding is larger than the size of the corresponding dimension: "
                 f"got padding={padding} for operand shape {shape} and base_dilation {base_dilation}"
+            )
+    if all(map(is_constant_dim, window_dimensions)):
+        elements = math.prod(window_dimensions)
+        if elements > _MOST_ELEMENTS:
+            raise OverflowError(
+                f"{name}: a window of window_dimensions={window_dimensions} has {elements} "
+                f"elements, and at most {_MOST_ELEMENTS} can be reduced"
             )
     return window_counts(
         shape, window_dimensions, window_strides, padding, base_dilation, window_dilation

@@ -177,10 +177,13 @@ def _check_size(shape: Sequence[int], dtype: Any) -> None:
         if size > _MOST_BYTES:
             break
     if size > _MOST_BYTES:
-        total = math.prod(map(int, shape)) * np.dtype(dtype).itemsize
+        extents = [int(extent) for extent in shape]
+        total = math.prod(extent or 1 for extent in extents) * np.dtype(dtype).itemsize
+        # The compiler multiplies the sizes of an empty array, too.
+        has = f"has {total} bytes" if all(extents) else f"has {total} bytes but for its sizes of 0"
         raise OverflowError(
-            f"an array of type {dtypes.name_of(dtype)}[{','.join(map(str, shape))}] has {total} "
-            f"bytes, and the compiler addresses at most {_MOST_BYTES}"
+            f"an array of type {dtypes.name_of(dtype)}[{','.join(map(str, shape))}] {has}, and the "
+            f"compiler addresses at most {_MOST_BYTES}"
         )
 
 
