@@ -286,6 +286,9 @@ CASES = {
         ).sum()
     )(X),
     "apply_along_axis": lambda: jnp.apply_along_axis(lambda a: a.sum(), 0, X),
+    "einsum": lambda: jnp.einsum(
+        "i,i", X, X, _dot_general=lambda *a, **k: lax.dot_general(*a, **k)
+    ),
     "apply_over_axes": lambda: jnp.apply_over_axes(jnp.sum, X, [0]),
     "fromfunction": lambda: jnp.fromfunction(lambda i: i * 2, (3,)),
     "frompyfunc": lambda: jnp.frompyfunc(lambda a, b: a + b, 2, 1, identity=0).reduce(X),
