@@ -191,3 +191,24 @@ def test_scalars_may_be_uninitialized() -> None:
     assert olympus.vmap(lambda x: 0 * f() + x)(jnp.ones(3)).shape == (3,)
     with pytest.raises(TypeError, match="memory_space must be"):
         primitives.empty2_p.bind(dtype=np.dtype("float32"), memory_space=None)
+
+
+def test_parameters_that_may_be_left_out() -> None:
+    x = np.array([[1.0, 2.0, 4.0], [3.0, 5.0, 1.0]], np.float32)
+
+    def product(x, y):
+        return primitives.mul_p.bind(x, y)
+
+    def values(x):
+        return primitives.svd_p.bind(x, full_matrices=False, compute_uv=False)[0]
+
+    left, singular, right = np.linalg.svd(x, full_matrices=False)
+    for transform in (lambda f: f, olympus.jit):
+        np.testing.assert_array_equal(transform(product)(x, x), x * x)
+        np.testing.assert_allclose(transform(values)(x), singular, rtol=1e-5)
+        np.testing.assert_array_equal(transform(primitives.conj_p.bind)(x), x.astype("complex64"))
+    np.testing.assert_array_equal(olympus.grad(lambda x: product(x, x).sum())(x), 2 * x)
+    np.testing.assert_allclose(
+        olympus.grad(lambda x: values(x).sum())(x), left @ right, rtol=1e-4, atol=1e-6
+    )
+    np.testing.assert_array_equal(olympus.vmap(product)(x, x), x * x)

@@ -394,7 +394,7 @@ def _sub_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 
 
 @jvp_rules.define(lax.mul_p)
-def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any) -> Any:
+def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, out_dtype: Any = None) -> Any:
     (x, y), (tx, ty) = primals, tangents
     result = mul(x, y, out_dtype=out_dtype)
     if strong_zeros.value and out_dtype is None:
@@ -416,8 +416,8 @@ def _as_operand(cotangent: Any, operand: Any) -> Any:
 transpose_rules.define(
     lax.mul_p,
     product_transpose(
-        lambda ct, x, y, out_dtype: product(_as_operand(ct, x), as_factor(y, ct)),
-        lambda ct, x, y, out_dtype: product(as_factor(x, ct), _as_operand(ct, y)),
+        lambda ct, x, y, out_dtype=None: product(_as_operand(ct, x), as_factor(y, ct)),
+        lambda ct, x, y, out_dtype=None: product(as_factor(x, ct), _as_operand(ct, y)),
     ),
 )
 jvp_rules.define(

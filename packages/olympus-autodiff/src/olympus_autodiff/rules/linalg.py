@@ -492,8 +492,8 @@ def _svd_jvp(
     *,
     full_matrices: bool,
     compute_uv: bool,
-    subset_by_index: Any,
-    algorithm: Any,
+    subset_by_index: Any = None,
+    algorithm: Any = None,
 ) -> Any:
     (x,), (dx,) = primals, tangents
     rows, columns = aval_of(x).shape[-2:]

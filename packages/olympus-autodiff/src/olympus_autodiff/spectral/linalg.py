@@ -56,7 +56,7 @@ def _svd(
     trace: RecognitionTrace, args: Sequence[Any], params: dict[str, Any]
 ) -> Sequence[Form] | None:
     source = _source(trace, "svd", args[0])
-    if source is None or params["subset_by_index"] is not None:
+    if source is None or params.get("subset_by_index") is not None:
         return None
     values = Form(source, _axes(source, VALUE), _identity)
     if not params["compute_uv"]:

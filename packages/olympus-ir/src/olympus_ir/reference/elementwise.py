@@ -34,7 +34,7 @@ define(arithmetic.min_p, in_wide_integers(np.minimum))
 
 
 @define(arithmetic.mul_p)
-def _mul(x: np.ndarray, y: np.ndarray, *, out_dtype: Any) -> np.ndarray:
+def _mul(x: np.ndarray, y: np.ndarray, *, out_dtype: Any = None) -> np.ndarray:
     if out_dtype is not None:
         x, y = cast(x, np.dtype(out_dtype)), cast(y, np.dtype(out_dtype))
     return x * y
@@ -188,7 +188,7 @@ def _complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 @define(arithmetic.conj_p)
-def _conj(x: np.ndarray, *, input_dtype: Any) -> np.ndarray:
+def _conj(x: np.ndarray, *, input_dtype: Any = None) -> np.ndarray:
     return np.conj(x).astype(dtypes.to_complex_dtype(x.dtype))
 
 

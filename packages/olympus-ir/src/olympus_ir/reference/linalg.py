@@ -197,8 +197,8 @@ def _svd(
     *,
     full_matrices: bool,
     compute_uv: bool,
-    subset_by_index: tuple[int, int] | None,
-    algorithm: Any,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: Any = None,
 ) -> list[np.ndarray]:
     finite = np.isfinite(x).all()
     left, values, right = np.linalg.svd(np.where(np.isfinite(x), x, 0), full_matrices)

@@ -111,7 +111,7 @@ imag_p = unary("imag", ComplexFloating, result=real_dtype, linear_in=True)
 conj_p = unary(
     "conj",
     (np.complexfloating, np.float32, np.float64),
-    result=lambda dtype, input_dtype: dtypes.to_complex_dtype(dtype),
+    result=lambda dtype, input_dtype=None: dtypes.to_complex_dtype(dtype),
     linear_in=True,
 )
 complex_p = binary(
@@ -126,7 +126,7 @@ mul_p = binary(
     "mul",
     Number,
     numpy_name="multiply",
-    result=lambda x, y, out_dtype: x if out_dtype is None else np.dtype(out_dtype),
+    result=lambda x, y, out_dtype=None: x if out_dtype is None else np.dtype(out_dtype),
     linear_in=(0, 1),  # bilinear: linear in each operand for a fixed other operand
 )
 div_p = binary("div", Number, numpy_name="divide", linear_in=(0,))

@@ -280,8 +280,8 @@ def svd_p(
     *,
     full_matrices: bool,
     compute_uv: bool,
-    subset_by_index: tuple[int, int] | None,
-    algorithm: SvdAlgorithm | None,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | None = None,
 ) -> Any:
     rows, columns = shape
     count = min_dim(*shape)

@@ -88,7 +88,7 @@ def _rounds_parts(avals: Sequence[Any], params: dict[str, Any]) -> Exactness:
 
 
 def _multiplies(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:
-    return None if params["out_dtype"] is not None else _rounds(avals, params)
+    return None if params.get("out_dtype") is not None else _rounds(avals, params)
 
 
 def _divides(avals: Sequence[Any], params: dict[str, Any]) -> Exactness | None:

@@ -270,8 +270,8 @@ def _svd(
     *,
     full_matrices: bool,
     compute_uv: bool,
-    subset_by_index: tuple[int, int] | None,
-    algorithm: Any,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: Any = None,
 ) -> Any:
     choices = linalg.SvdAlgorithm
     if algorithm in (choices.JACOBI, choices.POLAR):
