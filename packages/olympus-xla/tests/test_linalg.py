@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -74,6 +75,22 @@ def test_implementations_of_eigenvalues():
 def test_dtypes_unsupported_by_lapack_raise():
     with pytest.raises(NotImplementedError, match="not float16: convert the operand"):
         linalg.qr(np.eye(2, dtype=np.float16))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize("left_side", [True, False])
+def test_triangular_systems_of_small_floats(dtype, left_side):
+    a = (np.tril(draw((3, 4, 4))) + 3 * np.eye(4)).astype(dtype)
+    b = draw((3, 4, 4)).astype(dtype)
+    a64, b64 = a.astype(np.float64), b.astype(np.float64)
+    expected = np.linalg.solve(a64, b64) if left_side else b64 @ np.linalg.inv(a64)
+    solution = jit(lambda a, b: linalg.triangular_solve(a, b, left_side=left_side, lower=True))(
+        a, b
+    )
+    assert solution.dtype == dtype
+    np.testing.assert_allclose(
+        np.asarray(solution, np.float64), expected, atol=float(ml_dtypes.finfo(dtype).eps)
+    )
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3, 3), (2, 0, 0), (3, 0), (0, 3)])

@@ -120,7 +120,7 @@ def _ormqr(a: Any, taus: Any, c: Any, *, left: bool, transpose: bool) -> Any:
     )[0]
 
 
-def _triangular_solve(
+def _trsm(
     a: Any,
     b: Any,
     *,
@@ -144,6 +144,15 @@ def _triangular_solve(
         trans_x=ui8("NTC"[transpose_a + (transpose_a and conjugate_a)]),
         diag=ui8("U" if unit_diagonal else "N"),
     )[0]
+
+
+def _triangular_solve(a: Any, b: Any, **params: Any) -> Any:
+    dtype = get_aval(b).dtype
+    if dtype.name in _LETTERS:
+        return _trsm(a, b, **params)
+    # LAPACK has no routines for floats of fewer than 32 bits.
+    a, b = lax.convert_element_type(a, np.float32), lax.convert_element_type(b, np.float32)
+    return lax.convert_element_type(_trsm(a, b, **params), dtype)
 
 
 define_for_platform(
