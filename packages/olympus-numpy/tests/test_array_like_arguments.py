@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import types
 import warnings
 
 import numpy as np
@@ -813,3 +814,11 @@ def test_views_of_odd_lengths():
 def test_traced_repetitions_are_named():
     with pytest.raises(TypeError, match="depends on the value of the argument n"):
         jit(lambda x, n: jnp.tile(x, n))(np.ones(3), 2)
+
+
+def test_dtypes_of_other_libraries_tell_whether_objects_are_complex() -> None:
+    def column(scalar: type) -> object:
+        return types.SimpleNamespace(dtype=types.SimpleNamespace(type=scalar))
+
+    for scalar in (np.float32, np.complex64, np.int8, np.complex128):
+        assert jnp.iscomplexobj(column(scalar)) == np.issubdtype(scalar, np.complexfloating)

@@ -182,7 +182,8 @@ def iscomplexobj(x: ArrayLike) -> bool:
     if dtype is None:
         check_arraylike("iscomplexobj", *_leaves(x))
         dtype = np.asarray(x).dtype
-    return dtypes.issubdtype(dtype, np.complexfloating)
+    # Dtypes of other libraries are described by their scalar type.
+    return dtypes.issubdtype(getattr(dtype, "type", dtype), np.complexfloating)
 
 
 def _leaves(x: Any) -> Iterator[Any]:
