@@ -493,6 +493,19 @@ def test_sets_of_bounded_size():
     check(jnp.intersect1d(x, jnp.array([3, 1]), size=2), [1, 3])
 
 
+@pytest.mark.parametrize("shape", [(7,), (1,), (3, 5), (2, 3, 4), (4, 1, 2)])
+@pytest.mark.parametrize("size", [1, 6, 30])
+def test_nonzero_of_size_has_the_indices_of_nonzero(shape, size):
+    rng = np.random.default_rng(0)
+    for share in (0.0, 0.4, 1.0):
+        x = rng.random(shape) < share
+        for found, expected in zip(
+            jnp.nonzero(x, size=size, fill_value=-2), np.nonzero(x), strict=True
+        ):
+            missing = [-2] * (size - len(expected))
+            np.testing.assert_array_equal(found, [*expected[:size], *missing])
+
+
 @pytest.mark.parametrize("shape", [(7,), (3, 4), (3, 0)])
 @pytest.mark.parametrize("axis", [None, np.int64(-1), jnp.asarray(0)])
 def test_unique_of_size_has_values_of_unique(shape, axis):

@@ -126,19 +126,20 @@ def _nonzero_of_size(a: Any, fills: Any, size: int) -> Any:
     steps = (
         lax.full((size,), np.zeros((), index_dtype))
         .at[counts]
-        .add(np.ones((), index_dtype), mode="drop")
+        .add(np.ones((), index_dtype), mode="drop", wrap_negative_indices=False)
     )
     positions = lax.cumsum(steps, 0)
     total = lax.index_in_dim(counts, mask.shape[0] - 1, 0, keepdims=False)
     is_found = lax.lt(lax.iota(index_dtype, size), total)
     results = []
     stride = math.prod(shape)
-    for length, fill in zip(shape, fills, strict=True):
+    for axis, (length, fill) in enumerate(zip(shape, fills, strict=True)):
         stride //= length
-        index = lax.rem(
-            lax.div(positions, lax.size_array(stride, index_dtype)),
-            lax.size_array(length, index_dtype),
-        )
+        index = positions
+        if axis < len(shape) - 1:
+            index = lax.div(index, lax.size_array(stride, index_dtype))
+        if axis:  # along the first axis, only positions that are not found are too large
+            index = lax.rem(index, lax.size_array(length, index_dtype))
         index, fill = promote_dtypes(index, _filling(fill, index_dtype))
         results.append(lax.select(is_found, index, lax.broadcast_in_dim(fill, (size,), ())))
     return results

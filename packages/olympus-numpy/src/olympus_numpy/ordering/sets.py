@@ -93,12 +93,12 @@ def _sorted_rows(rows: Any, equal_nan: bool, with_order: bool) -> Any:
     if dtypes.issubdtype(rows.dtype, np.complexfloating):
         # A complex number with a NaN in either part is NaN, and sorted last.
         rows = where(lax.ne(rows, rows), np.array(np.nan, rows.dtype), rows)
-    positions = lax.iota(_int32, count)
-    if rows.shape[1] == 0:
-        return positions, lax.eq(positions, np.int32(0)), rows
     if rows.shape[1] == 1 and not with_order:
         order, ordered = None, lax.sort(rows, dimension=0)
     else:
+        positions = lax.iota(_int32, count)
+        if rows.shape[1] == 0:
+            return positions, lax.eq(positions, np.int32(0)), rows
         *keys, order = lax.sort((*_sort_keys(rows), positions), dimension=0, num_keys=rows.shape[1])
         ordered = lax.concatenate([lax.expand_dims(key, (1,)) for key in keys], 1)
     before, after = ordered[:-1], ordered[1:]
@@ -314,9 +314,12 @@ def _values(ordered: Any, starts: Any, is_found: Any, fill_value: Any) -> Any:
         return spread(fill, (starts.shape[0], ordered.shape[1]))
     if is_found is None:
         return ordered.at[starts].get(
-            mode="promise_in_bounds", indices_are_sorted=True, unique_indices=True
+            mode="promise_in_bounds",
+            indices_are_sorted=True,
+            unique_indices=True,
+            wrap_negative_indices=False,
         )
-    values = ordered.at[starts].get(mode="clip")
+    values = ordered.at[starts].get(mode="clip", wrap_negative_indices=False)
     fill = ordered[:1] if fill_value is None else fill_value
     return where(lax.expand_dims(is_found, (1,)), values, fill)
 
