@@ -202,8 +202,7 @@ def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
     renamed: dict[Any, Any] = {}
     result: list[Equation] = []
     for position, equation in enumerate(equations):
-        if position in plan.dead:
-            continue
+        # The first equation that uses a value may be dead, but not the later ones.
         for var in plan.wanted_at.get(position, ()):
             again: dict[Any, Any] = {}
             for origin in plan.chains[var]:
@@ -212,6 +211,8 @@ def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:
                 result.append(original.replace(invars=_renamed(original, again), outvars=outvars))
                 again.update(zip(original.outvars, outvars, strict=True))
             renamed[var] = again[var]
+        if position in plan.dead:
+            continue
         if not renamed.keys().isdisjoint(equation.invars):
             equation = equation.replace(invars=_renamed(equation, renamed))
         result.append(equation)
