@@ -16,6 +16,8 @@ from olympus_ir.trees.pytrees import tree_leaves
 from olympus_sharding import AxisType, NamedSharding, make_mesh, shard_map, with_sharding_constraint
 from olympus_sharding import PartitionSpec as P
 from olympus_xla import device_put, jit
+from olympus_xla.compiling.lowering.cuts.fusions import grows
+from olympus_xla.compiling.lowering.program_passes import prepared
 from olympus_xla.compiling.lowering.repetition import outlined
 
 F32 = np.float32
@@ -268,6 +270,43 @@ def test_programs_that_are_unchanged(function, args):
     assert outlined(olympuspr, ("cpu",)) is olympuspr
 
 
+def log_sinkhorn(costs):
+    u = lax.full((8,), F32(0))
+    for _ in range(20):
+        for axis in (0, 1):
+            sums = lax.add(costs, lax.broadcast_in_dim(u, (8, 8), (axis,)))
+            u = lax.neg(lax.log(lax.reduce_sum(lax.exp(sums), (axis,))))
+    return lax.reduce_sum(lax.mul(u, u), (0,))
+
+
+def midpoint_steps(x):
+    def slope(x):
+        rotated = lax.concatenate([x[:, 1:], x[:, :1]], 1)
+        return lax.mul(lax.sub(rotated, x), lax.mul(rotated, x))
+
+    for _ in range(20):
+        middle = lax.add(x, lax.mul(slope(x), 0.05))
+        x = lax.add(x, lax.mul(slope(middle), 0.1))
+    return lax.reduce_sum(lax.mul(x, x), (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "is_cut"),
+    [
+        pytest.param(log_sinkhorn, (X[:, :4] @ X[:, 4:].T,), False, id="functions do not grow"),
+        pytest.param(midpoint_steps, (X,), True, id="functions grow inside of blocks"),
+    ],
+)
+def test_blocks_that_do_not_bound_the_growth_are_not_called(function, args, is_cut):
+    args = [np.resize(arg, (8, 8)) for arg in args]
+    program = make_olympuspr(grad(function))(*args).jaxpr
+    assert grows(program) == is_cut
+    cuts = []
+    changed = prepared(program, ("cpu",), None, cuts)
+    assert "block" not in {equation.primitive.name for equation in changed.eqns}
+    assert bool(cuts) == is_cut
+
+
 def test_other_platforms_are_unchanged():
     olympuspr = make_olympuspr(grad(loss))(weights(20), X).jaxpr
     assert outlined(olympuspr, ("cuda",)) is olympuspr
@@ -320,6 +359,35 @@ def test_random_programs_keep_their_results(seed):
             values.append(block(values, w))
         return lax.reduce_sum(lax.add(values[-1], values[len(values) // 2]), (0, 1))
 
+    assert_equal_results(grad(function), weights(20), X)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_loops_with_dead_code_keep_their_results(seed):
+    """Loops take values of earlier loops in reverse order, some only for results without a use."""
+    rng = np.random.default_rng(seed)
+    shifts = rng.uniform(0.2, 1.5, size=(3, 3)).tolist()
+    dead = rng.random(size=(3, 3)) < 0.5
+    used = rng.random(size=(3, 3)) < 0.7
+
+    def function(ws, x):
+        kept, b = [[x] for _ in ws], x
+        for loop in range(3):
+            made = []
+            for w, known in zip(ws, reversed(kept), strict=True):
+                h = lax.mul(b, lax.broadcast_in_dim(w, x.shape, (1,)))
+                for number, value in enumerate(known):
+                    if dead[loop, number]:
+                        lax.mul(value, 2.0)
+                    if used[loop, number]:
+                        h = lax.add(lax.mul(value, shifts[loop][number]), h)
+                sine = lax.sin(lax.select(lax.gt(h, 0.0), h, lax.mul(h, 0.3)))
+                b = lax.tanh(lax.add(sine, lax.mul(h, 0.5)))
+                made.append([sine, lax.add(sine, shifts[loop][0]), lax.add(h, 1.0)])
+            kept = made
+        return lax.reduce_sum(lax.add(b, kept[0][1]), (0, 1))
+
+    assert_equal_results(function, weights(20), X)
     assert_equal_results(grad(function), weights(20), X)
 
 

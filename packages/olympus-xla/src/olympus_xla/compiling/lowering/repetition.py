@@ -318,6 +318,8 @@ def _is_fused(equation: Equation) -> bool:
     if equation.primitive is lax.dot_general_p:
         contracted, _ = equation.params["dimension_numbers"]
         return not contracted[0]
+    if equation.primitive.name == "sharding_constraint":  # removed before fusion
+        return True
     return equation.primitive.family in _FUSED
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "Cuts",
     "cut",
     "estimated_seconds",
+    "grows",
     "is_fused",
     "with_barriers",
 ]
@@ -143,6 +144,14 @@ def cut(
     return with_barriers(olympuspr, positions), cuts
 
 
+def grows(olympuspr: Olympuspr) -> bool:
+    """Returns whether fused functions would have several operations for each of the program's."""
+    functions = _Functions(olympuspr)
+    most = _LEAST_GROWTH * functions.size
+    operations, _ = functions.with_limit(math.inf, most)
+    return operations > most
+
+
 # ---- estimation ----
 
 
@@ -153,6 +162,9 @@ class _Functions:
     value. The set is an integer with one bit for each operation of the program. For an operation
     that takes elements from other positions, such as a slice, the compiler duplicates the
     operations of its operands. Further bits stand for these copies.
+
+    Attributes:
+      size: the number of the program's operations, including those that are not fused.
     """
 
     def __init__(self, olympuspr: Olympuspr) -> None:
@@ -160,6 +172,7 @@ class _Functions:
         sizes = _Sizes()
         self._sizes = [sizes.of_equation(equation) for equation in olympuspr.eqns]
         self._moves = [sizes.moves(equation) for equation in olympuspr.eqns]
+        self.size = sum(max(size, 1) for size in self._sizes)
         self._uses: Counter[Any] = Counter()
         self._fused_uses: Counter[Any] = Counter()
         for equation, size in zip(olympuspr.eqns, self._sizes, strict=True):
@@ -270,6 +283,7 @@ def is_fused(primitive: Primitive) -> bool:
         primitive.family in _FUSED_FAMILIES
         or primitive is lax.dot_general_p
         or primitive.name in _CALLS
+        or primitive.name == "sharding_constraint"  # partitioning, which precedes, removes it
     )
 
 
