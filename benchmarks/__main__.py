@@ -220,6 +220,7 @@ def make_report(figures: dict[str, Any], rounds: int) -> tuple[str, list[str]]:
         operations,
         programs,
         unrolled,
+        wider_unrolled,
     )
     from benchmarks.workloads import WORKLOADS
 

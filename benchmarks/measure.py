@@ -28,6 +28,7 @@ from benchmarks import (  # noqa: F401 - they fill the table
     operations,
     programs,
     unrolled,
+    wider_unrolled,
     workloads,
 )
 

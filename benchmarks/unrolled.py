@@ -18,7 +18,8 @@ from .workloads import workload
 _rng = np.random.default_rng(0)
 
 
-def _normal(*shape: int, scale: float = 1.0) -> np.ndarray:
+def normal(*shape: int, scale: float = 1.0) -> np.ndarray:
+    """Returns normally distributed numbers."""
     return (_rng.normal(size=shape) * scale).astype(np.float32)
 
 
@@ -26,11 +27,34 @@ Program = tuple[Callable[..., Any], tuple]
 PROGRAMS: dict[str, Callable[[Any], Program]] = {}
 
 
+def _seconds(lib: Any, make: Callable[[Any], Program]) -> tuple[float, float]:
+    """Returns the processor and wall time of compiling a program."""
+    fun, args = make(lib)
+    lowered = lib.top.jit(fun).lower(*args)
+    wall, processor = time.perf_counter(), time.process_time()
+    lowered.compile()
+    return time.process_time() - processor, time.perf_counter() - wall
+
+
+def _define(name: str, make: Callable[[Any], Program]) -> None:
+    @workload(f"compile unrolled: {name}", "unrolled", short=False, quantity="seconds")
+    def _(lib: Any) -> Callable:
+        return lambda: _seconds(lib, make)
+
+    @workload(f"step unrolled: {name}", "unrolled step", short=False, compare=False)
+    def _(lib: Any) -> Callable:
+        fun, args = make(lib)
+        args = lib.top.tree.map(lib.np.asarray, args)
+        compiled = lib.top.jit(fun).lower(*args).compile()
+        return lambda: lib.top.block_until_ready(compiled(*args))
+
+
 def program(name: str) -> Callable:
     """Registers a function that maps a library to the function to compile and its operands."""
 
     def register(make: Callable[[Any], Program]) -> Callable[[Any], Program]:
         PROGRAMS[name] = make
+        _define(name, make)
         return make
 
     return register
@@ -70,7 +94,7 @@ def _(lib: Any) -> Program:
             x = x - (jnp.exp(x) + x - a) / (jnp.exp(x) + 1)
         return jnp.sum(x)
 
-    return lib.top.grad(f), (np.abs(_normal(100)),)
+    return lib.top.grad(f), (np.abs(normal(100)),)
 
 
 @program("24 recurrent steps")
@@ -85,10 +109,10 @@ def _(lib: Any) -> Program:
         return jnp.sum(h**2)
 
     return lib.top.grad(f, (0, 1, 2)), (
-        _normal(32, 32, scale=0.1),
-        _normal(16, 32, scale=0.1),
-        _normal(32),
-        _normal(24, 8, 16),
+        normal(32, 32, scale=0.1),
+        normal(16, 32, scale=0.1),
+        normal(32),
+        normal(24, 8, 16),
     )
 
 
@@ -104,8 +128,8 @@ def _(lib: Any) -> Program:
 
     ws = [32 + 4 * i for i in range(25)]
     return lib.top.grad(f), (
-        [(_normal(a, b, scale=0.1), _normal(b)) for a, b in itertools.pairwise(ws)],
-        _normal(16, 32),
+        [(normal(a, b, scale=0.1), normal(b)) for a, b in itertools.pairwise(ws)],
+        normal(16, 32),
     )
 
 
@@ -132,7 +156,7 @@ def _(lib: Any) -> Program:
             s = s + 0.1 * acc(m)
         return jnp.sum(s**2)
 
-    return lib.top.grad(f), (_normal(4),)
+    return lib.top.grad(f), (normal(4),)
 
 
 @program("12 Runge-Kutta steps of the Lorenz system")
@@ -174,7 +198,7 @@ def _(lib: Any) -> Program:
             v = v + 0.005 * force(x, m)
         return (x**2).sum()
 
-    return lib.top.grad(f, (0, 1, 2)), (_normal(6, 3), _normal(6, 3), np.abs(_normal(6)))
+    return lib.top.grad(f, (0, 1, 2)), (normal(6, 3), normal(6, 3), np.abs(normal(6)))
 
 
 @program("20 LSTM steps")
@@ -191,10 +215,10 @@ def _(lib: Any) -> Program:
         return (h**2).sum()
 
     return lib.top.grad(f, (0, 1, 2)), (
-        _normal(32, 128, scale=0.1),
-        _normal(16, 128, scale=0.1),
-        _normal(128),
-        _normal(20, 8, 16),
+        normal(32, 128, scale=0.1),
+        normal(16, 128, scale=0.1),
+        normal(128),
+        normal(20, 8, 16),
     )
 
 
@@ -215,7 +239,7 @@ def _(lib: Any) -> Program:
             xs = jnp.stack(out)
         return (xs**2).sum()
 
-    return lib.top.grad(f), (_normal(3, 6, 16, 16, scale=0.2), _normal(10, 4, 16))
+    return lib.top.grad(f), (normal(3, 6, 16, 16, scale=0.2), normal(10, 4, 16))
 
 
 @program("5 inner steps of gradient descent")
@@ -233,9 +257,9 @@ def _(lib: Any) -> Program:
         return loss(v, x, y)
 
     return lib.top.grad(f), (
-        {"a": _normal(8, 32, scale=0.3), "b": _normal(32), "c": _normal(32, 1, scale=0.3)},
-        _normal(64, 8),
-        _normal(64, 1),
+        {"a": normal(8, 32, scale=0.3), "b": normal(32), "c": normal(32, 1, scale=0.3)},
+        normal(64, 8),
+        normal(64, 1),
     )
 
 
@@ -258,7 +282,7 @@ def _(lib: Any) -> Program:
             x = x - 0.1 * (m / (1 - 0.9**t)) / (jnp.sqrt(v / (1 - 0.999**t)) + 1e-8)
         return loss(x)
 
-    return lib.top.grad(f, (0, 1)), (_normal(50), _normal(50))
+    return lib.top.grad(f, (0, 1)), (normal(50), normal(50))
 
 
 @program("polynomial of degree 60")
@@ -271,7 +295,7 @@ def _(lib: Any) -> Program:
             y = y * x + c[i]
         return (y**2).sum()
 
-    return lib.top.grad(f, (0, 1)), (_normal(60, scale=0.1), _normal(200, scale=0.5))
+    return lib.top.grad(f, (0, 1)), (normal(60, scale=0.1), normal(200, scale=0.5))
 
 
 @program("40 Chebyshev terms")
@@ -286,7 +310,7 @@ def _(lib: Any) -> Program:
             s = s + c[i] * b
         return (s**2).sum()
 
-    return lib.top.grad(f, (0, 1)), (_normal(40, scale=0.1), _normal(200, scale=0.5))
+    return lib.top.grad(f, (0, 1)), (normal(40, scale=0.1), normal(200, scale=0.5))
 
 
 @program("30 steps of the heat equation")
@@ -305,7 +329,7 @@ def _(lib: Any) -> Program:
             u = u + 0.1 * k * l
         return (u**2).sum()
 
-    return lib.top.grad(f, (0, 1)), (_normal(32, 32), np.abs(_normal(32, 32)))
+    return lib.top.grad(f, (0, 1)), (normal(32, 32), np.abs(normal(32, 32)))
 
 
 @program("20 steps of Burgers' equation")
@@ -319,7 +343,7 @@ def _(lib: Any) -> Program:
             u = u - 0.1 * u * (up - um) / 2 + 0.01 * (up - 2 * u + um)
         return (u**2).sum()
 
-    return lib.top.grad(f), (_normal(128),)
+    return lib.top.grad(f), (normal(128),)
 
 
 @program("15 steps of a Kalman filter")
@@ -342,9 +366,9 @@ def _(lib: Any) -> Program:
         return ll
 
     return lib.top.grad(f, (0, 1)), (
-        _normal(3, 3, scale=0.3) + np.eye(3, dtype=np.float32) * 0.5,
-        _normal(3, 3, scale=0.1),
-        _normal(15),
+        normal(3, 3, scale=0.3) + np.eye(3, dtype=np.float32) * 0.5,
+        normal(3, 3, scale=0.1),
+        normal(15),
     )
 
 
@@ -358,7 +382,7 @@ def _(lib: Any) -> Program:
             a = lib.nn.logsumexp(a[:, None] + T, axis=0) + E[t]
         return lib.nn.logsumexp(a)
 
-    return lib.top.grad(f, (0, 1)), (_normal(5, 5), _normal(30, 5))
+    return lib.top.grad(f, (0, 1)), (normal(5, 5), normal(30, 5))
 
 
 @program("20 Sinkhorn iterations")
@@ -373,7 +397,7 @@ def _(lib: Any) -> Program:
             u = 1 / (K @ v)
         return jnp.sum(u[:, None] * K * v * C)
 
-    return lib.top.grad(f), (np.abs(_normal(20, 20)),)
+    return lib.top.grad(f), (np.abs(normal(20, 20)),)
 
 
 @program("24 residual layers")
@@ -386,7 +410,7 @@ def _(lib: Any) -> Program:
             x = x + lib.nn.gelu(n @ ws[i])
         return (x**2).sum()
 
-    return lib.top.grad(f), (_normal(24, 32, 32, scale=0.1), _normal(8, 32))
+    return lib.top.grad(f), (normal(24, 32, 32, scale=0.1), normal(8, 32))
 
 
 @program("16 coupling layers")
@@ -405,7 +429,7 @@ def _(lib: Any) -> Program:
             x = jnp.concatenate([b, a], 1)
         return (x**2).sum() - ld
 
-    return lib.top.grad(f), (_normal(16, 3, 4, 4, scale=0.3), _normal(32, 8))
+    return lib.top.grad(f), (normal(16, 3, 4, 4, scale=0.3), normal(32, 8))
 
 
 @program("20 planar flows")
@@ -421,10 +445,10 @@ def _(lib: Any) -> Program:
         return (z**2).sum() - ld
 
     return lib.top.grad(f, (0, 1, 2)), (
-        _normal(20, 6, scale=0.3),
-        _normal(20, 6, scale=0.3),
-        _normal(20),
-        _normal(32, 6),
+        normal(20, 6, scale=0.3),
+        normal(20, 6, scale=0.3),
+        normal(20),
+        normal(32, 6),
     )
 
 
@@ -437,7 +461,7 @@ def _(lib: Any) -> Program:
         return x.sum()
 
     return lib.top.grad(f, (0, 1)), (
-        np.float32(3.2) + _normal(100) * np.float32(0.01),
+        np.float32(3.2) + normal(100) * np.float32(0.01),
         np.full(100, 0.3, np.float32),
     )
 
@@ -504,7 +528,7 @@ def _(lib: Any) -> Program:
             x = x - (x**3 + x - a) / (3 * x**2 + 1)
         return x.sum()
 
-    return lib.top.hessian(f), (_normal(8),)
+    return lib.top.hessian(f), (normal(8),)
 
 
 @program("12 layers with dropout")
@@ -519,7 +543,7 @@ def _(lib: Any) -> Program:
             x = jnp.where(m, x / 0.9, 0)
         return (x**2).sum()
 
-    return lib.top.grad(f), (_normal(12, 32, 32, scale=0.2), _normal(16, 32), random.key(0))
+    return lib.top.grad(f), (normal(12, 32, 32, scale=0.2), normal(16, 32), random.key(0))
 
 
 @program("20 Euler-Maruyama steps")
@@ -565,7 +589,7 @@ def _(lib: Any) -> Program:
             q = q / jnp.sqrt((q**2).sum())
         return (q * jnp.arange(4.0)).sum()
 
-    return lib.top.grad(f, (0, 1)), (_normal(32, 4), _normal(4))
+    return lib.top.grad(f, (0, 1)), (normal(32, 4), normal(4))
 
 
 @program("24 layers of stacked weights")
@@ -578,7 +602,7 @@ def _(lib: Any) -> Program:
             x = jnp.where(x > 0.1, x, 0.5 * x)
         return (x**2).sum()
 
-    return lib.top.grad(f), (_normal(24, 32, 32, scale=0.2), _normal(16, 32))
+    return lib.top.grad(f), (normal(24, 32, 32, scale=0.2), normal(16, 32))
 
 
 @program("24 joints of an arm")
@@ -593,7 +617,7 @@ def _(lib: Any) -> Program:
             T = T @ M
         return (T[:2, 2] ** 2).sum()
 
-    return lib.top.grad(f, (0, 1)), (_normal(24), _normal(24))
+    return lib.top.grad(f, (0, 1)), (normal(24), normal(24))
 
 
 @program("tridiagonal solution of 32 rows")
@@ -614,10 +638,10 @@ def _(lib: Any) -> Program:
         return (jnp.stack(x) ** 2).sum()
 
     return lib.top.grad(f, (0, 1, 2, 3)), (
-        _normal(32),
-        np.abs(_normal(32)) + 3,
-        _normal(32),
-        _normal(32),
+        normal(32),
+        np.abs(normal(32)) + 3,
+        normal(32),
+        normal(32),
     )
 
 
@@ -634,31 +658,5 @@ def _(lib: Any) -> Program:
                 L[i][j] = jnp.sqrt(s) if i == j else s / L[j][j]
         return sum(jnp.log(L[i][i]) for i in range(n))
 
-    q = _normal(8, 8)
+    q = normal(8, 8)
     return lib.top.grad(f), (q @ q.T + 8 * np.eye(8, dtype=np.float32),)
-
-
-def _seconds(lib: Any, make: Callable[[Any], Program]) -> tuple[float, float]:
-    """Returns the processor and wall time of compiling a program."""
-    fun, args = make(lib)
-    lowered = lib.top.jit(fun).lower(*args)
-    wall, processor = time.perf_counter(), time.process_time()
-    lowered.compile()
-    return time.process_time() - processor, time.perf_counter() - wall
-
-
-def _define(name: str, make: Callable[[Any], Program]) -> None:
-    @workload(f"compile unrolled: {name}", "unrolled", short=False, quantity="seconds")
-    def _(lib: Any) -> Callable:
-        return lambda: _seconds(lib, make)
-
-    @workload(f"step unrolled: {name}", "unrolled step", short=False, compare=False)
-    def _(lib: Any) -> Callable:
-        fun, args = make(lib)
-        args = lib.top.tree.map(lib.np.asarray, args)
-        compiled = lib.top.jit(fun).lower(*args).compile()
-        return lambda: lib.top.block_until_ready(compiled(*args))
-
-
-for _name, _make in PROGRAMS.items():
-    _define(_name, _make)
