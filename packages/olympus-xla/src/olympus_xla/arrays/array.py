@@ -25,6 +25,7 @@ from olympus_sharding.shardings.behavior import NamedSharding, SingleDeviceShard
 from .._jaxlib import Array, ArrayImpl, HostBufferSemantics, batched_device_put, sharded_to_numpy
 from . import printing, shards
 from .donations import calls_that_took
+from .shared_memory import note_alias, part_of
 
 __all__ = [
     "Array",
@@ -274,7 +275,7 @@ def _device(self: ArrayImpl) -> Any:
 def _addressable_data(self: ArrayImpl, index: int) -> ArrayImpl:
     """Returns the shard at position ``index`` among the addressable shards."""
     check_not_deleted(self)
-    return self._arrays[index]
+    return part_of(self, index)
 
 
 def _addressable_shards(self: ArrayImpl) -> list[shards.Shard]:
@@ -311,7 +312,7 @@ def _is_ready(self: ArrayImpl) -> bool:
 def _clone(self: ArrayImpl) -> ArrayImpl:
     """Returns a second handle of the same memory."""
     check_not_deleted(self)
-    return _clone_unchecked(self)
+    return note_alias(_clone_unchecked(self), self)
 
 
 def _aval_property(name: str, doc: str) -> property:

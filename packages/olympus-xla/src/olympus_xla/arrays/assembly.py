@@ -21,6 +21,7 @@ from olympus_sharding.shardings.tiling import Index
 from .._jaxlib import ArrayImpl, Sharding, assemble_array
 from ..platforms.backends import process_count
 from .layouts import Format
+from .shared_memory import note_parts
 from .transfer import broadcast_prefix, device_put, put_leaf, sharding_of_place
 
 __all__ = [
@@ -97,7 +98,9 @@ def make_array_from_single_device_arrays(
         )
     _check_parts(shape, found, sharding, parts)
     aval = placed(ShapedArray(shape, found), sharding)
-    return assemble_array(aval, sharding, parts, committed=True)
+    array = assemble_array(aval, sharding, parts, committed=True)
+    note_parts(array, parts)
+    return array
 
 
 def _in_order_of(devices: Sequence[Any], arrays: Sequence[ArrayImpl]) -> list[ArrayImpl]:

@@ -12,6 +12,8 @@ import numpy as np
 from olympus_sharding.shardings.behavior import shard_indices
 from olympus_sharding.shardings.tiling import Index
 
+from .shared_memory import part_of
+
 __all__ = ["Shard", "addressable_shards", "gather", "global_shards"]
 
 
@@ -78,7 +80,7 @@ class Shard:
     @property
     def data(self) -> Any:
         """The shard as an array on the device; None if another process holds it."""
-        return self._data if self._position is None else self._array._arrays[self._position]
+        return self._data if self._position is None else part_of(self._array, self._position)
 
     def __repr__(self) -> str:
         return (

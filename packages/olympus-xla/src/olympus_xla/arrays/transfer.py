@@ -49,6 +49,7 @@ from ..platforms.backends import default_sharding, device_sharding
 from .array import attach_members, check_not_deleted, host_value, is_wide, make_array
 from .compiled_copies import compiled_copies
 from .layouts import Format, Layout, layout_of
+from .shared_memory import note_alias
 from .transfer_guards import explicit_device_get, explicit_device_put
 
 __all__ = [
@@ -304,7 +305,8 @@ def _commit(array: ArrayImpl, sharding: Any, semantics: Any) -> ArrayImpl:
         return _copy_parts(array, sharding, semantics, True)
     if array._committed and array._sharding == sharding:
         return array
-    return array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
+    alias = array._rewrap_with_aval_and_sharding(placed(array.aval, sharding), sharding)
+    return note_alias(alias, array)
 
 
 def _move_parts(array: ArrayImpl, own: Any, sharding: Any, semantics: Any) -> ArrayImpl:
@@ -355,10 +357,10 @@ def _copy_parts(array: ArrayImpl, sharding: Any, semantics: Any, committed: bool
     devices = sharding._internal_device_list
     (result,) = copy_arrays_to_shardings([array], [devices], [sharding], [semantics])
     aval = placed(array.aval, sharding)
-    if result._committed == committed and result.aval is aval:
-        return result
-    # The new handle is committed.
-    return result._rewrap_with_aval_and_sharding(aval, sharding)
+    if result._committed != committed or result.aval is not aval:
+        # The new handle is committed.
+        result = result._rewrap_with_aval_and_sharding(aval, sharding)
+    return result if semantics is _COPY else note_alias(result, array)
 
 
 def copy_array(array: ArrayImpl) -> ArrayImpl:

@@ -76,7 +76,7 @@ class Compiled:
 
     def fastpath(self, out_tree: Any, leaves: Sequence[Any]) -> Any:
         """Returns the `Fastpath` for later calls by C++; None if calls must enter Python."""
-        if self._donates_on_several_cpus():
+        if self._donates_among_several_cpus():
             return None
         if layouts_in_use.in_use:
             # C++ does not check the layouts of operands.
@@ -103,15 +103,17 @@ class Compiled:
                 )
         return results
 
-    def _donates_on_several_cpus(self) -> bool:
+    def _donates_among_several_cpus(self) -> bool:
         """Returns whether a call may take memory from arrays in a way that C++ does not check.
 
-        A donated operand of several emulated devices would end the process in the next call.
+        A donated operand of several emulated devices would end the process in the next call, and so
+        would an array over several devices that has a donated operand as a part.
         """
+        first = self.placement.devices[0]
         return (
-            self.executable.several_devices
-            and any(self.lowered.donated)
-            and self.placement.devices[0].platform == "cpu"
+            any(self.lowered.donated)
+            and first.platform == "cpu"
+            and (self.executable.several_devices or len(first.client.local_devices()) > 1)
         )
 
     def _check_donated_once(self, leaves: Sequence[Any]) -> None:
@@ -130,17 +132,16 @@ class Compiled:
     def _delete_moved(self, leaves: Sequence[Any]) -> None:
         """Deletes donated operands that the call has copied to other devices.
 
-        The computation reused the memory of the copies, not of these operands. Operands on several
-        devices whose memory it took are deleted, too: C++ checks only for deleted arrays.
+        The computation reused the memory of the copies, not of these operands. Operands whose
+        memory it took are deleted, too: C++ checks only for deleted arrays, and other arrays may
+        have the same memory.
         """
         devices = set(self.placement.devices)
         for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
-            if not donated or type(leaf) is not ArrayImpl or not leaf._committed:
+            if not donated or type(leaf) is not ArrayImpl:
                 continue
-            if leaf._sharding.device_set != devices:
-                if not leaf.is_deleted():
-                    leaf.delete()
-            elif len(devices) > 1 and leaf.is_deleted():
+            is_moved = leaf._committed and leaf._sharding.device_set != devices
+            if is_moved != leaf.is_deleted():
                 leaf.delete()
 
 
