@@ -245,6 +245,7 @@ class _Current(threading.local):
 
 current = _Current()
 
+_axis_environment = config_states.axis_environment
 _tracing_state = config_states.tracing_state
 
 
@@ -275,10 +276,13 @@ def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
     """Context manager that binds named axes. Types track variation over the axes in ``varying``."""
     previous = current.axes
     current.axes = previous.extend(sizes, varying=varying)
+    # Compiled functions that are called without a trace read the axes, too.
+    previous_state = _axis_environment.swap_local(current.axes)
     try:
         yield
     finally:
         current.axes = previous
+        _axis_environment.set_local(previous_state)
 
 
 class transforming:
