@@ -199,3 +199,39 @@ with olympus.profiler.trace(tempfile.mkdtemp()):
 print("end")
 """)
     assert output.split() == ["True", "True", "True", "LookupError", "end"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux alone")
+def test_source_files_whose_names_are_not_unicode():
+    output = run(r"""
+import importlib, os, tempfile, warnings
+folder = tempfile.mkdtemp()
+with open(os.path.join(os.fsencode(folder), b"m\xff.py"), "w") as file:
+    file.write('''
+import olympus, olympus.numpy as jnp
+@olympus.jit
+def compiled(x): return jnp.sin(x) + 1
+def eager(x): return jnp.cos(x)
+def mistaken(x): return x + jnp.ones(7)
+''')
+sys.path.insert(0, folder)
+module = importlib.import_module(os.fsdecode(b"m\xff"))
+x = np.ones(3, np.float32)
+print(module.compiled(x).shape, module.eager(x).shape)
+try:
+    olympus.jit(module.mistaken)(x)
+except (TypeError, ValueError) as error:
+    print("(3,), (7,)" in str(error))
+print(r"m\\udcff.py" in olympus.jit(module.eager).lower(x).as_text(debug_info=True))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    with olympus.profiler.trace(tempfile.mkdtemp()):
+        module.compiled(x).block_until_ready()
+print([str(warning.message)[:29] for warning in caught])
+""")
+    assert output.splitlines() == [
+        "(3,) (3,)",
+        "True",
+        "True",
+        "['Python calls are not recorded']",
+    ]

@@ -15,6 +15,7 @@ import http.server
 import json
 import os
 import socketserver
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 
 from olympus_ir.diagnostics.encodable import encodable
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.trees.flattening import function_name
 
 from .. import _jaxlib
@@ -122,7 +124,24 @@ def _started_session(options: ProfileOptions | None) -> Any:
             "stop_trace()."
         )
     backends()  # plugins register their tracers when their clients are made
-    return _jaxlib.ProfilerSession(options if options is not None else ProfileOptions())
+    options = ProfileOptions() if options is None else options
+    level = options.python_tracer_level
+    if level and (name := _unreadable_file()) is not None:
+        warn_user(
+            f"Python calls are not recorded: the name of the file {encodable(name)} is not UTF-8, "
+            "and XLA's tracer would wait for ever. Rename the file to record them."
+        )
+        options.python_tracer_level = 0
+    try:
+        return _jaxlib.ProfilerSession(options)
+    finally:
+        options.python_tracer_level = level
+
+
+def _unreadable_file() -> str | None:
+    """Returns the file of a loaded module whose name UTF-8 cannot encode; None if there is none."""
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return next((name for name in files if isinstance(name, str) and encodable(name) != name), None)
 
 
 def stop_trace() -> None:

@@ -448,7 +448,7 @@ def _file_name(code: Any) -> str | None:
     if not source_info.is_user_file(name):
         return None
     pattern = hlo_source_file_canonicalization_regex.value
-    return name if not pattern else re.sub(pattern, "", name)
+    return encodable(name if not pattern else re.sub(pattern, "", name))
 
 
 def _frame_limit() -> int:
