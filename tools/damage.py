@@ -11,7 +11,7 @@ second copy is changed in one part, and gets correct lengths and a correct check
 attacker would do. Other checks must reject such a file, or it must run as a valid file. Exported
 and frozen functions are read with `untrusted`. A finding is one of these:
 
-- the process dies, or a file takes longer than 20 seconds;
+- the process dies, or a file takes longer than 20 seconds of processor time;
 - an event of Python's audit hooks shows that reading a file runs foreign code: it looks up pickled
   records, loads a library, starts a process, or opens a connection;
 - more memory is requested than exists, because a size was used before it was checked;
@@ -35,10 +35,8 @@ import platform
 import random
 import re
 import resource
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 import zipfile
@@ -47,10 +45,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from differential.processes import Worker
 
 from olympus_testing.damage import damaged
 
-#: Maximal seconds for one file.
+#: Maximal seconds of processor time for one file.
 PATIENCE = 20
 #: Bytes of address space that a child may allocate after its start.
 MEMORY = 3 * 2**30
@@ -402,67 +401,38 @@ class Reader:
     """Child process that reads damaged files, and is restarted when it dies or hangs."""
 
     def __init__(self, kind: str, seed: str) -> None:
-        self.command = [sys.executable, __file__, "--answer", kind, "--seed", seed]
-        self.process: subprocess.Popen[str] | None = None
+        command = [sys.executable, __file__, "--answer", kind, "--seed", seed]
         self.errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115
+        self.worker = Worker(command, PATIENCE, errors=self.errors)
         self.count = 0
 
     def evaluate(self, number: int) -> dict[str, Any]:
         """Returns the outcome of a case."""
         if self.count >= FILES_A_CHILD:
             self.close()
-        process = self._started()
-        assert process.stdin is not None and process.stdout is not None
-        hung = threading.Event()
-        timer = threading.Timer(PATIENCE, lambda: (hung.set(), process.kill()))
-        timer.start()
-        try:
-            process.stdin.write(f"{number}\n")
-            process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        timer.cancel()
         self.count += 1
-        if line:
-            return json.loads(line)
-        self.process = None
-        code = process.wait()
+        answer = self.worker.ask(number)
+        if "code" not in answer:
+            return answer
+        hung = answer["status"] == "hang"
         self.errors.seek(0)
-        text = self.errors.read()[-600:]
-        return {
+        outcome = {
             "number": number,
-            "status": "hang" if hung.is_set() else "death",
-            "type": "hang" if hung.is_set() else f"exit {code}",
-            "text": text,
+            "status": "hang" if hung else "death",
+            "type": "hang" if hung else f"exit {answer['code']}",
+            "text": self.errors.read()[-600:],
             "foreign": [],
             "damage": "",
         }
-
-    def _started(self) -> subprocess.Popen[str]:
-        if self.process is None:
-            self.count = 0
-            self.errors.seek(0)
-            self.errors.truncate()
-            self.process = subprocess.Popen(
-                self.command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self.errors,
-                text=True,
-            )
-            assert self.process.stdout is not None
-            if not self.process.stdout.readline():
-                self.errors.seek(0)
-                raise RuntimeError(f"the reader does not start:\n{self.errors.read()}")
-        return self.process
+        self.close()
+        return outcome
 
     def close(self) -> None:
         """Ends the process."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+        self.worker.close()
+        self.count = 0
+        self.errors.seek(0)
+        self.errors.truncate()
 
 
 def is_finding(outcome: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import select
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 __all__ = ["CHEAP_COMPILATION", "Answers", "Worker"]
 
@@ -35,14 +35,20 @@ class Worker:
       command: the command of the process.
       patience: the maximal processor time of an answer, in seconds.
       environment: the variables of the process; those of this process by default.
+      errors: the file for the process's standard error; None to drop it.
     """
 
     def __init__(
-        self, command: Sequence[str], patience: float, environment: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str],
+        patience: float,
+        environment: Mapping[str, str] | None = None,
+        errors: IO[Any] | None = None,
     ) -> None:
         self.command = command
         self.patience = patience
         self.environment = environment
+        self.errors = errors
         self.process: subprocess.Popen[bytes] | None = None
         self.buffer = b""
 
@@ -52,7 +58,7 @@ class Worker:
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL if self.errors is None else self.errors,
                 env=self.environment,
                 bufsize=0,
             )
