@@ -8,7 +8,6 @@ import pytest
 from olympus_autodiff import hessian, jacfwd, jacobian, jacrev
 from olympus_ir import lax
 from olympus_ir.programs.jit import jit
-from olympus_ir.types import dtypes
 
 X = np.arange(1, 4, dtype=np.float32)
 M = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -70,9 +69,23 @@ def test_holomorphic_functions_have_complex_jacobians(jacobian_of):
     assert jacobian_of(lambda z: lax.mul(z, z), holomorphic=True)(3 + 1j) == 6 + 2j
 
 
-def test_integers_have_float0_jacobians_if_allowed():
-    found = jacrev(lambda n: lax.convert_element_type(n, np.float32), allow_int=True)(3)
-    assert found.dtype == dtypes.float0
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_])
+def test_jacobians_with_respect_to_integers_are_zeros_of_their_dtype(dtype):
+    def function(n, x):
+        return {"y": lax.mul(lax.convert_element_type(n, np.float32), x)}
+
+    found = jacrev(function, (0, 1), allow_int=True)(np.arange(3).astype(dtype), X)["y"]
+    assert found[0].dtype == dtype
+    np.testing.assert_array_equal(found[0], np.zeros((3, 3)))
+    np.testing.assert_allclose(found[1], np.diag(np.arange(3).astype(dtype)))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.bool_])
+def test_forward_jacobians_of_integers_are_zeros_of_their_dtype(dtype):
+    found, other = jacfwd(lambda x: (lax.convert_element_type(x, dtype), lax.neg(x)))(X)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.zeros((3, 3)))
+    np.testing.assert_allclose(other, -np.eye(3))
 
 
 def test_jacobian_is_reverse_mode():

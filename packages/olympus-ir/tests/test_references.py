@@ -179,12 +179,60 @@ class TestIndices:
             ((0, None), ValueError, "cannot add dimensions"),
             (1.0, TypeError, "of integers"),
             ("a", TypeError, "of type str"),
-            (np.array([True, False, True, True]), TypeError, "of integers"),
+            (np.array([True, False, True]), IndexError, r"mask of shape \(3,\)"),
+            (True, TypeError, "of integers"),
         ],
     )
     def test_invalid_indices_raise(self, index, error, message):
         with pytest.raises(error, match=message):
             new_ref(np.zeros(4))[index]
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            np.array([True, False, True]),
+            [False, True, True],
+            (1, np.array([True, False, True, True])),
+            (..., np.array([False, False, True, True])),
+            (slice(1, 3), np.array([True, False, True, True])),
+            np.arange(12).reshape(3, 4) % 5 == 2,
+            np.zeros(3, bool),
+        ],
+    )
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_known_masks_select_as_in_numpy(self, index, compiled):
+        def use(ref):
+            before = ref[index]
+            ref[index] = -before
+            return before
+
+        expected = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+        ref = new_ref(expected)
+        np.testing.assert_array_equal((jit(use) if compiled else use)(ref), expected[index])
+        expected[index] *= -1
+        np.testing.assert_array_equal(ref[...], expected)
+
+    @pytest.mark.parametrize(
+        ("dtype", "value", "converted"),
+        [
+            (np.float16, lax.convert_dtype(np.float32(2), np.float32, True), True),
+            (np.float32, lax.convert_dtype(np.float32(2), np.float32, True), True),
+            (np.int32, np.int8(2), True),
+            (np.float32, np.float16(2), False),
+            (np.float32, np.int32(2), False),
+        ],
+    )
+    def test_weak_floats_and_integers_are_converted_to_the_reference(self, dtype, value, converted):
+        ref = new_ref(np.zeros(3, dtype))
+        if not converted:
+            with pytest.raises(ValueError, match="Invalid dtype for `swap`"):
+                ref[0] = value
+            return
+        ref[0] = value
+        assert ref[0] == 2 and ref[0].dtype == dtype
+        program = make_olympuspr(lambda r, v: swap(r, 0, v))(ref, value)
+        written = program.eqns[-1].invars[1].aval
+        assert written.dtype == dtype and not written.weak_type
 
     def test_traced_masks_raise(self):
         with pytest.raises(NonConcreteBooleanIndexError):

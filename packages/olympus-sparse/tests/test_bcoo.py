@@ -154,6 +154,26 @@ def test_sum_duplicates_removes_zeros():
     assert mat.sum_duplicates(remove_zeros=False).nse == 3
 
 
+def test_batches_keep_as_many_entries_as_their_largest_example_needs():
+    indices = np.array([[[0], [0], [1]], [[1], [0], [3]], [[2], [2], [2]]])
+    data = np.arange(1.0, 10).reshape(3, 3).astype(np.float32)
+
+    def summed(data, indices):
+        mat = BCOO((data, indices), shape=(4,)).sum_duplicates()
+        return mat.data, mat.todense()
+
+    expected = np.zeros((3, 4))
+    np.add.at(expected, (np.arange(3)[:, None], indices[..., 0]), data)
+    for fun in (vmap(summed), lambda *args: vmap(vmap(summed))(*[x[None] for x in args])):
+        entries, found = fun(data, indices)
+        assert entries.shape[-1] == 3
+        np.testing.assert_array_equal(np.reshape(found, (3, 4)), expected)
+    entries, _ = vmap(summed)(data[::2], indices[::2])
+    assert entries.shape == (2, 2)
+    with pytest.raises(ValueError, match="nse must be specified"):
+        vmap(jit(summed))(data, indices)
+
+
 # ---- shapes ----
 
 

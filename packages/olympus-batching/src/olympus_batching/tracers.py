@@ -14,7 +14,7 @@ from .dimensions import unbatched_aval
 if TYPE_CHECKING:
     from .trace import BatchTrace
 
-__all__ = ["BatchTracer"]
+__all__ = ["BatchTracer", "of_all_examples"]
 
 
 @register_tracer_type
@@ -51,3 +51,13 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         batched = get_aval(self.value).str_short()
         return f"VmapTracer(aval={self.aval.str_short()}, batched={batched})"
+
+
+def of_all_examples(value: Any) -> Any:
+    """Returns the values of all examples that a value stands for, batched along any dimensions.
+
+    A size that depends on values can be chosen for all examples, if the batched array is known.
+    """
+    while isinstance(value, BatchTracer):
+        value = value.value
+    return value

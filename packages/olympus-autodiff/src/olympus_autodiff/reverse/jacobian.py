@@ -94,8 +94,10 @@ def jacfwd(
             # loops may batch it beside its tangent.
             result, *rest = jvp(function, chosen, basis_vector, has_aux=has_aux)
             pytrees.tree_map(check, result)
+            results.append(pytrees.tree_map(aval_of, result))
             return rest
 
+        results: list[Any] = []
         check = functools.partial(_check_forward_output, holomorphic=holomorphic)
         in_axes = (pytrees.tree_map(lambda leaf: 0, chosen),)
         columns, *aux = vmap(
@@ -104,8 +106,9 @@ def jacfwd(
             out_axes=[-1, None] if has_aux else [-1],
             chunk_size=chunk_size,
         )(_standard_basis(chosen))
+        example = _single(argnums, chosen)
         rows = pytrees.tree_map(
-            lambda column: _split_axis(_single(argnums, chosen), column, -1), columns
+            lambda column, aval: _split_axis(example, column, -1, aval.dtype), columns, results[-1]
         )
         return (rows, *aux) if has_aux else rows
 
@@ -133,7 +136,7 @@ def jacrev(
       has_aux: whether ``fun`` returns a pair; only the first part is differentiated.
       holomorphic: whether ``fun`` is promised to be holomorphic; then arguments and results must
         be complex.
-      allow_int: whether to allow integer arguments, whose derivatives have dtype ``float0``.
+      allow_int: whether to allow integer arguments, whose derivatives are zeros of their dtype.
       chunk_size: the number of rows that are computed at once; all if None. With ``"auto"``, a
         heuristic chooses the number, as in `vmap`.
 
@@ -169,7 +172,9 @@ def jacrev(
         rows = vmap(pull, chunk_size=chunk_size)(_standard_basis(result))
         example = _single(argnums, chosen)
         rows = rows[0] if not isinstance(argnums, tuple | list) else rows
-        by_argument = pytrees.tree_map(lambda row: _split_axis(result, row, 0), rows)
+        by_argument = pytrees.tree_map(
+            lambda row, leaf: _split_axis(result, row, 0, aval_of(leaf).dtype), rows, example
+        )
         jacobian = pytrees.tree_transpose(
             pytrees.tree_structure(example), pytrees.tree_structure(result), by_argument
         )
@@ -302,10 +307,11 @@ def _standard_basis(tree: Any) -> Any:
     return pytrees.tree_unflatten(structure, basis)
 
 
-def _split_axis(tree: Any, array: Any, axis: int) -> Any:
+def _split_axis(tree: Any, array: Any, axis: int, dtype: Any) -> Any:
     """Splits an axis over the elements of all leaves of ``tree``; returns one array for each leaf.
 
-    The returned arrays have the structure of ``tree``.
+    The returned arrays have the structure of ``tree``. Derivatives of dtype ``float0`` become zeros
+    of ``dtype``, that of the integers they belong to.
     """
     leaves, structure = pytrees.tree_flatten(tree)
     shape = array.shape
@@ -316,7 +322,7 @@ def _split_axis(tree: Any, array: Any, axis: int) -> Any:
         size = aval.size
         new_shape = (*shape[:axis], *aval.shape, *shape[axis + 1 :])
         if array.dtype == dtypes.float0:
-            parts.append(float0_zeros(new_shape))
+            parts.append(lax.full(new_shape, 0, dtype))
         else:
             part = lax.slice_in_dim(array, start, start + size, axis=axis)
             parts.append(lax.reshape(part, new_shape))

@@ -186,9 +186,10 @@ class NDIndexer:
 
         Raises:
           ValueError: there are too many indices, or static indices are out of bounds.
-          TypeError: an index is not an integer, slice, `ds` or integer array.
+          TypeError: an index is not an integer, slice, `ds`, integer array or mask.
+          NonConcreteBooleanIndexError: the values of a mask are not known.
         """
-        complete = _complete(indices, shape)
+        complete = _complete(_without_masks(indices, shape), shape)
         normal = [_normal_index(index, size) for index, size in zip(complete, shape, strict=True)]
         array_shapes = [
             get_aval(index).shape  # type: ignore[attr-defined]
@@ -318,6 +319,50 @@ def known_integer(index: Any) -> int | None:
         return operator.index(index)
     except TypeError:
         return None
+
+
+def _without_masks(indices: Any, shape: tuple[int, ...]) -> tuple:
+    """Replaces each array of booleans by the indices of its true elements, one array a dimension.
+
+    Raises:
+      NonConcreteBooleanIndexError: the values of a mask are not known.
+      IndexError: a mask has another shape than the dimensions that it selects from.
+    """
+    entries = indices if isinstance(indices, tuple) else (indices,)
+    counts = [_dimensions_of(index) for index in entries]
+    parts: list[Any] = []
+    position = 0
+    for index, count in zip(entries, counts, strict=True):
+        if _is_mask(index):
+            parts.extend(_true_places(index, shape[position : position + count]))
+        else:
+            parts.append(index)
+        position += len(shape) - sum(counts) if index is Ellipsis else count
+    return tuple(parts)
+
+
+def _is_mask(index: Any) -> bool:
+    dtype = np.asarray(index).dtype if isinstance(index, list) else getattr(index, "dtype", None)
+    return dtype == np.bool_ and np.ndim(index) > 0
+
+
+def _dimensions_of(index: Any) -> int:
+    """Returns the number of dimensions of the reference that an entry of an index selects from."""
+    if index is Ellipsis or index is None:
+        return 0
+    return np.ndim(index) if _is_mask(index) else 1
+
+
+def _true_places(mask: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+    known = mask.concrete_or_none() if isinstance(mask, Tracer) else mask
+    if known is None:
+        raise NonConcreteBooleanIndexError(mask)
+    if np.shape(known) != shape:
+        raise IndexError(
+            f"boolean index did not match the dimensions of the reference: a mask of shape "
+            f"{np.shape(known)} selects from dimensions of shape {shape}."
+        )
+    return np.nonzero(np.asarray(known))
 
 
 def _complete(indices: Any, shape: tuple[int, ...]) -> tuple:

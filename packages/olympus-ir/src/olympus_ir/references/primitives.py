@@ -220,21 +220,51 @@ def _indexed(function: str, ref: Any, idx: Any) -> tuple[Any, tuple]:
     return ref, (*transforms, indexer)
 
 
-def _value_for(ref: Any, value: Any) -> Any:
+def _check_no_ref(value: Any) -> None:
+    if getattr(value.__class__, "is_ref", False):
+        raise ValueError(_STORED_REF)
+
+
+def _scalar_for(ref: Any, value: Any) -> Any:
     """Converts a Python scalar to the reference's dtype if both are integers or both are floats.
 
     Raises:
       ValueError: the value is a reference or a view of one.
     """
+    _check_no_ref(value)
     kind = value.__class__
-    if getattr(kind, "is_ref", False):
-        raise ValueError(_STORED_REF)
     if kind is float or kind is int:
         dtype = get_aval(ref).dtype
         group = np.floating if kind is float else np.integer
         if dtypes.issubdtype(dtype, group) and get_aval(value).dtype != dtype:
             return convert_element_type(value, dtype)
     return value
+
+
+def _value_for(ref: Any, value: Any) -> Any:
+    """Converts a value to the reference's dtype if that needs no promotion.
+
+    Integers become integers of the reference's size, and floats of a weak type, floats of it. The
+    converted value has a strong type.
+
+    Raises:
+      ValueError: the value is a reference or a view of one.
+    """
+    value = _scalar_for(ref, value)
+    aval = get_aval(value)
+    if not isinstance(aval, ShapedArray) or value.__class__ in (bool, int, float, complex):
+        return value
+    dtype = get_aval(ref).dtype
+    if aval.dtype == dtype and not aval.weak_type:
+        return value
+    weak_float = aval.weak_type and _both(dtype, aval.dtype, np.floating)
+    if weak_float or _both(dtype, aval.dtype, np.integer):
+        return convert_element_type(value, dtype)
+    return value
+
+
+def _both(left: Any, right: Any, group: Any) -> bool:
+    return dtypes.issubdtype(left, group) and dtypes.issubdtype(right, group)
 
 
 def get(ref: RefMethods, idx: Any = None) -> Array:
@@ -322,7 +352,7 @@ def addupdate(ref: RefMethods, idx: Any, x: ArrayLike) -> None:
     """
     ref, transforms = _indexed("ref_addupdate", ref, idx)
     leaves, tree = flatten_transforms(transforms)
-    addupdate_p.bind(ref, _value_for(ref, x), *leaves, tree=tree)
+    addupdate_p.bind(ref, _scalar_for(ref, x), *leaves, tree=tree)
 
 
 def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Ref:

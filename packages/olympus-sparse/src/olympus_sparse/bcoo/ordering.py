@@ -11,6 +11,7 @@ import numpy as np
 import olympus_numpy as jnp
 from olympus_autodiff import Zero, is_undefined_primal, jvp_rules, transpose_rules
 from olympus_batching import batching_rules
+from olympus_batching.tracers import of_all_examples
 from olympus_ir.programs.tracing import concrete_or_error
 
 from ..core.base import SparseInfo
@@ -221,8 +222,8 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     Args:
       mat: the sparse array.
       nse: the number of entries of the result in each batch. By default, the smallest number that
-        suffices; the array must then be concrete. If there are more entries, the last entries are
-        dropped.
+        suffices, for all examples under `vmap`; the array must then be concrete. If there are more
+        entries, the last entries are dropped.
 
     Returns:
       A `BCOO` with sorted and distinct coordinates.
@@ -256,8 +257,9 @@ def without_duplicates(mat: BCOO, nse: int | None) -> BCOO:
 
 
 def _known(counts: Any) -> int:
+    """Returns the largest count, among all examples of a batch."""
     try:
-        counts = concrete_or_error(np.asarray, counts)
+        counts = concrete_or_error(np.asarray, of_all_examples(counts))
     except TypeError:
         raise ValueError(
             "bcoo_sum_duplicates: nse must be specified when using the function within jit, vmap, "
