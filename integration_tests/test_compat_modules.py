@@ -475,3 +475,154 @@ def test_sizes_and_equations_and_digits() -> None:
         "sin [None]",
         "[(0, '~float32[]'), (1, '~float32[]')]",
     ]
+
+
+OPERATIONS_OF_RULES = """
+import jax, numpy as np
+from jax._src import core
+from jax._src.interpreters import mlir
+
+def primitive(name, rule, result):
+    made = core.Primitive(name)
+    made.def_abstract_eval(result)
+    mlir.register_lowering(made, rule)
+    return lambda *args: jax.jit(made.bind)(*args).tolist()
+
+def masked(ctx, x, y):
+    wide = ctx.avals_out[0]
+    x, y = mlir.multi_broadcast_in_dim(ctx, (x, y), ctx.avals_in, wide.shape, wide.sharding)
+    index = mlir.convert_hlo(
+        ctx, mlir.iota(ctx, core.ShapedArray((2, 3), np.int32), dimension=1),
+        core.ShapedArray((2, 3), np.int32), wide)
+    least = mlir.full_like_aval(ctx, 1.5, wide)
+    over = mlir.compare_hlo(mlir.hlo.add(mlir.hlo.add(x, y), index), least, "GT")
+    return [mlir.convert_hlo(ctx, over, wide.update(dtype=np.bool_), wide)]
+
+f = primitive("masked", masked, lambda x, y: core.ShapedArray((2, 3), np.float32))
+print(f(np.float32([0, 1, 0]), np.float32([[0], [1]])))
+
+def nonzero(ctx, x):
+    part = core.ShapedArray((2,), np.int32)
+    x = mlir.slice_op(ctx, x, part, start_indices=(1,), limit_indices=(4,), strides=(2,))
+    x = mlir.reshape(ctx, x, core.ShapedArray((1, 2), np.int32))
+    return [mlir.convert_hlo(ctx, x, core.ShapedArray((1, 2), np.int32), *ctx.avals_out)]
+
+g = primitive("nonzero", nonzero, lambda x: core.ShapedArray((1, 2), np.bool_))
+print(g(np.int32([0, 256, 0, 0])))
+"""
+
+
+def test_operations_in_lowering_rules() -> None:
+    assert run_compat(OPERATIONS_OF_RULES) == [
+        "[[0.0, 1.0, 1.0], [0.0, 1.0, 1.0]]",
+        "[[True, False]]",
+    ]
+
+
+TORI = """
+import numpy as np
+from jax._src import mesh_utils
+
+class Chip:
+    core_on_chip, device_kind, platform, process_index = 0, "TPU v4", "tpu", 0
+    def __init__(self, number, coords):
+        self.number, self.coords = number, coords
+
+chips = [Chip(n, (x, y, z)) for n, (z, y, x) in enumerate(np.ndindex(4, 2, 2))]
+torus = mesh_utils._get_physical_tpu_mesh(chips)
+print(torus.shape, [chip.number for chip in torus.flat][:6])
+devices, parts = mesh_utils._create_device_mesh_for_nd_torus(torus, (4, 4))
+print([chip.number for chip in devices[1]], parts.tolist())
+devices, parts = mesh_utils._create_device_mesh_for_nd_torus_splitting_axes(torus, (2, 8))
+print([chip.number for chip in devices[0]], parts.tolist())
+"""
+
+
+def test_arrangements_of_tori() -> None:
+    assert run_compat(TORI) == [
+        "(2, 2, 4) [0, 4, 8, 12, 2, 6]",
+        "[4, 6, 5, 7] [[1, 2], [1, 2], [4, 1]]",
+        "[0, 4, 8, 12, 1, 5, 9, 13] [[1, 2], [2, 1], [1, 4]]",
+    ]
+
+
+SPLIT_PROGRAMS = """
+import jax, jax.numpy as jnp
+from jax._src import ad_checkpoint
+from jax._src.interpreters import partial_eval as pe
+
+def f(x, y):
+    return jnp.sin(x) * 2.0, jnp.sin(jnp.cos(x)) * y, jnp.exp(y)
+
+def show(fun, unknown, received, ensure_unknown, ensure_received, policy):
+    program = jax.make_jaxpr(fun)(1.0, 2.0).jaxpr
+    known, staged, *rest = pe.partial_eval_jaxpr_custom(
+        program, unknown, received, ensure_unknown, ensure_received, policy)
+    known_inputs = [v for v, flag in zip((1.0, 2.0), unknown) if not flag]
+    results = jax.core.eval_jaxpr(known, [], *known_inputs)
+    count = rest[-1]
+    residuals = results[len(results) - count:]
+    flags = [received] * 2 if isinstance(received, bool) else received
+    inputs = [v for v, flag in zip((1.0, 2.0), flags) if flag]
+    print(*rest, len(known.eqns), len(staged.eqns),
+          [round(float(v), 3) for v in jax.core.eval_jaxpr(staged, [], *residuals, *inputs)])
+
+nothing, everything = ad_checkpoint.nothing_saveable, ad_checkpoint.everything_saveable
+for fun in (f, jax.jit(f)):
+    show(fun, [False, True], True, False, False, everything)
+show(f, [False, True], True, False, False, nothing)
+show(f, [False, True], [False, True], False, False, nothing)
+show(f, [False, True], True, True, True, nothing)
+show(f, [False, True], True, [True, False, False], [False, True, True], everything)
+show(f, [False, False], True, False, False, everything)
+show(f, [False, True], True, False, False, lambda prim, *_, **__: prim.name == "cos")
+print(pe.ensure_enum(True), pe.ensure_enum(False))
+"""
+
+
+def test_programs_that_policies_divide() -> None:
+    assert run_compat(SPLIT_PROGRAMS) == [
+        "[False, True, True] [False, True, True] 1 4 2 [1.029, 7.389]",
+        "[False, True, True] [False, True, True] 1 4 2 [1.029, 7.389]",
+        "[False, True, True] [True, True, True] 0 4 6 [1.683, 1.029, 7.389]",
+        "[False, True, True] [True, True, True] 1 4 6 [1.683, 1.029, 7.389]",
+        "[True, True, True] [True, True, True] 0 4 6 [1.683, 1.029, 7.389]",
+        "[True, True, True] [False, True, True] 1 4 2 [1.029, 7.389]",
+        "[False, False, False] [False, False, False] 0 6 0 []",
+        "[False, True, True] [True, True, True] 1 4 5 [1.683, 1.029, 7.389]",
+        "Saveable Recompute",
+    ]
+
+
+MODULES_OF_KERNELS = """
+import importlib
+import jax
+
+for name, attribute in {
+    "pallas.cost_estimate": "estimate_cost",
+    "pallas.fuser.jaxpr_fusion": "fuse",
+    "pallas.mosaic.core": "CompilerParams",
+    "pallas.mosaic.interpret.params": "InterpretParams",
+    "pallas.mosaic.pipeline": "emit_pipeline",
+    "pallas.mosaic.primitives": "make_async_copy",
+    "pallas.mosaic.sc_core": "VectorSubcoreMesh",
+    "pallas.mosaic.tpu_info": "get_tpu_info",
+    "pallas.mosaic_gpu.core": "CompilerParams",
+    "pallas.triton.primitives": "atomic_add",
+    "scipy.cluster.vq": "vq",
+    "scipy.fft": "dct",
+    "scipy.stats.norm": "logpdf",
+    "hijax": "Box",
+}.items():
+    print(getattr(importlib.import_module(f"jax._src.{name}"), attribute).__name__)
+"""
+
+
+def test_modules_of_kernels_and_distributions() -> None:
+    assert (
+        run_compat(MODULES_OF_KERNELS)
+        == (
+            "estimate_cost fuse CompilerParams InterpretParams emit_pipeline make_async_copy "
+            "VectorSubcoreMesh get_tpu_info CompilerParams atomic_add vq dct logpdf Box"
+        ).split()
+    )

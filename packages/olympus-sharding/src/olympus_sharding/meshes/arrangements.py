@@ -19,7 +19,14 @@ import numpy as np
 
 from . import mesh as _mesh
 
-__all__ = ["create_device_mesh", "create_hybrid_device_mesh", "device_kind_handler_dict"]
+__all__ = [
+    "arranged_torus",
+    "axis_assignments",
+    "create_device_mesh",
+    "create_hybrid_device_mesh",
+    "device_kind_handler_dict",
+    "torus_of",
+]
 
 
 def create_device_mesh(
@@ -66,8 +73,9 @@ def create_device_mesh(
         arranged = handler(shape, devices, contiguous_submeshes)
         if arranged is not None:
             return arranged
-    torus = _torus(devices)
-    arrangements = _arrangements(torus, shape, allow_split_physical_axes)
+    torus = torus_of(devices)
+    assignments = axis_assignments(torus.shape, shape, allow_split_physical_axes)
+    arrangements = (arranged_torus(torus, shape, assignment) for assignment in assignments)
     if not contiguous_submeshes:
         return next(arrangements)
     for arranged in arrangements:
@@ -166,7 +174,7 @@ def _object_array(devices: Sequence[Any]) -> np.ndarray:
 # ---- tori ----
 
 
-def _torus(devices: Sequence[Any]) -> np.ndarray:
+def torus_of(devices: Sequence[Any]) -> np.ndarray:
     """Returns the devices at their physical coordinates; cores of a chip are on the last axis."""
     coordinates = [
         (*device.coords[:-1], device.coords[-1], device.core_on_chip) for device in devices
@@ -190,18 +198,27 @@ def _torus(devices: Sequence[Any]) -> np.ndarray:
 Assignment = tuple[tuple[int, ...], ...]
 
 
-def _arrangements(torus: np.ndarray, shape: tuple[int, ...], split: bool) -> Iterator[np.ndarray]:
+def axis_assignments(
+    physical: tuple[int, ...], shape: tuple[int, ...], split: bool
+) -> Iterator[Assignment]:
+    """Yields the assignments of physical axes to the axes of a mesh, the best first.
+
+    Args:
+      physical: the sizes of the physical axes.
+      shape: the sizes of the mesh's axes.
+      split: whether parts of a physical axis may belong to different axes of the mesh.
+
+    Raises:
+      NotImplementedError: there is none.
+    """
     found = False
-    for assignment in _assignments(torus.shape, shape, _whole_axes, torus.shape):
-        found = True
-        yield _arranged(torus, shape, assignment)
-    if split:
-        for assignment in _assignments(torus.shape, shape, _parts_of_axes, torus.shape):
+    for choices in (_whole_axes, _parts_of_axes) if split else (_whole_axes,):
+        for assignment in _assignments(physical, shape, choices, physical):
             found = True
-            yield _arranged(torus, shape, assignment)
+            yield assignment
     if not found:
         raise NotImplementedError(
-            f"Failed to find an assignment of the physical axes {torus.shape} to the mesh_shape "
+            f"Failed to find an assignment of the physical axes {physical} to the mesh_shape "
             f"{shape}: the size of each axis of the mesh must be the product of sizes of physical "
             "axes, and each physical axis belongs to one mesh axis. Pass "
             "allow_split_physical_axes=True to divide them."
@@ -260,7 +277,8 @@ def _parts_of_axes(
     yield from sorted(choices, key=splitting)
 
 
-def _arranged(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
+def arranged_torus(torus: np.ndarray, shape: tuple[int, ...], assignment: Assignment) -> np.ndarray:
+    """Returns the devices of a torus in the order of a mesh."""
     # Each physical axis is split into one part per mesh axis; the last mesh axes get minor parts.
     parts = [extents[axis] for axis in range(torus.ndim) for extents in assignment]
     count = len(shape)

@@ -4,6 +4,17 @@
 from __future__ import annotations
 
 _PRIMITIVES = "olympus.extend.core.primitives"
+_PALLAS = "olympus.experimental.pallas"
+_TPU = f"{_PALLAS}.tpu"
+_SPARSE_CORES = f"{_PALLAS}.tpu_sc"
+_GPU = f"{_PALLAS}.mosaic_gpu"
+
+# Modules of distributions that are named as the public ones.
+_DISTRIBUTIONS = (
+    "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom gumbel_l "
+    "gumbel_r laplace logistic multinomial multivariate_normal nbinom norm pareto poisson t "
+    "truncnorm uniform vonmises wrapcauchy"
+).split()
 
 # Maps each module below `jax._src` to the modules of OLYMPUS that provide its names, in the order
 # of the search. A module without an entry has only the names that `names` lists.
@@ -115,6 +126,7 @@ WHOLE_MODULES: dict[str, tuple[str, ...]] = {
     "nn.functions": ("olympus.nn",),
     "nn.initializers": ("olympus.nn.initializers",),
     "numpy": ("olympus.numpy",),
+    "numpy.array_api_metadata": ("olympus.numpy",),
     "numpy.array_constructors": ("olympus.numpy",),
     "numpy.array_creation": ("olympus.numpy",),
     "numpy.array_methods": (),
@@ -141,13 +153,38 @@ WHOLE_MODULES: dict[str, tuple[str, ...]] = {
     "ops.special": ("olympus.scipy.special",),
     "pallas": (),
     "pallas.core": ("olympus.experimental.pallas",),
+    "pallas.cost_estimate": (_PALLAS,),
     "pallas.fuser": ("olympus.experimental.pallas.fuser",),
     "pallas.fuser.block_spec": ("olympus_pallas.fuser.block_specs",),
     "pallas.fuser.custom_evaluate": ("olympus_pallas.fuser.fusions",),
     "pallas.fuser.fusible": ("olympus_pallas.fuser.fusions",),
+    "pallas.fuser.fusion": ("olympus_pallas.fuser.fusions",),
+    "pallas.fuser.jaxpr_fusion": ("olympus.experimental.pallas.fuser",),
     "pallas.helpers": ("olympus.experimental.pallas",),
+    "pallas.mosaic": (),
+    "pallas.mosaic.core": (_TPU, _PALLAS),
+    "pallas.mosaic.helpers": (_TPU, _PALLAS),
+    "pallas.mosaic.interpret": (),
+    "pallas.mosaic.interpret.interpret_pallas_call": (_TPU, _PALLAS),
+    "pallas.mosaic.interpret.params": (_TPU, _PALLAS),
+    "pallas.mosaic.pipeline": (_TPU, _PALLAS),
+    "pallas.mosaic.primitives": (_TPU, _PALLAS),
+    "pallas.mosaic.random": (_TPU, _PALLAS),
+    "pallas.mosaic.sc_core": (_SPARSE_CORES, _TPU),
+    "pallas.mosaic.sc_primitives": (_SPARSE_CORES, _TPU),
+    "pallas.mosaic.tpu_info": (_TPU, _PALLAS),
+    "pallas.mosaic_gpu": (),
+    "pallas.mosaic_gpu.core": (_GPU, _PALLAS),
+    "pallas.mosaic_gpu.helpers": (_GPU, _PALLAS),
+    "pallas.mosaic_gpu.pipeline": (_GPU, _PALLAS),
+    "pallas.mosaic_gpu.primitives": (_GPU, _PALLAS),
+    "pallas.mosaic_gpu.torch": (_GPU, _PALLAS),
+    "pallas.mpmd": (_PALLAS, _TPU),
     "pallas.pallas_call": ("olympus_pallas.calls.pallas_call",),
     "pallas.primitives": ("olympus.experimental.pallas",),
+    "pallas.triton": (),
+    "pallas.triton.core": ("olympus.experimental.pallas.triton",),
+    "pallas.triton.primitives": ("olympus.experimental.pallas.triton",),
     "pallas.utils": ("olympus_pallas.grids.sizes",),
     "partition_spec": ("olympus.sharding",),
     "path": (),
@@ -164,6 +201,10 @@ WHOLE_MODULES: dict[str, tuple[str, ...]] = {
     "random.threefry2x32": ("olympus.extend.random",),
     "ref": ("olympus.ref",),
     "scipy": ("olympus.scipy",),
+    "scipy.cluster": ("olympus.scipy.cluster",),
+    "scipy.cluster.vq": ("olympus.scipy.cluster.vq",),
+    "scipy.fft": ("olympus.scipy.fft",),
+    "scipy.integrate": ("olympus.scipy.integrate",),
     "scipy.linalg": ("olympus.scipy.linalg",),
     "scipy.ndimage": ("olympus.scipy.ndimage",),
     "scipy.optimize": (),
@@ -209,4 +250,5 @@ WHOLE_MODULES: dict[str, tuple[str, ...]] = {
     "xla_metadata": ("olympus.experimental.xla_metadata",),
     "xla_metadata_lib": ("olympus.experimental.xla_metadata",),
     "xla_transform": (),
+    **{f"scipy.stats.{name}": (f"olympus.scipy.stats.{name}",) for name in _DISTRIBUTIONS},
 }

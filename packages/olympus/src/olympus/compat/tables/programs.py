@@ -94,6 +94,9 @@ _PARTIAL_EVALUATION = {
     **names_from(_PARTIAL, "move_binders_to_front", "move_outvars_to_back"),
     **names_from(_PARTIAL, "partial_eval_olympuspr_nounits", "prune_olympuspr_outputs"),
     **names_from(_PARTIAL, "prune_closed_olympuspr_outputs"),
+    **names_from(
+        "olympus.compat.counterparts.policy_splits", "ensure_enum", "partial_eval_olympuspr_custom"
+    ),
     **names_from("olympus.extend", "lu=linear_util", "source_info_util"),
     "core": "olympus.extend:core",
 }
@@ -197,6 +200,10 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "hijax": {
         **names_from("olympus_ir.types.avals", "ShapedArray", "Ty=AbstractValue"),
         **names_from("olympus_autodiff.high_types.calls", "call_hi_primitive_p"),
+        **names_from("olympus_autodiff.high_types.boxes", "Box", "BoxTy", "BoxTypeState"),
+        **names_from("olympus_autodiff.high_types.boxes", "box_get", "box_get_p", "box_set"),
+        **names_from("olympus_autodiff.high_types.boxes", "box_set_p", "new_box", "new_box_p"),
+        **names_from("olympus.custom_derivatives", "custom_vjp3=custom_vjp"),
     },
     "interpreters.ad": _DIFFERENTIATION,
     "interpreters.batching": {

@@ -7,6 +7,8 @@ from olympus._lazy import names_from
 
 _PRIMITIVES = "olympus.extend.core.primitives"
 _BACKENDS = "olympus_xla.platforms.backends"
+_TORI = "olympus.compat.counterparts.runtime.tori"
+_OPERATIONS = "olympus.compat.counterparts.runtime.hlo_operations"
 _DIALECTS = "jaxlib.mlir.dialects"
 _CACHE_KEYS = "olympus.compat.caches.cache_keys"
 _CACHE_STORES = "olympus.compat.caches.cache_stores"
@@ -170,11 +172,22 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.extend.mlir", "refine_polymorphic_shapes"),
         **names_from("olympus_xla.compiling.lowering.mlir", "OlympusIrContext"),
         **names_from("olympus.compat.counterparts.runtime.custom_calls", "custom_call"),
+        **names_from(_OPERATIONS, "broadcast_in_dim", "compare_hlo", "convert_hlo"),
+        **names_from(_OPERATIONS, "full_like_aval", "iota", "multi_broadcast_in_dim", "reshape"),
+        **names_from(_OPERATIONS, "slice_op"),
         **names_from(_DIALECTS, "func_dialect=func", "hlo=stablehlo"),
         "core": "olympus.extend:core",
         "xb": "olympus_xla.platforms:backends",
     },
     "interpreters.pxla": names_from("olympus.sharding", "Mesh"),
+    "mesh_utils": {
+        **names_from("olympus_sharding.meshes.arrangements", "_get_physical_tpu_mesh=torus_of"),
+        **names_from(
+            _TORI,
+            "_create_device_mesh_for_nd_torus=create_device_mesh_for_nd_torus",
+            "_create_device_mesh_for_nd_torus_splitting_axes=create_device_mesh_splitting_axes",
+        ),
+    },
     "lib": {
         "jaxlib_extension_version": "jaxlib.xla_client:_version",
         **names_from("olympus_ir._jaxlib", "version=jaxlib_version"),
