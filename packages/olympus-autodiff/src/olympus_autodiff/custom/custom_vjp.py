@@ -386,7 +386,25 @@ class FlatBackward:
                 f"input of type {aval.str_short()}, so the shapes do not match. It is the rule "
                 f"{self.__name__}."
             )
+        if cotangent_aval.vma != expected.vma and not disable_bwd_checks.value:
+            self._raise_varying(cotangent_aval, expected, position)
         return cotangent
+
+    def _raise_varying(self, cotangent: Any, expected: Any, position: int) -> None:
+        extra, missing = cotangent.vma - expected.vma, expected.vma - cotangent.vma
+        axes = tuple(sorted(map(str, extra or missing)))
+        advice = (
+            f"sum the cotangent over the axes of the mesh: lax.psum(cotangent, {axes})"
+            if extra
+            else f"let the cotangent vary: lax.pcast(cotangent, {axes}, to='varying')"
+        )
+        raise ValueError(
+            "Custom VJP bwd rule must produce an output with the same type as the args tuple of "
+            f"the primal function, but at {self._path(position)} the bwd rule produced an output "
+            f"of type {cotangent.str_short()} corresponding to an input of type "
+            f"{expected.str_short()}, so the manual axes that they vary over do not match. In the "
+            f"rule {self.__name__}, {advice}."
+        )
 
     def _check_symbolic_zero(self, zero: SymbolicZero, expected: Any, position: int) -> None:
         zero_aval = zero.aval

@@ -14,10 +14,11 @@ from olympus_ir.diagnostics.source_info import function_name
 from olympus_ir.programs.expansion import expansion_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import Parameters, printing_rules
+from olympus_ir.programs.staging import cast_to_varying
 from olympus_ir.types.avals import AbstractValue
 
 from ..tables import jvp_rules, transpose_rules
-from ..zeros import SymbolicZero, Zero, as_operand
+from ..zeros import SymbolicZero, Zero, as_operand, aval_of
 
 if TYPE_CHECKING:
     from olympus_ir.programs.olympuspr import Equation
@@ -33,6 +34,8 @@ __all__ = ["custom_lin_p", "forward_mode_error"]
 #   symbolic_zeros: whether ``bwd`` gets zero cotangents as symbolic zeros.
 custom_lin_p = Primitive.declare("custom_lin", multiple_results=True, cache_inference=False)
 custom_lin_p.linear_in = True
+# The rule returns a cotangent that varies over the same mesh axes as the argument.
+custom_lin_p.spreads_varying = False
 
 
 @custom_lin_p.def_abstract_eval
@@ -72,6 +75,13 @@ def _custom_lin_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: A
     raise forward_mode_error()
 
 
+def _varying(cotangent: Any, aval: AbstractValue) -> Any:
+    """Casts a cotangent, which may be a constant, to vary over the mesh axes of the result."""
+    varying = getattr(aval, "vma", frozenset())
+    missing = varying - aval_of(cotangent).vma if varying else varying
+    return cast_to_varying(cotangent, tuple(missing)) if missing else cotangent
+
+
 @transpose_rules.define(custom_lin_p)
 def _custom_lin_transpose(
     cotangents: Sequence[Any],
@@ -84,10 +94,13 @@ def _custom_lin_transpose(
 ) -> list[Any]:
     if symbolic_zeros:
         cotangents_of_results = [
-            SymbolicZero(ct.aval) if ct.__class__ is Zero else as_operand(ct) for ct in cotangents
+            SymbolicZero(ct.aval) if ct.__class__ is Zero else _varying(as_operand(ct), aval)
+            for ct, aval in zip(cotangents, out_avals, strict=True)
         ]
     else:
-        cotangents_of_results = [as_operand(ct) for ct in cotangents]
+        cotangents_of_results = [
+            _varying(as_operand(ct), aval) for ct, aval in zip(cotangents, out_avals, strict=True)
+        ]
     results = bwd(*operands[:num_res], *cotangents_of_results)
     kept = [
         None if result.__class__ in (Zero, SymbolicZero) else result

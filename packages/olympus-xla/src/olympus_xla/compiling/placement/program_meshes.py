@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from olympus_ir.programs.dead_code import dce_olympuspr
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, olympusprs_in_params
 from olympus_sharding.meshes.context import concrete_mesh_in_force
 from olympus_sharding.meshes.mesh import Mesh
@@ -40,6 +41,10 @@ def mesh_of(closed: ClosedOlympuspr) -> tuple[Mesh | None, str]:
 
 def _find_mesh(olympuspr: Olympuspr) -> tuple[Mesh | None, str]:
     required, origin = None, ""
+    if next(_meshes_in(olympuspr, set()), None) is None:
+        return required, origin
+    # What nothing reads does not run, on any devices.
+    olympuspr, _ = dce_olympuspr(olympuspr, [True] * len(olympuspr.outvars))
     for equation, mesh in _meshes_in(olympuspr, set()):
         inside = f"{equation.primitive} inside jit"
         if required is None:

@@ -14,7 +14,7 @@ _CLASSES = "olympus.compat.counterparts.classes"
 _EQUATIONS = "olympus.compat.equations"
 _POLICIES = "olympus_autodiff.rematerialization.policies"
 _PRINTING = "olympus.compat.counterparts.printing"
-_PARTIAL = "olympus.compat.counterparts.partial_evaluation"
+_PARTIAL = "olympus.compat.counterparts.evaluation.partial_evaluation"
 _BATCHING = "olympus.compat.counterparts.batching"
 _TANGENTS = "olympus.compat.counterparts.tangents"
 _REFERENCES = "olympus.compat.counterparts.references"
@@ -95,7 +95,9 @@ _PARTIAL_EVALUATION = {
     **names_from(_PARTIAL, "partial_eval_olympuspr_nounits", "prune_olympuspr_outputs"),
     **names_from(_PARTIAL, "prune_closed_olympuspr_outputs"),
     **names_from(
-        "olympus.compat.counterparts.policy_splits", "ensure_enum", "partial_eval_olympuspr_custom"
+        "olympus.compat.counterparts.evaluation.policy_splits",
+        "ensure_enum",
+        "partial_eval_olympuspr_custom",
     ),
     **names_from("olympus.extend", "lu=linear_util", "source_info_util"),
     "core": "olympus.extend:core",

@@ -20,7 +20,7 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.staging import trace_to_closed, trace_to_olympuspr
 from olympus_ir.types.avals import AbstractValue
 
-from .lists import merge_lists, partition_list
+from ..lists import merge_lists, partition_list
 
 __all__ = [
     "abstract_eval_fun",
