@@ -6,6 +6,8 @@ import threading
 import numpy as np
 import pytest
 
+from olympus_ir.lax import callbacks
+from olympus_ir.programs.jit import jit
 from olympus_ir.types.avals import ShapedArray
 from olympus_xla._jaxlib import JaxRuntimeError
 from olympus_xla.foreign.callback_errors import DeferredErrors
@@ -63,3 +65,28 @@ def test_endless_loop_after_error(monkeypatch):
         fails()
     with pytest.raises(JaxRuntimeError, match="not today"):
         fails()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("function", "logger", "call"),
+    [
+        ("pure_callback", "callback", lambda f, x: callbacks.pure_callback(f, x, x)),
+        ("io_callback", "callback", lambda f, x: callbacks.io_callback(f, x, x)),
+        ("debug.callback", "debugging", lambda f, x: [callbacks.debug_callback(f, x), x][1]),
+    ],
+)
+def test_failures_of_users_functions_are_logged(caplog, compiled, function, logger, call):
+    def failing(x):
+        raise ArithmeticError("no result")
+
+    def run(x):
+        return call(failing, x)
+
+    with pytest.raises((JaxRuntimeError, ArithmeticError)):
+        np.asarray((jit(run) if compiled else run)(np.float32(1)))
+        callbacks.effects_barrier()
+    record = next(record for record in caplog.records if "failed" in record.getMessage())
+    assert record.getMessage() == f"olympus.{function} failed"
+    assert record.name.endswith(logger) and record.levelname == "ERROR"
+    assert record.exc_info[0] is ArithmeticError

@@ -8,10 +8,11 @@ the equation of a callback, with one concrete array for each operand.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..loading import deferred
 from ..programs.primitives import Primitive, instruction
 from ..programs.wide_constants import wide_constants_allowed
 from ..settings import config
-from ..settings.naming import naming
+from ..settings.naming import logger_name, naming
 from ..trees import pytrees
 from ..types import dtypes
 from ..types.annotations import PyTree
@@ -368,8 +369,19 @@ def debug_callback(
 @api_boundary
 def run_debug_callback(*arrays: Any, callback: _FlatCallback, **params: Any) -> list[Any]:
     """Calls the function of a `debug_callback`."""
-    callback(*arrays)
+    with _failures_logged("debugging", "debug.callback"):
+        callback(*arrays)
     return []
+
+
+@contextlib.contextmanager
+def _failures_logged(subject: str, function: str) -> Iterator[None]:
+    """Logs an exception of a user's function, which may be raised late, or nowhere."""
+    try:
+        yield
+    except BaseException:
+        logging.getLogger(logger_name(subject)).exception("%s.%s failed", naming.module, function)
+        raise
 
 
 # ---- callbacks with results ----
@@ -510,7 +522,8 @@ def run_callback(
     Raises:
       RuntimeError: if the number, shapes or dtypes of the results differ from the declaration.
     """
-    leaves = pytrees.tree_leaves(callback(*arrays))
+    with _failures_logged("callback", "io_callback" if "ordered" in params else "pure_callback"):
+        leaves = pytrees.tree_leaves(callback(*arrays))
     if len(leaves) != len(result_avals):
         raise RuntimeError(
             f"Mismatched number of outputs from callback. Expected: {len(result_avals)}, Actual: "
