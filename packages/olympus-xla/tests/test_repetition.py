@@ -391,6 +391,41 @@ def test_random_loops_with_dead_code_keep_their_results(seed):
     assert_equal_results(grad(function), weights(20), X)
 
 
+CHANGES = {
+    "another constant": lambda x, w, first: layer(lax.mul(x, 1.25), w),
+    "the other zero": lambda x, w, first: layer(lax.mul(x, -0.0), w),
+    "an earlier value": lambda x, w, first: layer(first, w),
+    "exchanged operands": lambda x, w, first: lax.sub(w_of(w, x), layer(x, w)),
+    "another dtype": lambda x, w, first: layer(
+        lax.convert_element_type(lax.convert_element_type(x, np.float16), np.float32), w
+    ),
+    "no operation": lambda x, w, first: x,
+    "another order": lambda x, w, first: lax.mul(lax.tanh(x), w_of(w, x)),
+}
+
+
+def w_of(w, x):
+    return lax.broadcast_in_dim(w, x.shape, (1,))
+
+
+@pytest.mark.parametrize("place", [0, 1, 9, 22, 23])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_one_differing_step_keeps_its_result(change, place):
+    def function(ws, x):
+        first = x
+        for step, w in enumerate(ws):
+            shifted = lax.mul(layer(x, w), 0.0)
+            if step == place:
+                changed = lax.convert_element_type(change(x, w, first), np.float32)
+                x = lax.add(changed, shifted)
+            else:
+                x = lax.sub(layer(x, w), lax.mul(x, 0.0))
+        return lax.reduce_sum(lax.div(1.0, lax.add(lax.mul(x, x), 0.5)), (0, 1))
+
+    assert blocks_of(grad(function), weights(24), X)
+    assert_equal_results(grad(function), weights(24), X)
+
+
 def test_blocks_with_few_repetitions_are_unchanged():
     """Long blocks that repeat too few times."""
 
