@@ -10,7 +10,6 @@ from .modules import WHOLE_MODULES
 from .programs import PROGRAMS
 from .references import REFERENCES
 from .runtime import RUNTIME
-from .same_names import SAME_NAMES
 from .test_helpers import SPARSE_HELPERS, TEST_HELPERS
 
 __all__ = ["NAMES", "SPARSE_HELPERS", "WHOLE_MODULES"]
@@ -26,4 +25,4 @@ def _merged(*tables: Mapping[str, dict[str, str]]) -> dict[str, dict[str, str]]:
 
 
 # Further names of the modules below `jax._src`, which the modules in `WHOLE_MODULES` lack.
-NAMES = _merged(PROGRAMS, ARRAY_FUNCTIONS, RUNTIME, REFERENCES, TEST_HELPERS, SAME_NAMES)
+NAMES = _merged(PROGRAMS, ARRAY_FUNCTIONS, RUNTIME, REFERENCES, TEST_HELPERS)

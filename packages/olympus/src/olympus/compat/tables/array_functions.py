@@ -37,6 +37,7 @@ _LAX = {
     **names_from("olympus.core", "ShapedArray"),
     **names_from("olympus_ir.lax", "_array_copy=copy"),
     **names_from("olympus_ir.lax.core.values", "asarray=as_array"),
+    **names_from("olympus_ir.lax.tokens", "no_dce_effect"),
     **names_from("builtins", "_max=max", "_min=min"),
 }
 
@@ -54,6 +55,9 @@ _NUMPY_UTIL = {
 
 ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
     "lax.lax": _LAX,
+    "lax.linalg": names_from("olympus_ir.lax.linalg.matrices", "symmetrize"),
+    "lax.other": names_from("olympus.numpy", "logaddexp", "logaddexp2"),
+    "lax.scaled_dot": names_from("olympus_ir.lax.contractions.scaled_products", "scaled_dot"),
     "lax.utils": {
         **_LAX_UTILS,
         **names_from(_DECLARATIONS, "_argnum_weak_type=argnum_weak_type"),
@@ -71,6 +75,13 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
     "numpy.index_tricks": names_from(
         "olympus_numpy.numerics.index_tricks", "CClass=_C", "RClass=_R"
     ),
+    "numpy.linalg": {
+        **names_from(
+            "olympus_numpy.linalg.factoring", "EigResult", "EighResult", "QRResult", "SVDResult"
+        ),
+        **names_from("olympus_numpy.linalg.determinants", "SlogdetResult"),
+    },
+    "numpy.scalar_types": names_from("olympus_numpy.arrays.scalar_types", "_ScalarMeta=ScalarType"),
     "numpy.util": _NUMPY_UTIL,
     "numpy.vectorize": {
         **names_from(_VECTORIZATION, "_parse_gufunc_signature=_parse_signature"),
@@ -94,4 +105,10 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
         **names_from(_TREES, "_vdot_tree=vdot_tree"),
         **names_from("olympus_scipy.sparse.linalg", "_normalize_matvec=_operator"),
     },
+    "scipy.stats._core": names_from("olympus_scipy.stats.statistics", "ModeResult"),
+    "third_party.scipy.betaln": names_from("olympus_scipy.special.gamma_functions", "betaln"),
+    "third_party.scipy.interpolate": names_from(
+        "olympus_scipy.interpolate", "RegularGridInterpolator"
+    ),
+    "third_party.scipy.special": names_from("olympus_scipy.special.error_functions", "fresnel"),
 }

@@ -13,6 +13,7 @@ _PROGRAMS = "olympus.compat.counterparts.programs"
 _CLASSES = "olympus.compat.counterparts.classes"
 _EQUATIONS = "olympus.compat.equations"
 _POLICIES = "olympus_autodiff.rematerialization.policies"
+_GRADIENT_REFERENCES = "olympus_autodiff.reverse.gradient_references"
 _PRINTING = "olympus.compat.counterparts.printing"
 _PARTIAL = "olympus.compat.counterparts.evaluation.partial_evaluation"
 _BATCHING = "olympus.compat.counterparts.batching"
@@ -21,6 +22,7 @@ _REFERENCES = "olympus.compat.counterparts.references"
 _JACOBIANS = "olympus.compat.counterparts.jacobians"
 _SIGNATURES = "olympus.compat.signatures"
 _TRACE_STATE = "olympus_ir.adapters.trace_state"
+_DIMENSIONS = "olympus.compat.counterparts.dimensions"
 _DOCUMENTS = "olympus_ir.diagnostics.documents"
 _EFFECTS = "olympus_ir.types.effects"
 _STATES = "olympus_ir.references"
@@ -33,11 +35,16 @@ _CORE = {
     **names_from("olympus.errors", "ConcretizationTypeError", "TracerArrayConversionError"),
     **names_from("olympus.errors", "TracerBoolConversionError", "UnexpectedTracerError"),
     **names_from("olympus.errors", "TracerIntegerConversionError"),
+    **names_from("olympus_ir.diagnostics.errors", "ShardingTypeError"),
     **names_from("olympus.experimental.hijax", "AvalMutableQDD", "AvalQDD", "aval_method"),
     **names_from("olympus.experimental.hijax", "aval_property"),
     **names_from("olympus_ir.programs.tracing", "escaped_tracer_error", "is_concrete"),
-    **names_from("olympus_ir.lax.collectives.named_axes", "pvary"),
-    **names_from("olympus_ir.adapters.trace_state", "unsafe_get_axis_names=axis_names"),
+    **names_from("olympus_ir.lax.collectives.named_axes", "pvary", "pvary_p"),
+    **names_from("olympus_ir.lax.elementwise.conversion", "stage_p"),
+    **names_from("olympus_ir.symbolic.expressions", "is_symbolic_dim"),
+    **names_from("olympus_ir.types.layouts", "ManualAxisType"),
+    **names_from(_DIMENSIONS, "definitely_equal_one_of_dim", "dilate_dim"),
+    **names_from(_DIMENSIONS, "divide_shape_sizes", "stride_dim"),
     **names_from(_PROGRAMS, "clean_up_dead_vars", "concrete_dim_or_error", "get_referent"),
     **names_from(_PROGRAMS, "is_dim", "last_used", "str_short_aval", "to_concrete_value"),
     **names_from("olympus", "Array", "ShapeDtypeStruct"),
@@ -55,11 +62,15 @@ _CORE = {
     **names_from("olympus_ir.programs.leaks", "leaked_tracer_error=check_leaks"),
     **names_from("olympus_ir.programs.mutable_types", "cur_qdd"),
     **names_from("olympus_ir.adapters.construction", "shaped_abstractify"),
-    **names_from(_TRACE_STATE, "OpaqueTraceState", "trace_state_clean"),
+    **names_from(_TRACE_STATE, "OpaqueTraceState", "nonempty_axis_env", "trace_state_clean"),
+    **names_from(_TRACE_STATE, "unsafe_am_i_under_a_jit=am_i_under_a_trace"),
+    **names_from(_TRACE_STATE, "unsafe_am_i_under_a_vmap=am_i_under_a_vmap"),
+    **names_from(_TRACE_STATE, "unsafe_get_axis_names=axis_names"),
     **names_from("olympus.compat.literals", "full_lower"),
     **names_from("olympus_ir.types.memory_spaces", "MemorySpace"),
     **names_from("olympus.ref", "Ref", "empty_ref", "freeze", "new_ref"),
-    **names_from(f"{_STATES}.primitives", "freeze_p", "ref_p=new_ref_p"),
+    **names_from(f"{_STATES}.primitives", "empty_ref_p", "free_ref", "free_ref_p", "freeze_p"),
+    **names_from(f"{_STATES}.primitives", "ref_p=new_ref_p"),
     **names_from("olympus_ir.types.extended_arrays", "physical_aval"),
     **names_from("olympus_ir._jaxlib", "safe_map", "safe_zip"),
     **names_from(_PRIMITIVES, "call_p", "closed_call_p"),
@@ -77,7 +88,7 @@ _CORE = {
 
 _PARTIAL_EVALUATION = {
     **names_from(_POLICIES, "Offloadable", "Recompute"),
-    **names_from(_POLICIES, "Saveable"),
+    **names_from(_POLICIES, "Saveable", "everything_saveable"),
     **names_from("olympus_ir.programs.olympuspr", "close_olympuspr"),
     **names_from(
         "olympus_ir.programs.olympuspr", "convert_constvars_olympuspr=constants_as_inputs"
@@ -162,8 +173,12 @@ PROGRAMS: dict[str, dict[str, str]] = {
     "ad_checkpoint": {
         **names_from(_PRIMITIVES, "remat_p"),
         **names_from("olympus_autodiff", "saved_residuals"),
+        **names_from(_POLICIES, "DotsSaveable", "SaveAnyNamesButThese", "SaveOnlyTheseNames"),
+        **names_from(_POLICIES, "dots_saveable", "dots_with_no_batch_dims_saveable"),
         **names_from(_POLICIES, "everything_saveable", "nothing_saveable"),
+        **names_from(_POLICIES, "offload_dot_with_no_batch_dims"),
         **names_from(_POLICIES, "save_and_offload_only_these_names", "save_from_both_policies"),
+        **names_from(_POLICIES, "save_any_names_but_these", "save_anything_except_these_names"),
         **names_from(_POLICIES, "save_only_these_names"),
     },
     "api": {
@@ -174,6 +189,8 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.counterparts.operands", "_dtype=dtype_of"),
         **names_from(_JACOBIANS, "_check_scalar=check_scalar", "_jacfwd_unravel=jacfwd_unravel"),
         **names_from(_JACOBIANS, "_jacrev_unravel=jacrev_unravel", "_std_basis=std_basis"),
+        **names_from(_GRADIENT_REFERENCES, "DidntWant", "DontWant", "GradRef", "GradValue"),
+        **names_from("olympus_autodiff.reverse.vjp", "VJP"),
     },
     "api_util": _API_UTIL,
     "checkify": {
@@ -193,7 +210,10 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from("olympus_ir.debugger.breakpoints", "breakpoint"),
         "core": "olympus_ir.debugger:breakpoints",
     },
-    "debugger.core": names_from("olympus_ir.debugger.breakpoints", "breakpoint"),
+    "debugger.core": {
+        **names_from("olympus_ir.debugger.breakpoints", "breakpoint", "register_debugger"),
+        **names_from("olympus_ir.debugger.frames", "DebuggerFrame"),
+    },
     "earray": names_from("olympus_ir.adapters.paired_dtypes", "EArray"),
     "effects": {
         **names_from(_EFFECTS, "partial_eval_kept_effects=partial_evaluation_kept_effects"),
@@ -207,6 +227,7 @@ PROGRAMS: dict[str, dict[str, str]] = {
         **names_from("olympus_autodiff.high_types.boxes", "box_set_p", "new_box", "new_box_p"),
         **names_from("olympus.custom_derivatives", "custom_vjp3=custom_vjp"),
     },
+    "indexing": names_from(f"{_STATES}.indexing", "Slice", "ds", "dslice"),
     "interpreters.ad": _DIFFERENTIATION,
     "interpreters.batching": {
         **names_from("olympus.compat.registries", "is_vmappable"),

@@ -10,6 +10,7 @@ _BACKENDS = "olympus_xla.platforms.backends"
 _TORI = "olympus.compat.counterparts.runtime.tori"
 _OPERATIONS = "olympus.compat.counterparts.runtime.hlo_operations"
 _DIALECTS = "jaxlib.mlir.dialects"
+_DIGITS = "olympus.compat.counterparts.digits"
 _CACHE_KEYS = "olympus.compat.caches.cache_keys"
 _CACHE_STORES = "olympus.compat.caches.cache_stores"
 _PLATFORMS = "olympus.compat.counterparts.runtime.platforms"
@@ -93,8 +94,17 @@ RUNTIME: dict[str, dict[str, str]] = {
     "clusters": names_from(_CLUSTERS, "ClusterEnv", "Mpi4pyCluster", "OmpiCluster", "SlurmCluster"),
     "clusters.cluster": names_from(_CLUSTERS, "ClusterEnv"),
     "cloud_tpu_init": {"running_in_cloud_tpu_vm": f"{_PLATFORMS}:running_in_cloud_tpu_vm"},
-    "callback": names_from("olympus_ir.lax.callbacks", "_FlatCallback"),
+    "callback": {
+        **names_from("olympus_ir.lax.callbacks", "_FlatCallback"),
+        **names_from("olympus_ir.types.effects", "IOEffect", "OrderedIOEffect"),
+        **names_from(
+            "olympus_xla.compiling.lowering.adapters.library_operations", "emit_python_callback"
+        ),
+    },
     "config": {
+        **names_from("olympus_ir.settings.config_states", "LegacyPrngKeyState"),
+        **names_from("olympus_ir.settings.config_states", "NumpyDtypePromotion"),
+        **names_from("olympus_ir.settings.user_contexts", "UserContext", "make_user_context"),
         "no_default": "olympus_ir.settings.configuration:NO_DEFAULT",
         **names_from("olympus.compat.registries", "_read=read_flag", "config_states"),
         **names_from("olympus.compat.registries", "parse_flags_with_absl"),
@@ -137,7 +147,9 @@ RUNTIME: dict[str, dict[str, str]] = {
     "distributed": {"global_state": "olympus.compat.registries:distributed_state"},
     "dlpack": names_from("olympus_xla.arrays.dlpack", "to_dlpack"),
     "dtypes": {
+        **names_from("olympus_ir.adapters.paired_dtypes", "PrimalTangentDType"),
         **names_from("olympus_ir.adapters.paired_dtypes", "primal_tangent_dtype"),
+        **names_from("olympus_ir.adapters.paired_dtypes", "primal_tangent_dtype_scalar"),
         **names_from(_PROMOTION, "TypePromotionError", "is_weakly_typed", "lattice_result_type"),
         **names_from(_PROMOTION, "promote_types", "result_type"),
         **names_from("olympus_ir.types.dtypes", "DType", "DTypeLike", "extended", "finfo"),
@@ -179,7 +191,11 @@ RUNTIME: dict[str, dict[str, str]] = {
         "core": "olympus.extend:core",
         "xb": "olympus_xla.platforms:backends",
     },
-    "interpreters.pxla": names_from("olympus.sharding", "Mesh"),
+    "interpreters.pxla": {
+        **names_from("olympus.extend.backend", "get_default_device"),
+        **names_from("olympus.sharding", "Mesh"),
+        **names_from("olympus_xla._jaxlib", "batched_device_put"),
+    },
     "mesh_utils": {
         **names_from("olympus_sharding.meshes.arrangements", "_get_physical_tpu_mesh=torus_of"),
         **names_from(
@@ -193,7 +209,7 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus_ir._jaxlib", "version=jaxlib_version"),
         **names_from("jaxlib.version", "version_str=__version__"),
         **names_from("jaxlib._jax", "jax_jit", "pytree"),
-        **names_from("jaxlib", "weakref_lru_cache"),
+        **names_from("jaxlib", "gpu_triton", "weakref_lru_cache"),
     },
     "lib._jax": names_from("olympus_xla._jaxlib", "PjitFunction"),
     "lib.mlir": names_from("jaxlib.mlir", "ir", "passmanager"),
@@ -257,12 +273,15 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.lax", "with_sharding_constraint"),
         **names_from("olympus.experimental.layout", "with_layout_constraint"),
         **names_from("olympus_sharding.annotations.constraints", "reshard_p"),
+        **names_from("olympus.api_util", "debug_info"),
+        "mesh_lib": "jax._src:mesh",
         **_UNSPECIFIED,
     },
     "prng": _PRNG,
     "random": _RANDOM,
     "random.core": _RANDOM,
     "random.prng": _PRNG,
+    "random.stateful_rng": names_from("olympus_random.stateful", "StatefulPRNG", "stateful_rng"),
     "shard_map": {
         **names_from("olympus_sharding.manual.primitive", "shard_map_p"),
         **names_from("olympus.compat.counterparts.functions", "HashablePartial"),
@@ -273,7 +292,12 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from(_SHARDING_FUNCTIONS, "common_is_equivalent_to"),
     },
     "sharding_impls": _SHARDINGS,
-    "sourcemap": names_from("olympus_xla.profiling.source_maps.maps", "Segment"),
+    "sourcemap": {
+        **names_from("olympus_xla.profiling.source_maps.maps", "Segment"),
+        **names_from(_DIGITS, "VLQ_ALPHABET", "decode_segment", "decode_vlq"),
+        **names_from(_DIGITS, "deserialize_mappings", "encode_segment", "encode_vlq"),
+        **names_from(_DIGITS, "serialize_mappings"),
+    },
     "source_info_util": {
         **names_from("olympus_ir.diagnostics.source_info", "Frame"),
         **names_from("olympus.compat.frames", "user_frame", "user_frames"),
@@ -302,8 +326,13 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from(_BACKENDS, "known_platforms", "num_cpu_devices"),
         **names_from(_PLATFORMS, "expand_platform_alias", "get_device_backend"),
         **names_from(_PLATFORMS, "is_known_platform"),
-        **names_from(_BACKENDS, "_clear_backends=clear_backends"),
+        **names_from(_BACKENDS, "_backend_lock=_lock", "_clear_backends=clear_backends"),
         **names_from(_BACKENDS, "make_cpu_client=_make_cpu_client"),
         "_backends": "olympus.compat.registries:made_backends",
     },
+    "xla_transform": names_from(
+        "olympus_xla.compiling.compiler_passes",
+        *("PipelineStage", "clear_hlo_module_transformation"),
+        "register_hlo_module_transformation",
+    ),
 }
