@@ -95,11 +95,11 @@ def test_no_cluster_is_detected(environment):
 
 def test_added_methods_are_tried_last_or_on_request(environment, monkeypatch):
     monkeypatch.setattr(clusters, "_METHODS", dict(clusters._METHODS))
-    monkeypatch.setattr(clusters, "_ON_REQUEST", set())
-    clusters.add_method("asked", lambda _: Cluster("asked:1", 2, 0), on_request=True)
+    asked = clusters.Method(lambda _: Cluster("asked:1", 2, 0), on_request=True)
+    clusters.add_method("asked", asked)
     assert complete(Cluster(), None) == Cluster()
     assert complete(Cluster(), "asked") == Cluster("asked:1", 2, 0)
-    clusters.add_method("found", lambda _: Cluster("found:1", 2, 1), on_request=False)
+    clusters.add_method("found", clusters.Method(lambda _: Cluster("found:1", 2, 1)))
     assert complete(Cluster(), None) == Cluster("found:1", 2, 1)
     environment({"OMPI_COMM_WORLD_SIZE": "4", **OPEN_MPI})
     assert clusters.detect("ompi", OPEN_MPI) == complete(Cluster(), None)

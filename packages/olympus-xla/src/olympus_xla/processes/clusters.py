@@ -12,9 +12,9 @@ import os
 import re
 import socket
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import NamedTuple
 
-__all__ = ["Cluster", "add_method", "complete", "detect", "method_names"]
+__all__ = ["Cluster", "Method", "add_method", "complete", "detect", "method_names"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,27 +51,27 @@ def complete(cluster: Cluster, method: str | None) -> Cluster:
         raise ValueError(
             f"cluster_detection_method must be one of {[*_METHODS, 'deactivate']}, got {method!r}"
         )
-    automatic = [name for name in _METHODS if name not in _ON_REQUEST]
+    automatic = [name for name, known in _METHODS.items() if not known.on_request]
     for name in automatic if method is None else [method]:
-        found = _METHODS[name](os.environ)
+        found = detect(name, os.environ)
         if found is not None:
-
-            def chosen(field: str, found: Cluster = found) -> Any:
-                value = getattr(cluster, field)
-                return getattr(found, field) if value is None else value
-
-            return Cluster(
-                chosen("coordinator_address"),
-                chosen("num_processes"),
-                chosen("process_id"),
-                chosen("local_device_ids"),
-            )
-        if method is not None:
-            raise ValueError(
-                f"cluster_detection_method is {method!r}, and this process was not started that "
-                "way: the environment does not say so"
-            )
+            return _filled(cluster, found)
+    if method is not None:
+        raise ValueError(
+            f"cluster_detection_method is {method!r}, and this process was not started that way: "
+            "the environment does not say so"
+        )
     return cluster
+
+
+def _filled(cluster: Cluster, found: Cluster) -> Cluster:
+    """Returns a layout whose unknown fields are taken from a layout that was found."""
+    unknown = {
+        field.name: getattr(found, field.name)
+        for field in dataclasses.fields(Cluster)
+        if getattr(cluster, field.name) is None
+    }
+    return dataclasses.replace(cluster, **unknown)
 
 
 def _environment(variables: Mapping[str, str]) -> Cluster | None:
@@ -170,38 +170,36 @@ def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
     return Cluster(address, world.Get_size(), world.Get_rank(), local)
 
 
-Method = Callable[[Mapping[str, str]], Cluster | None]
+class Method(NamedTuple):
+    """A method that detects the layout of a program's processes.
 
-# The methods that detect the cluster, in the order in which they are tried.
-_METHODS: dict[str, Method] = {
-    "environment": _environment,
-    "slurm": _slurm,
-    "ompi": _open_mpi,
-    "mpi4py": _mpi4py,
-}
-# The methods that are tried only if the user asks for them.
-_ON_REQUEST: set[str] = set()
-
-
-def add_method(name: str, method: Method, on_request: bool) -> None:
-    """Adds a method that detects the cluster.
-
-    Args:
-      name: the name, an argument of `initialize`.
-      method: returns the layout that it reads from environment variables; None if its launcher is
+    Attributes:
+      layout: returns the layout that it reads from environment variables; None if its launcher is
         not in use.
       on_request: whether to try the method only if the user asks for it.
     """
+
+    layout: Callable[[Mapping[str, str]], Cluster | None]
+    on_request: bool = False
+
+
+# The methods by name, in the order in which they are tried.
+_METHODS: dict[str, Method] = {
+    "environment": Method(_environment),
+    "slurm": Method(_slurm),
+    "ompi": Method(_open_mpi),
+    "mpi4py": Method(_mpi4py),
+}
+
+
+def add_method(name: str, method: Method) -> None:
+    """Adds a method that detects the cluster, under a name that `initialize` accepts."""
     _METHODS[name] = method
-    if on_request:
-        _ON_REQUEST.add(name)
-    else:
-        _ON_REQUEST.discard(name)
 
 
 def detect(name: str, variables: Mapping[str, str]) -> Cluster | None:
     """Returns the layout that one method finds; None if its launcher is not in use."""
-    return _METHODS[name](variables)
+    return _METHODS[name].layout(variables)
 
 
 def method_names() -> list[str]:

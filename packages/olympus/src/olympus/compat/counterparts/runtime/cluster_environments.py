@@ -35,7 +35,7 @@ class ClusterEnv:
         cls._cluster_types.append(cls)
         name = cls.name or cls.__name__
         if name not in clusters.method_names():
-            clusters.add_method(name, cls._layout, cls.opt_in_only_method)
+            clusters.add_method(name, clusters.Method(cls._layout, cls.opt_in_only_method))
 
     @classmethod
     def _layout(cls, variables: Mapping[str, str]) -> clusters.Cluster | None:
