@@ -94,13 +94,7 @@ class Compiled:
             self._check_donated_once(leaves)
         results = self.executable.call([*self.constants, *operands])
         if donates:
-            self._delete_moved(leaves)
-            if not self._noted:
-                self._noted = True
-                pairs = zip(self.lowered.in_avals, self.lowered.donated, strict=True)
-                note_donations(
-                    self.lowered.name, [aval for aval, is_donated in pairs if is_donated]
-                )
+            self._delete_donated(leaves)
         return results
 
     def _donates_among_several_cpus(self) -> bool:
@@ -129,20 +123,23 @@ class Compiled:
                     f"{self.lowered.name} are one array. Pass a copy, or do not donate it."
                 )
 
-    def _delete_moved(self, leaves: Sequence[Any]) -> None:
-        """Deletes donated operands that the call has copied to other devices.
+    def _delete_donated(self, leaves: Sequence[Any]) -> None:
+        """Deletes donated operands, and records the first call that took some.
 
-        The computation reused the memory of the copies, not of these operands. Operands whose
-        memory it took are deleted, too: C++ checks only for deleted arrays, and other arrays may
-        have the same memory.
+        From an operand on other devices the call has taken the memory of a copy, so the operand
+        still holds its own. An operand whose memory it has taken is deleted as an object, too: C++
+        checks nothing else, and other arrays may have the same memory.
         """
         devices = set(self.placement.devices)
-        for leaf, donated in zip(leaves, self.lowered.donated, strict=True):
-            if not donated or type(leaf) is not ArrayImpl:
-                continue
-            is_moved = leaf._committed and leaf._sharding.device_set != devices
-            if is_moved != leaf.is_deleted():
-                leaf.delete()
+        for leaf, is_donated in zip(leaves, self.lowered.donated, strict=True):
+            if is_donated and type(leaf) is ArrayImpl:
+                is_moved = leaf._committed and leaf._sharding.device_set != devices
+                if is_moved != leaf.is_deleted():
+                    leaf.delete()
+        if not self._noted:
+            self._noted = True
+            pairs = zip(self.lowered.in_avals, self.lowered.donated, strict=True)
+            note_donations(self.lowered.name, [aval for aval, is_donated in pairs if is_donated])
 
 
 def compile_lowered(

@@ -94,8 +94,8 @@ def _check_alive(operands: Sequence[Any]) -> None:
             check_not_deleted(operand)
 
 
-def _delete_donated(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
-    """Deletes donated operands that were copied to the program's devices and consumed there."""
+def _delete_consumed(operands: Sequence[Any], arrays: Sequence[Any]) -> None:
+    """Deletes operands whose copies on the program's devices were donated to it."""
     for operand, array in zip(operands, arrays, strict=True):
         if array is not operand and type(operand) is ArrayImpl and array.is_deleted():
             operand.delete()
@@ -223,7 +223,7 @@ class Executable:
                     check_not_deleted(operand)
             _explain_lack_of_memory(error, self.loaded)
             raise
-        _delete_donated(operands, arrays)
+        _delete_consumed(operands, arrays)
         if self.extended_results:
             return list(map(_result_of_type, results, self.out_avals))
         return results
