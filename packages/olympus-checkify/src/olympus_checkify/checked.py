@@ -214,22 +214,22 @@ def _has_nans(result: Any) -> bool:
 def _exception(error: Error) -> Exception | None:
     """Returns the exception of the first check that failed."""
     error = error.reduced()
+    # Maps the codes of failed checks, which increase along the program, to their effects.
     failed = {
         int(np.asarray(error._code[effect])): effect
         for effect, pred in error._pred.items()
         if _is_set(pred)
     }
-    iterations = [effect for effect in sorted(failed) if failed[effect].error_type in _RAISED]
-    if not iterations:
+    code = min((code for code in failed if failed[code].error_type in _RAISED), default=None)
+    if code is None:
         return None
-    code = iterations[0]
     site, payload = error._metadata[code], error._payload[failed[code]]
     source = site.source if user_frame(site.source) else SourceInfo(capture(), no_names)
     words = [f"{site.kind.message(site, payload).rstrip('. ')}, at {summarize(source)}"]
-    for number in sorted(failed):
-        loop = error._metadata[number]
-        if issubclass(failed[number].error_type, IterationError):
-            words.append(loop.kind.message(loop, error._payload[failed[number]]))
+    for loop_code in sorted(failed):
+        if issubclass(failed[loop_code].error_type, IterationError):
+            loop = error._metadata[loop_code]
+            words.append(loop.kind.message(loop, error._payload[failed[loop_code]]))
     line = line_of(source)
     return _RAISED[failed[code].error_type]("; ".join(words) + (f"\n    {line}" if line else ""))
 
