@@ -9,6 +9,7 @@ from olympus_ir.diagnostics.source_info import register_library_folder
 from olympus_ir.loading import lazy_exports
 
 from .__about__ import __version__
+from .adapters import members as _members  # noqa: F401 - attached to the classes of the core
 from .custom.custom_jvp import custom_jvp
 from .custom.custom_vjp import (
     CustomVJPPrimal,

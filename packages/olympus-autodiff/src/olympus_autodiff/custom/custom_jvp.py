@@ -188,9 +188,6 @@ class FlatCall:
         tree = pytrees.treedef_tuple((self._in_tree, _NO_KEYWORDS))
         return debug_info_of_tree(transformation, self._fun, tree, positions)
 
-    # Traces of other libraries call the function as ``call_wrapped``.
-    call_wrapped = __call__
-
     def arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """Returns all arguments of the function, including the non-differentiated arguments."""
         args = list(pytrees.tree_unflatten(self._in_tree, leaves))

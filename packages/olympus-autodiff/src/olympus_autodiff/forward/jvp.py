@@ -64,10 +64,6 @@ class JVPTrace(DualTrace):
     def __init__(self, parent_trace: Trace, tag: object) -> None:
         super().__init__(parent_trace, rule_trace=parent_trace, tag=tag)
 
-    def to_primal_tangent_pair(self, val: Any) -> tuple[Any, Any]:
-        """Returns a value's primal and tangent. Libraries use this name for `unpair`."""
-        return self.unpair(val)
-
     def cur_qdd(self, x: Any) -> Any:
         """Returns the state of the type of a value's primal; None for types without a state."""
         primal, _ = self.unpair(x)
