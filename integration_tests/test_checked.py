@@ -277,6 +277,15 @@ def test_messages_name_the_iterations_of_nested_loops():
         olympus.jit(olympus.checked(jnp.sin))(1.0)
 
 
+def test_nan_of_special_functions_raises():
+    with pytest.raises(
+        FloatingPointError, match=r"`zeta` gave nan; its operands there are 0\.5, 2"
+    ):
+        olympus.checked(lambda x: olympus.lax.zeta(x, 2.0))(0.5)
+    with pytest.raises(FloatingPointError, match="`polygamma` gave nan"):
+        olympus.checked(lambda x: olympus.lax.polygamma(0.5, x))(-2.0)
+
+
 def test_nan_in_matrix_decompositions_raises():
     matrix = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
     run = olympus.checked(lambda a: jnp.linalg.cholesky(a).sum())

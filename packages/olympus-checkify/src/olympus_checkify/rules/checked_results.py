@@ -109,6 +109,12 @@ def check_results_for_nans(primitives: Iterable[Primitive]) -> None:
         error_rules.define(primitive, with_nan_check)
 
 
+@error_rules.derive("its declaration as elementwise")
+def _check_elementwise(primitive: Primitive) -> ErrorRule | None:
+    """Returns the NaN check as the rule of an elementwise operation without an exemption."""
+    return with_nan_check if primitive.elementwise else None
+
+
 @error_rules.derive("nothing is known of the primitive")
 def _check_unknown(primitive: Primitive) -> ErrorRule | None:
     """Returns the NaN check as the rule of a primitive outside of the instruction set.

@@ -5,15 +5,9 @@ from __future__ import annotations
 
 from olympus_ir import lax
 
-from .checked_results import check_results_for_nans
+from ..tables import error_rules
+from .checked_results import with_value_check
 
-check_results_for_nans(
-    (
-        lax.bessel_i0e_p,
-        lax.bessel_i1e_p,
-        lax.igamma_p,
-        lax.igamma_grad_a_p,
-        lax.igammac_p,
-        lax.regularized_incomplete_beta_p,
-    )
-)
+# The results of all other special functions are checked; see `checked_results`.
+for _primitive in (lax.zeta_p, lax.polygamma_p):
+    error_rules.define(_primitive, with_value_check)
