@@ -195,7 +195,11 @@ def _linear_branch(
     slots: Sequence[Any],
     shared: Sequence[int],
 ) -> ClosedOlympuspr:
-    """Returns the branch that maps shared operands, slots and tangents to tangents."""
+    """Returns a branch of the conditional for tangents.
+
+    Its operands are the shared operands, the residuals of all branches and the tangents. The
+    branch reads the residuals in its own slots.
+    """
     in_avals = split.primal.in_avals
     inputs = [Var(aval) for aval in (*(in_avals[index] for index in shared), *slots)]
     olympuspr = split.linear.jaxpr

@@ -354,7 +354,7 @@ class StagingTrace(Trace):
 class StagingTracer(Tracer):
     """Tracer of a variable or literal of the program that is being recorded.
 
-    `new_tracer` makes the tracers of this library. Only libraries call the class.
+    OLYMPUS makes its tracers with `new_tracer`. Only other libraries call the class.
 
     Args:
       trace: the trace that records the program.

@@ -309,8 +309,8 @@ def push_block_spec(f: Callable[..., Any], *in_spec_args: Any, **in_spec_kwargs:
         program, consts, out_tree = traced(f, args, kwargs)
         if consts:
             raise ValueError(
-                "a function whose specifications are pushed cannot close over arrays; make them "
-                "arguments of it, with get_fusion_values"
+                "a function whose specifications are pushed cannot close over arrays; pass the "
+                "arrays as arguments, which get_fusion_values returns"
             )
         specs = pytrees.tree_leaves((in_spec_args, in_spec_kwargs), is_leaf=_is_spec)
         whole = inlined(program)

@@ -62,7 +62,7 @@ def _grid_with_axis(function: str, axis: int) -> tuple[tuple[Any, ...], int]:
     grid = state.grid
     if grid is None:
         raise RuntimeError(
-            f"{function} was called outside of a kernel: it is known only in functions that "
+            f"{function} was called outside of a kernel. It has a value only in functions that "
             "pallas_call runs over a grid."
         )
     if not -len(grid) <= axis < len(grid):

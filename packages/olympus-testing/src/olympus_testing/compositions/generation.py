@@ -156,8 +156,8 @@ def random_program(seed: int, number: int = 0, *, devices: int = 1, length: int 
 def _unfit(text: str) -> set[str]:
     """Returns the names of the transformations that a program cannot have as its last one."""
     unfit: set[str] = set()
-    # An exported program runs only on as many devices as it was exported for, and is data, without
-    # the functions of Python that it would call.
+    # An exported program runs on the number of devices that it was exported for. It contains no
+    # Python functions, so it cannot call any.
     if any(call in text for call in ("jax.shard_map(", "callback(", "jax.debug.")):
         unfit.add("export")
     # Arguments that are sharded over two devices cannot meet a mesh of four.

@@ -409,7 +409,7 @@ _VISITS: dict[type, Callable[[_Visitor, Any, str], None]] = {
     types.MethodType: _Visitor._method,
     types.CellType: _Visitor._cell,
 }
-# For classes whose objects are no more than their parts: the name of the class, and the parts.
+# Maps a class whose objects consist of a few attributes to its name and the getter of the attributes.
 _PARTS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     slice: ("slice", operator.attrgetter("start", "stop", "step")),
     range: ("range", operator.attrgetter("start", "stop", "step")),

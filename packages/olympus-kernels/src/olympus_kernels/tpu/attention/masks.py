@@ -397,7 +397,7 @@ class MultiHeadMask(Mask):
                 f"the masks of all heads must have one shape, got {[m.shape for m in masks]}"
             )
         if any(isinstance(mask, MultiHeadMask) for mask in masks):
-            raise ValueError("a mask of one head was wanted, got one of several heads")
+            raise ValueError("expected a mask of one head, got a mask of several heads")
         self.masks = masks
 
     @property

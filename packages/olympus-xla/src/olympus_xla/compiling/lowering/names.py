@@ -39,9 +39,9 @@ def name_call(context: LoweringContext, name: str) -> None:
 
 
 def name_scope(context: LoweringContext, name: str) -> None:
-    """Sets a name for the operations of the current equation that is one of its scopes.
+    """Adds a name to the scopes of the current equation's operations.
 
-    The names of transformations around it enclose it, as in ``vmap(jit(f))``.
+    The names of enclosing transformations are written around it, as in ``vmap(jit(f))``.
     """
     names = context.equation.source_info.name_stack
     _set_name(

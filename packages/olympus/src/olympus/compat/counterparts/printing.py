@@ -86,8 +86,8 @@ def text(
     Args:
       text: the text, without newlines.
       annotation: a remark that is printed at the right of the line.
-      anchor: the name of the text in pages of HTML, which documents are not printed as.
-      href: the target of a link in such pages.
+      anchor: the name of the text in an HTML page; ignored, since OLYMPUS prints no HTML.
+      href: the target of a link in an HTML page; ignored.
     """
     return Text(text, annotations=() if annotation is None else annotation.split("\n"))
 

@@ -324,7 +324,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 class BufferDonationTestCase(JaxTestCase):
-    """Test case with assertions of deleted arrays."""
+    """Test case with assertions that arrays are deleted."""
 
     def assertDeleted(self, x: Any) -> None:
         self.assertTrue(x.is_deleted())

@@ -30,7 +30,7 @@ GATHERS = frozenset((lax.gather_p,))
 _SMALLEST = 4096
 # A cut is worth it from this number of indices for each element.
 _LEAST_REPETITION = 1.5
-# Recomputing these takes little more time than writing and reading their result, as a cut does.
+# These are recomputed in little more time than a cut needs to write and read their result.
 _CHEAP = frozenset({"div", "rem", "rsqrt", "sqrt"})
 
 

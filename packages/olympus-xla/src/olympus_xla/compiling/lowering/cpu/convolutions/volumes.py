@@ -22,7 +22,7 @@ from olympus_ir.lax.convolution.dimension_numbers import ConvDimensionNumbers
 from ...context import LoweringContext
 from .limits import FLOATS, is_large
 
-# The images hold each element of a volume at most this often, on average.
+# The images repeat each element of a volume at most this many times, on average.
 _MOST_COPIES = 8
 
 
