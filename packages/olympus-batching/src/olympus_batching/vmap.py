@@ -167,9 +167,9 @@ class _MappedFunction:
         return self._call(args, kwargs)
 
     def _call_with_counts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls the function inside of `counted_sizes`, where sizes depend on elements of masks.
+        """Calls the function where the sizes of results depend on masks; see `counted_sizes`.
 
-        If the call maps over a mask, calls a function that counts and pads each example by itself.
+        If the mask is batched, calls a function that counts and pads each example by itself.
         """
         try:
             return self._call(args, kwargs)

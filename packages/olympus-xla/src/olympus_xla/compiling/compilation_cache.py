@@ -94,7 +94,7 @@ def present_cache() -> ProgramCache | None:
 
 
 def substitute(cache: ProgramCache | None) -> None:
-    """Uses a cache in place of the directory that a flag names; with None, the directory again."""
+    """Uses the given cache; with None, the cache in the directory that a flag names."""
     global _cache, _substitute
     _cache, _substitute = None, cache
 

@@ -62,8 +62,8 @@ select_and_gather_add_p.linear_in = (0,)
 # ---- shapes ----
 
 
-# The largest number of window elements. No program computes more in reasonable time, and the compiler
-# hangs on numbers of more than 63 bits.
+# The largest number of window elements. No program computes more in reasonable time, and the
+# compiler hangs on numbers of more than 63 bits.
 _MOST_ELEMENTS = 2**40
 
 

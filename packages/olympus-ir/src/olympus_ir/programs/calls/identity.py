@@ -409,7 +409,8 @@ _VISITS: dict[type, Callable[[_Visitor, Any, str], None]] = {
     types.MethodType: _Visitor._method,
     types.CellType: _Visitor._cell,
 }
-# Maps a class whose objects consist of a few attributes to its name and the getter of the attributes.
+# Maps a class whose objects consist of a few attributes to its name and the getter of these
+# attributes.
 _PARTS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     slice: ("slice", operator.attrgetter("start", "stop", "step")),
     range: ("range", operator.attrgetter("start", "stop", "step")),

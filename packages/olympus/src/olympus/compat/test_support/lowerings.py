@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts of tests that see the programs that are lowered, and the functions they become."""
+"""Context managers that record the programs that are lowered, and the functions they become."""
 
 from __future__ import annotations
 

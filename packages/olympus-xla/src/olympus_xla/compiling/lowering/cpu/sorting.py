@@ -5,8 +5,8 @@ XLA's CPU backend calls the comparison function for each pair, which takes 100 t
 element. NumPy sorts numbers with vector instructions in 5 to 40 ns. The compiled program calls
 NumPy with views of its buffers, so nothing is copied.
 
-NumPy's vectorized sort stores the chosen elements of vectors. On processors where this is slow, a
-radix sort of 16 bits at a time takes half of the time or less.
+NumPy's vectorized sort uses instructions that store selected elements of a vector. On processors
+where these instructions are slow, a radix sort of 16 bits at a time takes half of the time or less.
 
 Equal elements keep their order. One array is sorted by its values. To sort several arrays, the keys
 are converted to unsigned integers in the same order, with the position in the lower bits.
