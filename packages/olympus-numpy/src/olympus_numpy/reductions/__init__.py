@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions along axes: sums, extremes, truth values, moments, cumulative sums.
 
-`common` checks the arguments that reductions share. The package imports `core` and `arrays`.
+`arguments` checks the arguments that reductions share. The package imports `core` and `arrays`.
 """

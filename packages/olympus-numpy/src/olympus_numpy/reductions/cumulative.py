@@ -21,7 +21,7 @@ from ..arrays.selection import where
 from ..core.axes import canonical_axis, hashable_axis, refuse_out
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import scale_dtype, widened_dtype
+from .arguments import scale_dtype, widened_dtype
 
 __all__ = [
     "cumprod",

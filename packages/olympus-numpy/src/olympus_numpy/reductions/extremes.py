@@ -25,7 +25,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_where, initial_value, keep_axes
+from .arguments import check_where, initial_value, keep_axes
 
 __all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]
 

@@ -19,7 +19,7 @@ from ..arrays.selection import where as choose_where
 from ..core.axes import canonical_axes, hashable_axes, named_axes, refuse_out, requested_dtype
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array, promote_dtypes_inexact, spread
-from .common import summed_in_float32
+from .arguments import summed_in_float32
 from .sums import sum_of
 
 __all__ = ["average", "mean", "std", "var"]

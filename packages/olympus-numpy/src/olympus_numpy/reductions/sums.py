@@ -26,7 +26,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import (
+from .arguments import (
     check_where,
     initial_value,
     keep_axes,

@@ -20,7 +20,7 @@ from ..core.axes import (
 )
 from ..core.compilation import compiled
 from ..core.promotion import check_arraylike, convert, ensure_array
-from .common import check_where, keep_axes
+from .arguments import check_where, keep_axes
 from .sums import summed
 
 __all__ = ["all", "any", "count_nonzero"]
