@@ -58,12 +58,48 @@ def test_compound_and_special_factors():
     )
 
 
+def test_ellipses_need_no_space_after_them():
+    assert parse_sharding_rule("...i, ... i -> ...i") == parse_sharding_rule(
+        "... i, ... i -> ... i"
+    )
+    assert parse_sharding_rule("...1 i, ...2i -> ...1 i").operand_mappings == (
+        ("…1", "i"),
+        ("…2", "i"),
+    )
+
+
+def test_sizes_are_integers():
+    with pytest.raises(TypeError, match="factor_sizes must be a dict of str to int"):
+        parse_sharding_rule("(i j) -> k", i="j", j=2)
+
+
+def test_texts_of_rules_name_the_kinds_of_factors():
+    text = repr(parse_sharding_rule("i j -> i", reduction_factors=("j",)))
+    assert text == "SdyShardingRule((('i', 'j'),), (('i',),), {} reduction_factors=('j',))"
+
+
+@pytest.mark.parametrize(
+    ("rule", "operands", "results"),
+    [("->", [()], [()]), ("i j ->", [(2, 3)], [()]), (", i -> i", [(), (2,)], [(2,)])],
+)
+def test_rules_of_scalars(rule, operands, results):
+    parsed = parse_sharding_rule(rule)
+    assert len(parsed.operand_mappings) == len(operands)
+    assert len(parsed.result_mappings) == len(results)
+    text = parsed.attribute_text(operands, results)
+    assert text.count("[]") == sum(shape == () for shape in (*operands, *results))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: parse_sharding_rule("i j, j k"), "There is no -> in rule"),
         (lambda: parse_sharding_rule("i -> i -> i"), "more than one ->"),
         (lambda: parse_sharding_rule("((i j)) -> i"), "one level"),
+        (lambda: parse_sharding_rule("(i j) -> i", i=2, j=3), "Factor i represents a whole"),
+        (lambda: parse_sharding_rule("(... j) -> j"), "only be used at the beginning of a dim"),
+        (lambda: parse_sharding_rule("…j -> …j"), "Unknown character '…'"),
+        (lambda: parse_sharding_rule("(i ) -> i"), "Brackets should contain at least two factors"),
         (lambda: parse_sharding_rule("(i j -> i"), "not balanced"),
         (lambda: parse_sharding_rule("(i j) -> i"), "Factor j is only used in compound factors"),
         (lambda: parse_sharding_rule("i -> i", i=3), "Factor i represents a whole dimension"),

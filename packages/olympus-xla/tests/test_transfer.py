@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from olympus_autodiff import value_and_grad
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
 from olympus_ir.types.avals import ShapedArray
@@ -313,3 +314,11 @@ def test_formats_determine_sharding_and_layout(mesh):
 def test_arrays_without_elements_stay_on_the_host():
     zeros = np.zeros(3, float0)
     assert device_put(zeros) is zeros
+
+
+def test_cotangents_go_back_to_committed_arrays(devices):
+    first, second = devices[:2]
+    for start, committed in ((device_put(np.float32(2), first), True), (np.float32(2), False)):
+        value, gradient = value_and_grad(lambda x: device_put(x, second))(start)
+        assert value.devices() == {second} and value._committed
+        assert gradient.devices() == {first} and gradient._committed is committed

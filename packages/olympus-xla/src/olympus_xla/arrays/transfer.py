@@ -423,12 +423,21 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
         results = device_put_p.bind(
             *leaves,
             devices=tuple(map(_place_in_program, places)),
-            srcs=tuple(broadcast_prefix("src", src, x, count)),
+            srcs=tuple(map(_source_of, broadcast_prefix("src", src, x, count), leaves)),
             copy_semantics=tuple(map(_copy_semantics, donated, aliases)),
         )
     else:
         results = []
     return tree_unflatten(tree, results)
+
+
+def _source_of(src: Any, value: Any) -> Any:
+    """Returns the place to which a cotangent goes back: where a committed array is, if known."""
+    if src is None and isinstance(value, Tracer):
+        value = value.concrete_or_none()
+    if src is None and isinstance(value, ArrayImpl) and value._committed:
+        return value._sharding
+    return src
 
 
 def _copy_semantics(donate: Any, may_alias: bool | None) -> Any:

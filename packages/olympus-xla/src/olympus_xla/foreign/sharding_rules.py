@@ -19,6 +19,9 @@ __all__ = ["BATCHING", "ArrayMapping", "CompoundFactor", "SdyShardingRule", "par
 # Stands for any number of leading dimensions, each with a separate factor.
 BATCHING = "…"
 
+# The kinds of factors that are not sharded as others.
+_KINDS = ("reduction_factors", "need_replication_factors", "permutation_factors")
+
 
 def _check_factor(name: Any) -> str:
     if not name[:1].isalpha():
@@ -42,7 +45,9 @@ class CompoundFactor(tuple[str, ...]):
     @api_boundary
     def __new__(cls, *factors: str) -> CompoundFactor:
         if len(factors) < 2:
-            raise ValueError("A compound factor should contain at least two factors")
+            raise ValueError(
+                f"Brackets should contain at least two factors, a compound factor, got {factors}"
+            )
         for factor in factors:
             if not isinstance(factor, str):
                 raise ValueError(
@@ -98,6 +103,7 @@ class SdyShardingRule:
       **factor_sizes: the sizes of factors that do not follow from the sizes of dimensions.
 
     Raises:
+      TypeError: a size is not an integer.
       ValueError: factors and their sizes are inconsistent.
     """
 
@@ -118,6 +124,8 @@ class SdyShardingRule:
         self.need_replication_factors = tuple(need_replication_factors)
         self.permutation_factors = tuple(permutation_factors)
         self.factor_sizes = dict(factor_sizes)
+        if not all(isinstance(size, int) for size in factor_sizes.values()):
+            raise TypeError(f"factor_sizes must be a dict of str to int, but got {factor_sizes}")
         self._check()
 
     def _check(self) -> None:
@@ -142,7 +150,7 @@ class SdyShardingRule:
         for name in self.factor_sizes:
             if name not in single | compound:
                 raise ValueError(f"Factor {name} is not used in the rule, but size is provided")
-            if name not in compound:
+            if name in single:
                 raise ValueError(
                     f"Factor {name} represents a whole dimension; do not specify its size"
                 )
@@ -154,7 +162,7 @@ class SdyShardingRule:
     def _check_kinds(self, used: set[str]) -> None:
         """Checks that a factor of a special kind is used, and has no other kind."""
         named: set[str] = set()
-        for kind in ("reduction_factors", "need_replication_factors", "permutation_factors"):
+        for kind in _KINDS:
             for name in getattr(self, kind):
                 if name not in used:
                     raise ValueError(f"Factor {name} in {kind} is not used in the rule")
@@ -182,9 +190,9 @@ class SdyShardingRule:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        return (
-            f"SdyShardingRule({self.operand_mappings}, {self.result_mappings}, {self.factor_sizes})"
-        )
+        mappings = f"{self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}"
+        kinds = [f" {kind}={value}" for kind in _KINDS if (value := getattr(self, kind))]
+        return f"SdyShardingRule({mappings}{''.join(kinds)})"
 
     # ---- rules for arrays of given shapes ----
 
@@ -200,7 +208,8 @@ class SdyShardingRule:
             ("operands", self.operand_mappings, operand_shapes),
             ("results", self.result_mappings, result_shapes),
         ):
-            if len(mappings) != len(shapes):
+            # An empty side stands for one scalar, or for no arrays.
+            if len(mappings) != len(shapes) and (shapes or mappings != (ArrayMapping(),)):
                 raise ValueError(
                     f"Sharding rule has {len(mappings)} {role}, but the operation has "
                     f"{len(shapes)} {role}"
@@ -216,7 +225,10 @@ class SdyShardingRule:
             ]
             for position, (mapping, shape) in enumerate(
                 zip(
-                    (*self.operand_mappings, *self.result_mappings),
+                    (
+                        *self.operand_mappings[: len(operand_shapes)],
+                        *self.result_mappings[: len(result_shapes)],
+                    ),
                     (*operand_shapes, *result_shapes),
                     strict=True,
                 )
@@ -305,6 +317,8 @@ def parse_sharding_rule(
 ) -> SdyShardingRule:
     """Parses the text of a rule such as ``"i j, j k -> i k"``.
 
+    An empty side, or nothing between two commas, is a scalar.
+
     Raises:
       TypeError: the rule is not a string.
       ValueError: the text is not of this form.
@@ -315,7 +329,10 @@ def parse_sharding_rule(
     """
     if not isinstance(rule, str):
         raise TypeError(f"rule must be a str, but got {type(rule)}")
-    text = rule.replace("...", BATCHING)
+    if BATCHING in rule:
+        raise ValueError(f"Unknown character '{BATCHING}' in rule {rule!r}: write '...'")
+    # An ellipsis, with a number if there are several, is a token of its own.
+    text = re.sub(r"\.\.\.(\d*)", rf" {BATCHING}\1 ", rule)
     if "." in text:
         raise ValueError(f"Character '.' must be used inside ellipsis '...': {rule!r}")
     sides = text.split("->")
@@ -324,8 +341,7 @@ def parse_sharding_rule(
     if len(sides) > 2:
         raise ValueError(f"There is more than one -> in rule: {rule!r}")
     operands, results = (
-        tuple(_parse_array(part, rule) for part in side.split(",")) if side.strip() else ()
-        for side in sides
+        tuple([_parse_array(part, rule) for part in side.split(",")]) for side in sides
     )
     return SdyShardingRule(
         operands,
@@ -351,6 +367,10 @@ def _parse_array(text: str, rule: str) -> ArrayMapping:
             dimensions.append(CompoundFactor(*compound))
             compound = None
         elif compound is not None:
+            if token.startswith(BATCHING):
+                raise ValueError(
+                    f"Ellipsis can only be used at the beginning of a dimension: {rule!r}"
+                )
             compound.append(token)
         else:
             dimensions.append(token)
