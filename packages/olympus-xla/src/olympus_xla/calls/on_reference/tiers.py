@@ -225,14 +225,8 @@ def evaluate(
     pending = program.uncompiled
     if type(pending) is not _Pending:
         pending = program.uncompiled = _Pending(program)
-    if not pending.fits or not plain_circumstances(options):
-        return None
-    if any(isinstance(operand, Tracer) for operand in operands):
-        return None
-    placement = placement_on_cpu(program, options, operands)
+    placement = _placement_of_call(pending, program, options, operands)
     if placement is None:
-        return None
-    if placement in program.executables:
         return None
     compilation = pending.by_placement.get(placement)
     if compilation is None:
@@ -251,6 +245,18 @@ def evaluate(
         raise compilation.error
     program.executables[placement] = compilation.compiled
     return None
+
+
+def _placement_of_call(
+    pending: _Pending, program: TracedProgram, options: JitOptions, operands: Sequence[Any]
+) -> Placement | None:
+    """Returns the placement of a call for the reference; None if the executable is to be used."""
+    if not pending.fits or not plain_circumstances(options):
+        return None
+    if any(isinstance(operand, Tracer) for operand in operands):
+        return None
+    placement = placement_on_cpu(program, options, operands)
+    return None if placement in program.executables else placement
 
 
 def _on_reference(
