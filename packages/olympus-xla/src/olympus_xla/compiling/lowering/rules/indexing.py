@@ -84,7 +84,7 @@ def _dynamic_update_slice(context: LoweringContext, operand: Any, update: Any, *
 
 
 def _clamped_starts(context: LoweringContext, starts: Sequence[Any]) -> tuple[Any, ...]:
-    """Clamps the starts of an update into bounds, because XLA's partitioner does not always."""
+    """Clamps the starts of an update into bounds, as XLA's partitioner does not always do."""
     operand, update, *start_avals = context.avals_in
     clamped = list(starts)
     for dim, (aval, size, count) in enumerate(
