@@ -201,3 +201,17 @@ def test_products_of_different_dtypes():
     np.testing.assert_array_equal(found, [3, 6])
     with pytest.raises(TypeError, match="same dtypes"):
         lax.mul(x, np.int8(3))
+
+
+@pytest.mark.parametrize(
+    "bounds, weak",
+    [
+        ((0.0, 1.0), True),
+        ((0, 5), True),
+        ((np.float32(0), 1.0), False),
+        ((np.float32(0), np.float32(1)), False),
+    ],
+)
+def test_random_numbers_between_python_numbers_have_a_weak_type(bounds, weak):
+    aval = typeof(traced(lambda: lax.rng_uniform(*bounds, (3,))))
+    assert aval.shape == (3,) and aval.weak_type is weak

@@ -122,7 +122,7 @@ def _rng_uniform_type(a: ShapedArray, b: ShapedArray, *, shape: tuple[int, ...])
             f"Arguments to rng_uniform must be scalars; got shapes {a.shape} and {b.shape}."
         )
     check_dtype("rng_uniform", a, (np.floating, np.integer))
-    return ShapedArray(shape, a.dtype)
+    return ShapedArray(shape, a.dtype, weak_type=a.weak_type and b.weak_type)
 
 
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
