@@ -445,3 +445,35 @@ class TestSlicesOfSize:
             jit(lambda n: x[ds(0, n)])(2)
         with pytest.raises(IndexError, match="Too many indices"):
             x[0, ds(0, 1)]
+
+
+def test_integers_beside_arrays_of_indices_along_empty_axes() -> None:
+    x, t = jnp.zeros((0, 4)), jnp.zeros((0, 3, 4))
+    some, none = np.array([0, 1]), np.array([], int)
+    assert x[0, none].shape == (0,) and t[-1, none].shape == (0, 4)
+    for updated in (
+        x.at[0, some].set(1.0),
+        x.at[-1, some].add(1.0),
+        x.at[np.array(0), some].multiply(2.0),
+        x.at[0, none].set(1.0),
+    ):
+        assert updated.shape == (0, 4)
+    assert x.T.at[some, 0].set(1.0).shape == (4, 0)
+    assert t.at[0, :, some].set(1.0).shape == (0, 3, 4)
+    assert jit(lambda x: x.at[0, some].max(1.0))(x).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x, some: x[0],
+        lambda x, some: x[0, some],
+        lambda x, some: x[0, None, some],
+        lambda x, some: x[some],
+        lambda x, some: x.at[0, some].get(mode="fill", fill_value=7.0),
+        lambda x, some: x.at[0].set(1.0),
+    ],
+)
+def test_elements_of_empty_axes_are_not_read(read) -> None:
+    with pytest.raises(IndexError, match="size 0"):
+        read(jnp.zeros((0, 4)), np.array([0, 1]))

@@ -91,7 +91,8 @@ def parse(
         kind = part.__class__
         if kind is int:
             _check_rank(axis, shape, parts)
-            _add_integer(part, shape[axis], axis, fixed, wrap, layout, operands)
+            _check_not_empty(axis, shape, parts)
+            _add_integer(part, shape[axis], fixed, wrap, layout, operands)
             axis += 1
         elif kind is slice:
             _check_rank(axis, shape, parts)
@@ -151,6 +152,20 @@ def _check_rank(axis: int, shape: tuple, parts: Sequence[Any]) -> None:
         _raise_rank(shape, parts)
 
 
+def _check_not_empty(axis: int, shape: tuple, parts: Sequence[Any]) -> None:
+    """Raises IndexError for an integer along an axis without elements.
+
+    Beside an array of indices the integer is one of several, possibly of none, and updates of
+    elements that do not exist change nothing. Reads of such elements are refused later.
+    """
+    if shape[axis] == 0 and not any(map(_is_array_of_indices, parts)):
+        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+
+
+def _is_array_of_indices(part: Any) -> bool:
+    return part.__class__ is list or getattr(part, "ndim", 0) > 0
+
+
 def _raise_rank(shape: tuple, parts: Sequence[Any]) -> NoReturn:
     rank = _dimensions([part for part in parts if part is not Ellipsis])
     raise IndexError(
@@ -187,14 +202,11 @@ def check_fixed_indices(shape: tuple[int, ...], index: Any) -> None:
 def _add_integer(
     index: int,
     size: int,
-    axis: int,
     fixed: bool,
     wrap: bool,
     layout: list[Entry],
     operands: list[Any],
 ) -> None:
-    if size == 0:
-        raise IndexError(f"index is out of bounds for axis {axis} with size 0")
     if index < 0 and wrap:
         index += size
     if fixed:
@@ -330,7 +342,8 @@ def _add_other(
     part = _as_index_array(part)
     if part.__class__ is int:
         _check_rank(axis, shape, parts)
-        _add_integer(part, shape[axis], axis, fixed, wrap, layout, operands)
+        _check_not_empty(axis, shape, parts)
+        _add_integer(part, shape[axis], fixed, wrap, layout, operands)
         return axis + 1
     if part.dtype == np.bool_:
         return _add_mask(part, shape, axis, parts, layout, operands)
@@ -341,8 +354,7 @@ def _add_other(
         )
     _check_rank(axis, shape, parts)
     if part.ndim == 0:
-        if shape[axis] == 0:
-            raise IndexError(f"index is out of bounds for axis {axis} with size 0")
+        _check_not_empty(axis, shape, parts)
         layout.append(_COMPUTED_ENTRY)
     else:
         layout.append(_ARRAY_ENTRY)
