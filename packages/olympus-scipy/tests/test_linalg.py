@@ -115,6 +115,21 @@ def test_factors_multiply_to_the_matrix(kind, wide):
     close(positive(square) @ vectors, vectors * values)
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_hessenberg_form_of_matrices_without_elements(shape):
+    x = np.zeros(shape, np.float32)
+    assert linalg.hessenberg(x).shape == shape
+    assert [part.shape for part in linalg.hessenberg(x, calc_q=True)] == [shape, shape]
+    with pytest.raises(ValueError, match="square|n, n"):
+        linalg.hessenberg(np.zeros((3, 0), np.float32))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+def test_convolution_matrices_of_nothing_are_refused(shape):
+    with pytest.raises(ValueError, match="one element at least"):
+        linalg.convolution_matrix(np.zeros(shape, np.float32), 2)
+
+
 @pytest.mark.parametrize("kind", ["real", "complex"])
 @pytest.mark.parametrize("pivoting", [False, True])
 def test_products_with_orthogonal_factors(kind, pivoting, wide):

@@ -146,6 +146,8 @@ def eigh_tridiagonal(
 
 def _hessenberg_of(a: Any, calc_q: bool) -> Any:
     (a,) = floating("hessenberg", a)
+    if a.shape[-2:] == (0, 0):
+        return (a, a) if calc_q else a
     packed, taus = lax_linalg.hessenberg(a)
     form = jnp.triu(packed, -1)
     if not calc_q:

@@ -184,7 +184,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
       max(m, n) - min(m, n) + 1.
 
     Raises:
-      ValueError: ``n`` is not positive, or the mode is unknown.
+      ValueError: ``a`` has no elements, ``n`` is not positive, or the mode is unknown.
       TypeError: ``n`` is not an integer.
 
     Example:
@@ -201,6 +201,10 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         raise ValueError("convolution_matrix: a must have one dimension at least, got a scalar")
     (a,) = _vector("convolution_matrix", a)
     size = a.shape[-1]
+    if size == 0:
+        raise ValueError(
+            f"convolution_matrix: a must have one element at least, got shape {a.shape}"
+        )
     rows = size + n - 1
     cut = min(size, n) - 1
     starts = {"full": (0, 0), "same": (cut // 2, cut - cut // 2), "valid": (cut, cut)}
