@@ -72,6 +72,7 @@ def names_of(library: str) -> SimpleNamespace:
         segment_sum=importlib.import_module(f"{library}.ops").segment_sum,
         segments=functools.partial(getattr, importlib.import_module(f"{library}.ops")),
         resize=importlib.import_module(f"{library}.image").resize,
+        map_coordinates=importlib.import_module(f"{library}.scipy.ndimage").map_coordinates,
     )
 
 

@@ -23,12 +23,19 @@ import numpy as np
 
 from . import turns
 from .common_operations import COMMON_OPERATIONS
+from .everyday_operations import EVERYDAY_OPERATIONS
 from .further_operations import FURTHER_OPERATIONS
 from .operations import OPERATIONS as GUARDED_OPERATIONS
 from .operations import Operation, names_of
 from .wider_operations import WIDER_OPERATIONS
 
-OPERATIONS = (*GUARDED_OPERATIONS, *COMMON_OPERATIONS, *FURTHER_OPERATIONS, *WIDER_OPERATIONS)
+OPERATIONS = (
+    *GUARDED_OPERATIONS,
+    *COMMON_OPERATIONS,
+    *FURTHER_OPERATIONS,
+    *WIDER_OPERATIONS,
+    *EVERYDAY_OPERATIONS,
+)
 
 HEADING = "## Operations beside NumPy, PyTorch and JAX"
 LIBRARIES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "olympus": "OLYMPUS"}
