@@ -71,7 +71,7 @@ def sort_by_numpy(*operands: Any, dimension: int, num_keys: int) -> list[Any]:
         keys = [part for key in operands[:num_keys] for part in _unsigned_keys(key)]
         kind = ShapedArray(keys[0].shape, np.dtype(np.int32))
         order = buffer_callback(_write_order, kind)(*keys)
-        results = [_permuted(operand, order) for operand in operands]
+        results = [elements_at(operand, order) for operand in operands]
     positions = np.argsort(last_is_sorted).tolist()
     return [lax.transpose(result, positions) for result in results]
 
@@ -93,22 +93,22 @@ def _unsigned_keys(key: Any) -> list[Any]:
     return [lax.bitcast_convert_type(lax.bitwise_xor(key, lowest), unsigned)]
 
 
-def _permuted(operand: Any, order: Any) -> Any:
-    """Returns the elements of each row in the given order."""
+def elements_at(operand: Any, positions: Any) -> Any:
+    """Returns the elements of each row at given positions of the row, each of them once."""
     size = operand.size
     length = operand.shape[-1]
-    positions = lax.reshape(order, (size // length, length))
-    first_of_row = lax.broadcasted_iota(np.int32, positions.shape, 0)
-    positions = lax.add(positions, lax.mul(first_of_row, lax.full_like(positions, length)))
+    in_rows = lax.reshape(positions, (size // length, positions.shape[-1]))
+    first_of_row = lax.broadcasted_iota(np.int32, in_rows.shape, 0)
+    in_rows = lax.add(in_rows, lax.mul(first_of_row, lax.full_like(in_rows, length)))
     gathered = lax.gather(
         lax.reshape(operand, (size,)),
-        lax.reshape(positions, (size, 1)),
+        lax.reshape(in_rows, (in_rows.size, 1)),
         lax.GatherDimensionNumbers((), (0,), (0,)),
         (1,),
         unique_indices=True,
         mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS,
     )
-    return lax.reshape(gathered, operand.shape)
+    return lax.reshape(gathered, positions.shape)
 
 
 # ---- computed by NumPy, which the program calls ----
@@ -188,18 +188,22 @@ def _smallest_normal(dtype: Any) -> Any:
 
 
 def _write_order(context: Any, result: Any, *operands: Any) -> None:
-    """Writes the positions that sort the rows of unsigned keys.
+    np.asarray(result)[...] = order_of([np.asarray(operand) for operand in operands])
+
+
+def order_of(keys: Sequence[Any]) -> Any:
+    """Returns the positions that sort the rows of unsigned keys stably.
 
     The first key is the most significant.
     """
     order = None
-    for digit in _digits([np.asarray(operand) for operand in operands]):
+    for digit in _digits(keys):
         if order is None:
             order = _order_of(digit)
         else:
             following = _order_of(_taken(digit, order))
             order = _taken(order, following)
-    np.asarray(result)[...] = order
+    return order
 
 
 def _digits(keys: Sequence[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from olympus_ir.types.avals import ShapedArray
 from .. import mlir
 from ..comparisons import comparison_attributes
 from ..context import LoweringContext
+from ..cpu.largest import largest_elements, replaces_top_k
 from ..cpu.selection import is_selected_by_numpy, select_by_numpy
 from ..cpu.sorting import is_sorted_by_numpy, sort_by_numpy
 from ..cpu.two_bits import in_bytes
@@ -120,6 +121,8 @@ def _top_k(context: LoweringContext, operand: Any, *, k: int, axis: int = -1, **
     aval = context.avals_in[0]
     rank = len(aval.shape)
     axis = axis % rank if rank else 0
+    if replaces_top_k(context, aval, k, axis):
+        return context.inline_function(largest_elements, (operand,), {"k": k, "axis": axis})
     attributes = {"k": mlir.i64(k) if type(k) is int else mlir.symbolic_integer(k)}
     if axis == rank - 1:
         return list(
