@@ -10,7 +10,7 @@ from olympus_ir import lax
 from olympus_ir.settings.config_states import enable_x64
 from olympus_sharding import NamedSharding, PartitionSpec
 from olympus_xla import device_put, jit
-from olympus_xla.compiling.lowering.cpu import rotations
+from olympus_xla.compiling.lowering.cpu.moves import rotations
 
 RNG = np.random.default_rng(0)
 UPDATE = "dynamic_update_slice"

@@ -9,7 +9,7 @@ from olympus_batching import vmap
 from olympus_ir import lax
 from olympus_ir.settings.config_states import enable_x64
 from olympus_xla import device_put, jit
-from olympus_xla.compiling.lowering.cpu import scatters
+from olympus_xla.compiling.lowering.cpu.moves import scatters
 
 RNG = np.random.default_rng(0)
 KINDS = (lax.scatter, lax.scatter_add, lax.scatter_sub, lax.scatter_mul, lax.scatter_max)

@@ -16,7 +16,8 @@ from olympus_ir.types import dtypes
 
 from .. import mlir
 from ..context import LoweringContext
-from ..cpu.scatters import is_scattered_flat, scatter_flat
+from ..cpu.moves.repeated_updates import is_scattered_to_copies, scatter_to_copies
+from ..cpu.moves.scatters import is_scattered_flat, scatter_flat
 from ..layouts import kept_whole
 from ..tables import lower_with, lowering_rules
 from .reductions import reducer
@@ -213,6 +214,19 @@ def _default_fill_value(dtype: Any) -> Any:
 _gather_or_fill = lower_with(_filled_gather)
 
 
+def _replacement(
+    context: LoweringContext, primitive: Any, operands: Any, mode: str, params: dict[str, Any]
+) -> Any:
+    """Lowers a scatter to what replaces it on one CPU device; returns None if nothing does."""
+    numbers = params["dimension_numbers"]
+    if is_scattered_flat(context, numbers, mode):
+        return context.inline_function(scatter_flat, operands, {"primitive": primitive, **params})
+    is_unique = params["unique_indices"]
+    if is_scattered_to_copies(context, primitive, numbers, mode, is_unique):
+        return context.inline_function(scatter_to_copies, operands, {"primitive": primitive})
+    return None
+
+
 def _scatter(primitive: Any, combine: str | None) -> Any:
     def rule(
         context: LoweringContext,
@@ -228,15 +242,16 @@ def _scatter(primitive: Any, combine: str | None) -> Any:
         update_consts: Any = (),
     ) -> Any:
         aval = context.aval_out
-        if is_scattered_flat(context, dimension_numbers, _mode_name(mode)):
-            params = {
-                "primitive": primitive,
-                "dimension_numbers": dimension_numbers,
-                "unique_indices": unique_indices,
-                "update_jaxpr": update_jaxpr,
-                "update_consts": update_consts,
-            }
-            return context.inline_function(scatter_flat, (operand, indices, updates), params)
+        params = {
+            "dimension_numbers": dimension_numbers,
+            "unique_indices": unique_indices,
+            "update_jaxpr": update_jaxpr,
+            "update_consts": update_consts,
+        }
+        operands = operand, indices, updates
+        replacement = _replacement(context, primitive, operands, _mode_name(mode), params)
+        if replacement is not None:
+            return replacement
         operand_aval, indices_aval, updates_aval = context.avals_in
         physical = mlir.physical_aval(aval)
         if _is_of_whole_arrays(dimension_numbers, operand_aval, updates_aval):

@@ -16,8 +16,9 @@ from olympus_ir import lax
 
 from .. import mlir
 from ..context import LoweringContext
+from ..cpu.moves.joins import is_joined_in_front, joined_in_front
+from ..cpu.moves.rotations import rotation
 from ..cpu.products.outer import merged_outer_product
-from ..cpu.rotations import rotation
 from ..cpu.two_bits import in_bytes
 from ..tables import lowering_rules
 
@@ -100,6 +101,8 @@ def _concatenate(context: LoweringContext, *operands: Any, dimension: int) -> An
     rotated = rotation(context, operands, dimension)
     if rotated is not None:
         return rotated
+    if is_joined_in_front(context, dimension):
+        return context.inline_function(joined_in_front, operands, {"is_stack": False})
     return context.create(
         "stablehlo.concatenate",
         mlir.aval_type(context.aval_out),
@@ -218,6 +221,8 @@ def _split(context: LoweringContext, operand: Any, *, sizes: Sequence[int], axis
 @lowering_rules.define(lax.stack_p)
 def _stack(context: LoweringContext, *operands: Any, axis: int) -> Any:
     """Lowers a stack: concatenates the operands along a new dimension."""
+    if is_joined_in_front(context, axis):
+        return context.inline_function(joined_in_front, operands, {"is_stack": True})
     physical = mlir.physical_aval(context.avals_in[0])
     shape = (*physical.shape[:axis], 1, *physical.shape[axis:])
     pieces = [context.reshape(operand, shape, physical.dtype) for operand in operands]

@@ -23,8 +23,8 @@ from olympus_ir import lax
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.types import dtypes
 
-from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static
+from ...context import LoweringContext
+from ..choice import is_for_this_cpu, is_static
 
 # With fewer updates, both take the same time.
 SMALLEST = 1 << 16
@@ -70,7 +70,7 @@ def scatter_flat(
       dimension_numbers: the roles of the dimensions.
       **params: the primitive's other parameters, without the mode.
     """
-    positions = _flat_positions(indices, operand.shape, dimension_numbers)
+    positions = flat_positions(indices, operand.shape, dimension_numbers)
     result = primitive.bind(
         lax.reshape(operand, (operand.size,)),
         positions,
@@ -83,7 +83,7 @@ def scatter_flat(
     return lax.reshape(result, operand.shape)
 
 
-def _flat_positions(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
+def flat_positions(indices: Any, shape: Sequence[int], numbers: Any) -> Any:
     """Returns the index of each update in the flattened operand, i32[updates, 1]."""
     strides = [math.prod(shape[dimension + 1 :]) for dimension in range(len(shape))]
     positions = lax.full(indices.shape[:-1], np.int32(0))

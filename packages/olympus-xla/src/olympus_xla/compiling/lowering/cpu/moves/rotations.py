@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ...cache_key import processor_identity
-from .. import mlir
-from ..context import LoweringContext
-from .choice import is_for_this_cpu, is_static, threads
-from .machine_code import has_fast_wide_vectors, has_slow_masked_stores
+from ....cache_key import processor_identity
+from ... import mlir
+from ...context import LoweringContext
+from ..choice import is_for_this_cpu, is_static, threads
+from ..machine_code import has_fast_wide_vectors, has_slow_masked_stores
 
 # With fewer elements, two more operations may take longer than the decisions.
 SMALLEST = 1 << 17
