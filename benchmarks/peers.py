@@ -126,6 +126,12 @@ REASONS = {
         ("segments: max", "segments: min"),
         "an update reads the element that the update before it has written",
     ),
+    **dict.fromkeys(
+        ("partition of a vector", "partition of rows near the end"),
+        "two selections of the largest elements, as in JAX's program",
+    ),
+    "trace, diagonal and einsum ii->i": "sums of all elements, after those off the diagonal are "
+    "set to zero",
     "convolution in 4 groups": "the input and the result of each group are transposed",
 }
 
