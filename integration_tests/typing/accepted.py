@@ -12,6 +12,7 @@ import numpy as np
 import olympus
 import olympus.numpy as jnp
 from olympus import Array, grad, jit, lax, random, value_and_grad, vmap
+from olympus.example_libraries import optimizers
 from olympus.typing import ArrayLike, DTypeLike, PyTree, Shape
 
 # Arrays.
@@ -164,3 +165,47 @@ jnp.dot(x, x.T, precision="highest", out_sharding=None)
 jnp.matmul(x, x.T, precision=lax.Precision.HIGHEST)
 jnp.nonzero(x, size=3, fill_value=(0, jnp.zeros((), int)))
 jnp.take(x, jnp.array([0]), mode="fill", fill_value=float("nan"))
+
+# Results whose kind depends on a flag.
+assert_type(jnp.linalg.svd(x, compute_uv=False), Array)
+left, values, right = jnp.linalg.svd(x, full_matrices=False)
+assert_type(values, Array)
+assert_type(jnp.linalg.qr(x).R, Array)
+assert_type(jnp.linalg.qr(x, mode="r"), Array)
+assert_type(jnp.average(x, axis=0), Array)
+assert_type(jnp.average(x, returned=True), tuple[Array, Array])
+assert_type(olympus.nn.logsumexp(x, axis=-1), Array)
+assert_type(jnp.promote_types("int8", jnp.float32), np.dtype[Any])
+assert_type(jnp.result_type(x, 1.0), np.dtype[Any])
+assert_type(olympus.nn.initializers.glorot_uniform()(key, (2, 3)), Array)
+assert_type(olympus.nn.initializers.orthogonal()(key, (2, 3)), Array)
+
+# Decorators and functions that keep types.
+assert_type(lax.stop_gradient(x), Array)
+assert_type(lax.stop_gradient(Model(x)), Model)
+
+
+@olympus.named_call
+def layer(inputs: Array) -> Array:
+    """Returns the inputs."""
+    return inputs
+
+
+assert_type(layer(x), Array)
+
+
+@olympus.shard_map(mesh=mesh, in_specs=olympus.P("rows"), out_specs=olympus.P("rows"))
+def doubled_rows(rows: Array) -> Array:
+    """Returns twice the rows of one device."""
+    return 2 * rows
+
+
+assert_type(doubled_rows(x), Array)
+mapped = olympus.shard_map(loss, mesh=mesh, in_specs=olympus.P(), out_specs=olympus.P())
+assert_type(mapped(x, x), Array)
+
+# Stages, shards and optimizers.
+assert_type(step.lower(x, 0.1).as_text(), str)
+assert_type(olympus.make_array_from_callback((3,), x.sharding, lambda index: np.ones(3)), Array)
+optimizers.adam(optimizers.exponential_decay(0.1, 10, 0.9), b1=0.5)
+optimizers.sgd(lambda iteration: 0.1 / (1 + iteration))

@@ -27,6 +27,7 @@ from olympus_ir.reference.tables import reference_rules
 from olympus_ir.settings.config_flags import experimental_unsafe_xla_runtime_errors
 from olympus_ir.trees import pytrees
 from olympus_ir.types import effects
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import AbstractValue, get_aval
 
@@ -127,7 +128,9 @@ def _check_batching(
     return [], []
 
 
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(
+    pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
     """Checks that a predicate holds.
 
     Outside of compiled functions a false predicate raises immediately. A compiled function with
@@ -172,7 +175,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     )
 
 
-def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """Checks that a predicate holds under `checkify`, and does nothing elsewhere.
 
     Args:

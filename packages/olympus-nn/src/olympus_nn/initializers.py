@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 import olympus_numpy as onp
 import olympus_random as random
-from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -23,6 +23,7 @@ from olympus_ir.types.resharding import laid_out
 from olympus_numpy.core.promotion import convert
 
 from .activations import default_float
+from .initializer_type import Initializer
 from .orthogonal_initializers import delta_orthogonal, orthogonal
 
 __all__ = [
@@ -54,16 +55,6 @@ Axes = int | Sequence[int]
 # of its complex counterpart.
 TRUNCATED_DEVIATION = 0.87962566103423978
 TRUNCATED_COMPLEX_DEVIATION = 0.95311164380491208
-
-
-@boundary_class
-@runtime_checkable
-class Initializer(Protocol):
-    """Protocol of initializers: functions from a key, a shape and a dtype to an array."""
-
-    def __call__(
-        self, key: Any, shape: Any, dtype: Any = None, out_sharding: ShardingLike = None
-    ) -> Array: ...
 
 
 # ---- constants ----
@@ -336,7 +327,9 @@ def _on_circle(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return onp.exp(onp.multiply(1j, onp.multiply(2 * np.pi, turns)))
 
 
-def _family(scale: float, mode: str, distribution: str, name: str, law: str) -> Any:
+def _family(
+    scale: float, mode: str, distribution: str, name: str, law: str
+) -> Callable[..., Initializer]:
     def make(
         in_axis: Axes = -2,
         out_axis: Axes = -1,

@@ -18,6 +18,7 @@ import numpy as np
 
 import olympus_numpy as onp
 from olympus_ir.trees import pytrees
+from olympus_ir.types.annotations import ArrayLike, PyTree
 
 __all__ = [
     "Array",
@@ -60,7 +61,7 @@ Params = Any
 State = Any
 Updates = Any
 Step = int
-Schedule = Callable[[Step], Any]
+Schedule = Callable[[Step], ArrayLike]
 InitFn = Callable[[Params], "OptimizerState"]
 UpdateFn = Callable[[Step, Updates, "OptimizerState"], "OptimizerState"]
 ParamsFn = Callable[["OptimizerState"], Params]
@@ -154,7 +155,7 @@ def _flatten_each(trees: list[Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 @optimizer
-def sgd(step_size: Any) -> Any:
+def sgd(step_size: ArrayLike | Schedule) -> Any:
     """Stochastic gradient descent.
 
     Args:
@@ -177,7 +178,7 @@ def sgd(step_size: Any) -> Any:
 
 
 @optimizer
-def momentum(step_size: Any, mass: float) -> Any:
+def momentum(step_size: ArrayLike | Schedule, mass: float) -> Any:
     """Gradient descent with momentum.
 
     Args:
@@ -203,7 +204,7 @@ def momentum(step_size: Any, mass: float) -> Any:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: float) -> Any:
+def nesterov(step_size: ArrayLike | Schedule, mass: float) -> Any:
     """Gradient descent with Nesterov's momentum.
 
     Args:
@@ -229,7 +230,7 @@ def nesterov(step_size: Any, mass: float) -> Any:
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
+def adagrad(step_size: ArrayLike | Schedule, momentum: float = 0.9) -> Any:
     """Gradient descent with steps divided by the root of the sum of all squared gradients.
 
     Duchi, Hazan, Singer: Adaptive subgradient methods for online learning and stochastic
@@ -263,7 +264,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
+def rmsprop(step_size: ArrayLike | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """Gradient descent with steps divided by the root of a running mean of squared gradients.
 
     Args:
@@ -291,7 +292,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
 
 @optimizer
 def rmsprop_momentum(
-    step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+    step_size: ArrayLike | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
     """`rmsprop` with momentum.
 
@@ -325,7 +326,9 @@ def rmsprop_momentum(
 
 
 @optimizer
-def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+def adam(
+    step_size: ArrayLike | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Any:
     """Descent by running means of the gradients and of their squares (Kingma and Ba, 2014).
 
     Args:
@@ -361,7 +364,9 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 
 @optimizer
-def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+def adamax(
+    step_size: ArrayLike | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> Any:
     """`adam` with a running maximum of the gradients in place of the mean of squares.
 
     Args:
@@ -394,7 +399,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 
 @optimizer
-def sm3(step_size: Any, momentum: float = 0.9) -> Any:
+def sm3(step_size: ArrayLike | Schedule, momentum: float = 0.9) -> Any:
     """`adagrad` with a vector along each dimension in place of the array of sums of squares.
 
     Anil, Gupta, Koren, Singer: Memory-efficient adaptive optimization. NeurIPS 2019.
@@ -445,7 +450,7 @@ def _first(state: Any) -> Any:
 # ---- schedules ----
 
 
-def constant(step_size: Any) -> Schedule:
+def constant(step_size: ArrayLike) -> Schedule:
     """Returns the schedule of a constant step size.
 
     Example:
@@ -459,7 +464,9 @@ def constant(step_size: Any) -> Schedule:
     return schedule
 
 
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+def exponential_decay(
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike
+) -> Schedule:
     """Returns the schedule ``step_size * decay_rate ** (step / decay_steps)``.
 
     Example:
@@ -474,7 +481,7 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
 
 
 def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike, staircase: bool = False
 ) -> Schedule:
     """Returns the schedule ``step_size / (1 + decay_rate * step / decay_steps)``.
 
@@ -502,7 +509,10 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+    step_size: ArrayLike,
+    decay_steps: Any,
+    final_step_size: ArrayLike,
+    power: Any = 1.0,
 ) -> Schedule:
     """Returns the schedule from ``step_size`` to ``final_step_size`` in ``decay_steps`` steps.
 
@@ -516,7 +526,7 @@ def polynomial_decay(
 
     def schedule(step: Step) -> Any:
         remaining = (1 - onp.minimum(step, decay_steps) / decay_steps) ** power
-        return remaining * (step_size - final_step_size) + final_step_size
+        return remaining * onp.subtract(step_size, final_step_size) + final_step_size
 
     return schedule
 
@@ -545,7 +555,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return schedule
 
 
-def make_schedule(scalar_or_schedule: Any) -> Schedule:
+def make_schedule(scalar_or_schedule: ArrayLike | Schedule) -> Schedule:
     """Returns a schedule unchanged, and converts a scalar to a constant schedule.
 
     Raises:
@@ -568,7 +578,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 # ---- gradients ----
 
 
-def l2_norm(tree: Any) -> Any:
+def l2_norm(tree: PyTree) -> Any:
     """Returns the Euclidean norm of all numbers of a pytree.
 
     Example:
@@ -578,7 +588,7 @@ def l2_norm(tree: Any) -> Any:
     return onp.sqrt(sum(onp.vdot(x, x) for x in pytrees.tree_leaves(tree)))
 
 
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     """Scales a pytree down if its `l2_norm` is above a limit.
 
     Example:

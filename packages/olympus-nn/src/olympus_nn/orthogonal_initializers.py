@@ -16,6 +16,7 @@ from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
 
 from .activations import default_float
+from .initializer_type import Initializer
 
 __all__ = ["delta_orthogonal", "orthogonal"]
 
@@ -32,7 +33,7 @@ def _orthogonal_matrix(key: Any, rows: int, columns: int, dtype: Any) -> Any:
 
 def orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
-) -> Any:
+) -> Initializer:
     """Makes an initializer that samples orthogonal matrices uniformly.
 
     Args:
@@ -72,7 +73,7 @@ def orthogonal(
 
 def delta_orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
-) -> Any:
+) -> Initializer:
     """Makes an initializer of convolutions that preserve lengths.
 
     The weights are an orthogonal matrix at the center of the window, and zero elsewhere.

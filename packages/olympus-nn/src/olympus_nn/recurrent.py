@@ -200,7 +200,7 @@ def lstm_ref(
     num_layers: int,
     dropout: float,
     bidirectional: bool,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """Computes `lstm` with unpacked weights, by array operations on every platform.
 
     Args:
@@ -262,7 +262,7 @@ def lstm(
     dropout: float,
     bidirectional: bool,
     precision: PrecisionLike = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """Runs an LSTM over sequences, by cuDNN on NVIDIA's GPUs and by MIOpen on AMD's.
 
     Args:

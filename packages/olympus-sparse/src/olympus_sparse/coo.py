@@ -75,12 +75,12 @@ class COO(OLYMPUSSparse):
       COO(float32[2, 2], nse=2)
     """
 
-    row: Any
-    col: Any
+    row: Array
+    col: Array
 
     def __init__(
         self,
-        args: tuple[Any, Any, Any],
+        args: tuple[Array, Array, Array],
         *,
         shape: Sequence[int],
         rows_sorted: bool = False,
@@ -105,7 +105,9 @@ class COO(OLYMPUSSparse):
         return self.data, self.row, self.col
 
     @classmethod
-    def fromdense(cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32) -> COO:
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> COO:
         """Makes a sparse matrix from a dense matrix; see `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
@@ -133,7 +135,7 @@ class COO(OLYMPUSSparse):
             cols_sorted=True,
         )
 
-    def todense(self) -> Any:
+    def todense(self) -> Array:
         """Returns the dense matrix."""
         return coo_todense(self)
 

@@ -16,8 +16,10 @@ from olympus_ir.reference import reference_rules
 from olympus_ir.symbolic.expressions import evaluate
 from olympus_ir.symbolic.solving import solve
 from olympus_ir.trees import pytrees
-from olympus_ir.types.avals import get_aval
-from olympus_sharding import NamedSharding
+from olympus_ir.trees.pytrees import PyTreeDef
+from olympus_ir.types.avals import ShapedArray, get_aval
+from olympus_ir.types.effects import Effect
+from olympus_ir.types.placement import BaseMesh, NamedSharding, Sharding
 from olympus_xla._jaxlib import GSPMDSharding
 from olympus_xla.compiling.lowering import mlir
 
@@ -83,19 +85,19 @@ class Exported:
     def __init__(
         self,
         fun_name: str,
-        in_tree: Any,
-        in_avals: tuple[Any, ...],
-        out_tree: Any,
-        out_avals: tuple[Any, ...],
+        in_tree: PyTreeDef,
+        in_avals: tuple[ShapedArray, ...],
+        out_tree: PyTreeDef,
+        out_avals: tuple[ShapedArray, ...],
         _has_named_shardings: bool,
-        _in_named_shardings: tuple[Any, ...],
-        _out_named_shardings: tuple[Any, ...],
+        _in_named_shardings: tuple[NamedSharding | None, ...],
+        _out_named_shardings: tuple[NamedSharding | None, ...],
         in_shardings_hlo: tuple[Any, ...],
         out_shardings_hlo: tuple[Any, ...],
         nr_devices: int,
         platforms: tuple[str, ...],
-        ordered_effects: tuple[Any, ...],
-        unordered_effects: tuple[Any, ...],
+        ordered_effects: tuple[Effect, ...],
+        unordered_effects: tuple[Effect, ...],
         disabled_safety_checks: Sequence[DisabledSafetyCheck],
         mlir_module_serialized: bytes,
         calling_convention_version: int,
@@ -143,7 +145,7 @@ class Exported:
         """Returns the StableHLO module as text."""
         return str(mlir.portable_module(self.mlir_module_serialized))
 
-    def in_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+    def in_shardings_jax(self, mesh: BaseMesh) -> tuple[Sharding | None, ...]:
         """Returns the sharding of each flat argument over a mesh; None for an unspecified sharding.
 
         Args:
@@ -151,7 +153,7 @@ class Exported:
         """
         return self._shardings_over(mesh, self._in_named_shardings, self.in_shardings_hlo)
 
-    def out_shardings_jax(self, mesh: Any) -> tuple[Any, ...]:
+    def out_shardings_jax(self, mesh: BaseMesh) -> tuple[Sharding | None, ...]:
         """Returns the sharding of each flat result over a mesh; None for an unspecified sharding.
 
         Args:
@@ -160,8 +162,8 @@ class Exported:
         return self._shardings_over(mesh, self._out_named_shardings, self.out_shardings_hlo)
 
     def _shardings_over(
-        self, mesh: Any, named: Sequence[Any], hlo: Sequence[Any]
-    ) -> tuple[Any, ...]:
+        self, mesh: Any, named: Sequence[NamedSharding | None], hlo: Sequence[Any]
+    ) -> tuple[Sharding | None, ...]:
         nothing_said = not any(sharding is not None for sharding in (*named, *hlo))
         if mesh.size != self.nr_devices and not nothing_said:
             raise ValueError(

@@ -117,8 +117,8 @@ def _constrain(
         named, hlo = exported._in_named_shardings, exported.in_shardings_hlo
         aval = exported.in_avals[position]
     mesh = module.mesh
-    if named[position] is not None:
-        mesh, spec = named[position].mesh, named[position].spec
+    if (of_mesh := named[position]) is not None:
+        mesh, spec = of_mesh.mesh, of_mesh.spec
     elif hlo[position] is not None:
         spec = spec_of_hlo(hlo[position], mesh, aval.ndim)
         if spec is None:

@@ -107,8 +107,9 @@ def _constraints_to_json(exported: Exported) -> list[str] | None:
     """Returns the constraints on dimension variables as text; None if all shapes are fixed."""
     for aval in exported.in_avals:
         for size in aval.shape:
-            if type(size) is not int:
-                return [constraint.text for constraint in size.scope.constraints]
+            scope = getattr(size, "scope", None)  # of symbolic sizes
+            if scope is not None:
+                return [constraint.text for constraint in scope.constraints]
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ..diagnostics.name_stacks import NameStack
 from ..diagnostics.traceback_filtering import api_boundary
@@ -32,6 +32,9 @@ else:
     mutable_types = deferred(".mutable_types", milliseconds=0.7)
 
 __all__ = ["eval_shape", "make_olympuspr", "named_call", "named_scope"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def make_olympuspr(
@@ -193,7 +196,7 @@ class NamedScope(ContextDecorator):
 
 
 @travels
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """Returns a function whose equations are recorded in a `named_scope`.
 
     Args:

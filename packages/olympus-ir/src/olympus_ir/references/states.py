@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..trees import pytrees
 from . import primitives as references
 
 __all__ = ["run_state"]
 
+T = TypeVar("T")
 
-def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
+
+def run_state(f: Callable[..., None]) -> Callable[[T], T]:
     """Converts a function that mutates references to a function of arrays.
 
     Args:

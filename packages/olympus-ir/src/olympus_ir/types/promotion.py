@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -352,6 +352,10 @@ def lattice_result_type(*args: Any) -> tuple[Any, bool]:
     return _least_upper_bound(tuple(map(dtype_and_weak_type, args)), strict)
 
 
+@overload
+def result_type(*args: Any, return_weak_type_flag: Literal[False] = False) -> np.dtype[Any]: ...
+@overload
+def result_type(*args: Any, return_weak_type_flag: bool) -> Any: ...
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """Returns the dtype in which an operation on the arguments computes.
 
@@ -377,7 +381,7 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     return (dtype, weak) if return_weak_type_flag else dtype
 
 
-def promote_types(a: DTypeLike, b: DTypeLike) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """Returns the dtype to which values of two dtypes are promoted.
 
     64-bit dtypes are not narrowed, even if they are disabled.

@@ -212,7 +212,7 @@ _clip = compiled(_clip_to, name="clip")
 def piecewise(
     x: ArrayLike,
     condlist: Array | Sequence[ArrayLike],
-    funclist: Sequence[Any],
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
     *args: Any,
     **kw: Any,
 ) -> Array:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -123,6 +123,14 @@ def _qr_of(a: Any, mode: str) -> Any:
 _qr = compiled(_qr_of, ("mode",), name="qr")
 
 
+@overload
+def qr(
+    a: ArrayLike, mode: Literal["reduced", "complete", "full", "raw"] = "reduced"
+) -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(a: ArrayLike, mode: str) -> Any: ...
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Factors matrices: ``a = q @ r`` with orthonormal columns in ``q`` and triangular ``r``.
 
@@ -300,6 +308,31 @@ _svd = compiled(
 )
 
 
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> SVDResult: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    *,
+    compute_uv: Literal[False],
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Array: ...
+@overload
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any: ...
 def svd(
     a: ArrayLike,
     full_matrices: bool = True,

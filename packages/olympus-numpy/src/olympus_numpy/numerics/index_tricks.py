@@ -209,7 +209,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
 
 def mask_indices(
-    n: int, mask_func: Callable[..., Any], k: ArrayLike = 0, *, size: int | None = None
+    n: int, mask_func: Callable[..., Array], k: ArrayLike = 0, *, size: int | None = None
 ) -> tuple[Array, ...]:
     """Returns the indices of the elements that a function leaves nonzero in a matrix of ones.
 

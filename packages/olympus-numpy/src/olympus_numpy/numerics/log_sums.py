@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from olympus_ir import lax
 from olympus_ir.lax.core.values import dtype_of
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
+from olympus_ir.types.arrays import Array
 
 from ..arrays.selection import where as select_where
 from ..arrays.shaping import expand_dims
@@ -27,6 +28,34 @@ from ..reductions.sums import sum as sum_of
 __all__ = ["logsumexp", "reduced_axes"]
 
 
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: Literal[False] = False,
+    where: ArrayLike | None = None,
+) -> Array: ...
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    *,
+    return_sign: Literal[True],
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def logsumexp(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
+) -> Any: ...
 def logsumexp(
     a: ArrayLike,
     axis: int | Sequence[int] | None = None,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,10 @@ _MOST_PARTS = 16
 
 
 def pad(
-    array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
+    array: ArrayLike,
+    pad_width: ArrayLike | Sequence[Any] | Mapping[int, Any],
+    mode: str | Callable[..., Any] = "constant",
+    **kwargs: Any,
 ) -> Array:
     """Returns an array with elements added at both ends of each dimension.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -315,6 +315,31 @@ def _aligned_weights(shape: tuple, weights: Any, axis: Any) -> Any:
 _average = compiled(_average_of, ("axis", "returned", "keepdims"), inline=True, name="_average")
 
 
+@overload
+def average(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    returned: Literal[False] = False,
+    keepdims: bool = False,
+) -> Array: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    returned: Literal[True],
+    keepdims: bool = False,
+) -> tuple[Array, Array]: ...
+@overload
+def average(
+    a: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any: ...
 def average(
     a: ArrayLike,
     axis: int | Sequence[int] | None = None,

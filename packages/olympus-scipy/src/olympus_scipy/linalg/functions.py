@@ -377,7 +377,7 @@ def _funm_of(a: Any, func: Callable[[Any], Any]) -> tuple[Any, Any]:
 _funm = compiled(_funm_of, ("func",), name="_funm")
 
 
-def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:
     """Evaluates a function of a matrix, given as a function of numbers.
 
     Args:

@@ -154,7 +154,7 @@ class Rotation(NamedTuple):
         return cls(unit if num is None else onp.tile(unit, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: Any, num: int | None = None) -> Rotation:
+    def random(cls, random_key: Array, num: int | None = None) -> Rotation:
         """Draws a uniformly distributed rotation, or a sequence of ``num``."""
         shape = (4,) if num is None else (num, 4)
         return cls(quaternions.normalized(random.normal(random_key, shape)))

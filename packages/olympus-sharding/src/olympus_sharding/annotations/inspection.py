@@ -10,8 +10,10 @@ from olympus_autodiff.tables import jvp_rules, transpose_rules
 from olympus_batching.tables import batching_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.reference.tables import reference_rules
+from olympus_ir.types.annotations import ArrayLike
 from olympus_ir.types.avals import AbstractValue, get_aval
 from olympus_ir.types.effects import debug_effect
+from olympus_ir.types.placement import Sharding
 
 from ..shardings.visualization import visualize_sharding
 
@@ -23,7 +25,7 @@ inspect_sharding_p = Primitive.declare(
 )
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[Any], Any]) -> None:
+def inspect_array_sharding(value: ArrayLike, *, callback: Callable[[Sharding], object]) -> None:
     """Calls a function with the sharding of an array.
 
     Inside a compiled function the call happens at compile time, not at run time.

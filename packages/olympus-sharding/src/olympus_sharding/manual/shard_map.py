@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, overload
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
@@ -58,7 +58,31 @@ from .views import with_copies_of_views
 
 __all__ = ["apply_shard_map", "shard_map", "smap"]
 
+F = TypeVar("F", bound=Callable[..., Any])
 
+
+@overload
+def shard_map(
+    f: F,
+    /,
+    *,
+    out_specs: PyTree,
+    in_specs: PyTree = INFER,
+    mesh: BaseMesh | None = None,
+    axis_names: set[AxisName] | frozenset[AxisName] = frozenset(),
+    check_vma: bool = True,
+) -> F: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    out_specs: PyTree,
+    in_specs: PyTree = INFER,
+    mesh: BaseMesh | None = None,
+    axis_names: set[AxisName] | frozenset[AxisName] = frozenset(),
+    check_vma: bool = True,
+) -> Callable[[F], F]: ...
 @travels
 def shard_map(
     f: Callable[..., Any] | None = None,
@@ -67,7 +91,7 @@ def shard_map(
     out_specs: PyTree,
     in_specs: PyTree = INFER,
     mesh: BaseMesh | None = None,
-    axis_names: set | frozenset = frozenset(),
+    axis_names: set[AxisName] | frozenset[AxisName] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
     """Maps a function over the parts of arrays on the devices of a mesh.
@@ -136,6 +160,24 @@ def shard_map(
     return mapped
 
 
+@overload
+def smap(
+    f: F,
+    /,
+    *,
+    in_axes: PyTree = INFER,
+    out_axes: PyTree,
+    axis_name: AxisName,
+) -> F: ...
+@overload
+def smap(
+    f: None = None,
+    /,
+    *,
+    in_axes: PyTree = INFER,
+    out_axes: PyTree,
+    axis_name: AxisName,
+) -> Callable[[F], F]: ...
 @travels
 def smap(
     f: Callable[..., Any] | None = None,

@@ -18,6 +18,7 @@ from olympus_ir.types.placement import (
     UNCONSTRAINED,
     AxisType,
     BaseMesh,
+    Device,
     NamedSharding,
     PartitionSpec,
     Sharding,
@@ -143,12 +144,12 @@ class _Sharding:
         raise _undefined(self, "memory_kind")
 
     @api_boundary
-    def with_memory_kind(self, kind: str) -> Any:
+    def with_memory_kind(self, kind: str) -> Sharding:
         """Returns the same sharding in another kind of memory."""
         raise _undefined(self, "with_memory_kind")
 
     @api_boundary
-    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Device, Index]:
         """Returns a dictionary from each device to the slices of its part of an array."""
         raise _undefined(self, "devices_indices_map")
 
@@ -195,7 +196,7 @@ class _Sharding:
         return set(self._addressable_device_assignment)
 
     @api_boundary
-    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+    def addressable_devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Device, Index]:
         """Returns a dictionary from each device of this process to the slices of its part."""
         indices = self.devices_indices_map(global_shape)
         return {device: indices[device] for device in self._addressable_device_assignment}
@@ -274,7 +275,7 @@ class _SingleDeviceSharding:
         return True
 
     @api_boundary
-    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Device, Index]:
         return {self._device: (slice(None),) * len(global_shape)}
 
     @api_boundary
@@ -391,7 +392,7 @@ class _NamedSharding:
         return frozenset(self.mesh.axis_names) - split - spec.unreduced
 
     @api_boundary
-    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Any, Index]:
+    def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict[Device, Index]:
         if self.spec.unreduced:
             raise ValueError(
                 "devices_indices_map is not defined for partial sums, since each device holds only "

@@ -10,6 +10,8 @@ import numpy as np
 
 import olympus_numpy as jnp
 from olympus_ir.diagnostics.traceback_filtering import boundary_members
+from olympus_ir.types.annotations import ArrayLike, DTypeLike
+from olympus_ir.types.arrays import Array
 
 from ..bcoo.array import BCOO
 from ..bcoo.batching import map_batches
@@ -27,10 +29,10 @@ __all__ = ["attach", "iterate", "operator"]
 
 def _fromdense(
     cls: type[BCOO],
-    mat: Any,
+    mat: ArrayLike,
     *,
     nse: int | None = None,
-    index_dtype: Any = np.int32,
+    index_dtype: DTypeLike = np.int32,
     n_dense: int = 0,
     n_batch: int = 0,
 ) -> BCOO:
@@ -58,7 +60,7 @@ def _from_scipy_sparse(
     return cls((jnp.asarray(entries.data), indices), shape=mat.shape)
 
 
-def _todense(self: BCOO) -> Any:
+def _todense(self: BCOO) -> Array:
     """Returns the dense array."""
     return bcoo_todense(self)
 

@@ -12,9 +12,11 @@ from olympus_ir.diagnostics.errors import UnexpectedTracerError
 from olympus_ir.programs.tracing import Tracer
 from olympus_ir.trees.pytrees import tree_flatten, tree_unflatten, treedef_is_leaf
 from olympus_ir.types.annotations import DTypeLike, PyTree
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray, canonicalize_shape
 from olympus_ir.types.extended_arrays import ExtendedArray, logical_aval, physical_sharding
 from olympus_ir.types.layouts import placed
+from olympus_ir.types.placement import Sharding as Placement
 from olympus_sharding.shardings.behavior import shard_indices
 from olympus_sharding.shardings.tiling import Index
 
@@ -37,7 +39,7 @@ def make_array_from_single_device_arrays(
     arrays: Sequence[ArrayImpl],
     *,
     dtype: DTypeLike | None = None,
-) -> ArrayImpl:
+) -> Array:
     """Returns an array over several devices, assembled from its shards without copying.
 
     Args:
@@ -173,10 +175,10 @@ def _check_parts(
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Any,
+    sharding: Placement | Format,
     data_callback: Callable[[Index], Any],
     dtype: DTypeLike | None = None,
-) -> ArrayImpl:
+) -> Array:
     """Returns an array over several devices, whose shards are computed by a function.
 
     Args:
@@ -198,8 +200,9 @@ def make_array_from_callback(
       Array([0., 1., 2., 3.], dtype=float32)
     """
     shape = canonicalize_shape(shape)
-    if type(sharding) is Format:
-        array = make_array_from_callback(shape, sharding.sharding, data_callback, dtype)
+    if isinstance(sharding, Format):
+        place: Any = sharding.sharding  # refused below if None
+        array = make_array_from_callback(shape, place, data_callback, dtype)
         return put_leaf(array, sharding)
     _check_sharding(sharding)
     indices = sharding.addressable_devices_indices_map(shape)
@@ -262,7 +265,7 @@ def _global_shapes(shape_tree: Any, tree: Any) -> list[tuple[int, ...] | None]:
     return [None if shape is None else tuple(shape) for shape in shapes]
 
 
-def _from_local_data(place: Any, data: Any, shape: tuple[int, ...] | None) -> ArrayImpl:
+def _from_local_data(place: Any, data: Any, shape: tuple[int, ...] | None) -> Array:
     sharding = sharding_of_place(place)
     data = np.asarray(data)
     if shape is None:

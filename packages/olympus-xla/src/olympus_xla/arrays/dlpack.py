@@ -12,6 +12,8 @@ import numpy as np
 
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
+from olympus_ir.types.annotations import DeviceLike, DTypeLike
+from olympus_ir.types.arrays import Array
 
 from .. import _jaxlib
 from ..platforms import backends
@@ -120,7 +122,7 @@ def to_dlpack(
     return _jaxlib.export_dlpack(array, stream, max_version, copied)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Returns whether arrays of a dtype can be exchanged through DLPack.
 
     Example:
@@ -137,9 +139,7 @@ def is_supported_dtype(dtype: Any) -> bool:
         raise
 
 
-def from_dlpack(
-    external_array: Any, device: Any = None, copy: bool | None = None
-) -> _jaxlib.ArrayImpl:
+def from_dlpack(external_array: Any, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """Returns an array that shares the memory of another library's array, or copies it.
 
     If the memory is shared, neither library may write to it any more.
@@ -191,11 +191,11 @@ def from_dlpack(
                 "64-bit types are disabled; enable them with the flag "
                 f"{naming.module}_enable_x64."
             )
-        array = put_leaf(array._value, source)
+        array = put_leaf(np.asarray(array), source)
     return array if device is None else put_leaf(array, device)
 
 
-def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
+def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> Array:
     # The C++ import shares aligned memory even if a copy is requested, so copy the array
     # afterwards.
     if copy:
@@ -212,7 +212,7 @@ def _import(capsule: Any, device: Any, stream: Any, copy: bool | None) -> _jaxli
         ) from error
 
 
-def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> _jaxlib.ArrayImpl:
+def _put_read_only(array: np.ndarray, device: Any, copy: bool | None) -> Array:
     """Copies a read-only NumPy array to a device, because NumPy does not export it by DLPack."""
     if copy is False:
         raise ValueError("from_dlpack must copy a read-only NumPy array, and copy=False.")

@@ -54,7 +54,7 @@ class Layout(Record):
     sub_byte_element_size_in_bits: int
 
     # Stands for a layout that the compiler chooses.
-    AUTO: ClassVar[Any] = _AUTO
+    AUTO: ClassVar[_Auto] = _AUTO
 
     @api_boundary
     def __init__(
@@ -123,7 +123,9 @@ class Format:
     is_format = True
 
     @api_boundary
-    def __init__(self, layout: Any = None, sharding: Any = None) -> None:
+    def __init__(
+        self, layout: Layout | _Auto | None = None, sharding: Sharding | None = None
+    ) -> None:
         if layout is not None and layout is not Layout.AUTO and not isinstance(layout, Layout):
             raise TypeError(
                 "Invalid value received for the layout argument. Expected values are `None`, "

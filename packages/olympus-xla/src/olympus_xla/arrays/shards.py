@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.types.arrays import Array
+from olympus_ir.types.placement import Device, Sharding
 from olympus_sharding.shardings.behavior import shard_indices
 from olympus_sharding.shardings.tiling import Index
 
@@ -36,7 +38,11 @@ class Shard:
     __slots__ = ("_array", "_data", "_place", "_position", "_whole", "device")
 
     def __init__(
-        self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None
+        self,
+        device: Device,
+        sharding: Sharding,
+        global_shape: tuple[int, ...],
+        data: Array | None = None,
     ) -> None:
         self.device = device
         # The index and the replica id, computed on first use.

@@ -20,6 +20,8 @@ from olympus_ir.programs.calls.tracing import trace_call
 from olympus_ir.programs.tracing import Tracer, escaped_tracer_error
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.operands import flatten_operands
+from olympus_ir.trees.pytrees import PyTreeDef
+from olympus_ir.types.placement import Device
 from olympus_ir.types.shape_struct import ShapeDtypeStruct
 
 from ..arrays.layouts import Layout
@@ -96,7 +98,7 @@ class ArgInfo:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
-def args_info_of(in_tree: Any, in_avals: Sequence[Any], donated: Sequence[bool]) -> Any:
+def args_info_of(in_tree: PyTreeDef, in_avals: Sequence[Any], donated: Sequence[bool]) -> Any:
     """Returns an `ArgInfo` for each argument, in the structure of the arguments."""
     return pytrees.tree_unflatten(in_tree, list(map(ArgInfo, in_avals, donated)))
 
@@ -113,7 +115,7 @@ class Stage:
     __slots__ = ("args_info", "out_tree")
 
     args_info: Any
-    out_tree: Any
+    out_tree: PyTreeDef
 
     def __reduce__(self) -> Any:
         raise TypeError(
@@ -127,7 +129,7 @@ class Stage:
         return reports.html_of(self)
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of ``(args, kwargs)``, without static arguments."""
         return flatten_operands(self.args_info)[1]
 
@@ -175,8 +177,8 @@ class Traced(Stage):
         self,
         meta_tys_flat: Sequence[Any],
         params: dict[str, Any],
-        in_tree: Any,
-        out_tree: Any,
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
         consts: Sequence[Any],
     ) -> None:
         if len(meta_tys_flat) != in_tree.num_leaves:
@@ -358,7 +360,7 @@ class Lowered(Stage):
         self,
         lowering: Lowering,
         args_info: Any,
-        out_tree: Any,
+        out_tree: PyTreeDef,
         no_kwargs: bool = False,
         in_types: Any = None,
         out_types: Any = None,
@@ -383,7 +385,7 @@ class Lowered(Stage):
         infos = pytrees.tree_leaves(self._lowering.traced.out_info)
         return pytrees.tree_unflatten(self.out_tree, list(map(_strong, infos)))
 
-    def with_in_tree(self, in_tree: Any) -> Lowered:
+    def with_in_tree(self, in_tree: PyTreeDef) -> Lowered:
         """Returns a stage with another structure of the arguments.
 
         Args:
@@ -436,7 +438,7 @@ class Lowered(Stage):
         self,
         compiler_options: CompilerOptions | None = None,
         *,
-        device_assignment: Sequence[Any] | None = None,
+        device_assignment: Sequence[Device] | None = None,
     ) -> Compiled:
         """Compiles the module for the devices of its operands, or for the default device.
 
@@ -500,7 +502,7 @@ class Compiled(Stage):
         executable: FlatExecutable,
         const_args: Sequence[Any],
         args_info: Any,
-        out_tree: Any,
+        out_tree: PyTreeDef,
         no_kwargs: bool = False,
         in_types: Any = None,
         out_types: Any = None,
@@ -517,7 +519,7 @@ class Compiled(Stage):
 
     @classmethod
     def of_executable(
-        cls, program: TracedProgram, in_tree: Any, compiled: compiled_programs.Compiled
+        cls, program: TracedProgram, in_tree: PyTreeDef, compiled: compiled_programs.Compiled
     ) -> Compiled:
         """Returns the stage of a deserialized function.
 
@@ -638,8 +640,8 @@ def _without_keywords(call: Callable[..., Any]) -> Callable[..., Any]:
 
 def _loaded(
     contents: bytes,
-    in_tree: Any,
-    out_tree: Any,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
     donated: Sequence[bool],
     const_args: Sequence[Any],
     no_kwargs: bool,

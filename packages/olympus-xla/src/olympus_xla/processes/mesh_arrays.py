@@ -11,8 +11,11 @@ from olympus_batching.tables import axis_rules
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.pytree_prefix import spread_prefix
+from olympus_ir.types.annotations import PyTree
+from olympus_ir.types.arrays import Array
 from olympus_ir.types.avals import ShapedArray
 from olympus_ir.types.placement import PartitionSpec
+from olympus_sharding.meshes.mesh import Mesh
 
 from .._jaxlib import ArrayImpl, NamedSharding
 from ..arrays.assembly import _global_shape, make_array_from_single_device_arrays
@@ -40,7 +43,9 @@ def _specs(pspecs: Any, tree: Any) -> list[PartitionSpec]:
     return [PartitionSpec() if spec is None else spec for spec in specs]
 
 
-def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+def host_local_array_to_global_array(
+    local_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
     """Joins the arrays of the processes into arrays over all devices of a mesh.
 
     Args:
@@ -66,7 +71,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Any, pspecs
     return pytrees.tree_unflatten(tree, results)
 
 
-def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspecs: Any) -> Any:
+def global_array_to_host_local_array(
+    global_inputs: PyTree, global_mesh: Mesh, pspecs: PyTree
+) -> PyTree:
     """Returns this process's part of global arrays, as arrays over the devices of this process.
 
     Args:
@@ -93,7 +100,9 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Any, pspec
     return pytrees.tree_unflatten(tree, results)
 
 
-def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
+def host_local_array_to_global_array_impl(
+    arr: Any, *, global_mesh: Mesh, pspec: PartitionSpec
+) -> Array:
     """Applies `host_local_array_to_global_array` to one array."""
     if is_global(arr):
         return arr
@@ -105,7 +114,9 @@ def host_local_array_to_global_array_impl(arr: Any, *, global_mesh: Any, pspec: 
     )
 
 
-def global_array_to_host_local_array_impl(arr: Any, *, global_mesh: Any, pspec: Any) -> Any:
+def global_array_to_host_local_array_impl(
+    arr: Array, *, global_mesh: Mesh, pspec: PartitionSpec
+) -> Array:
     """Applies `global_array_to_host_local_array` to one array."""
     if type(arr) is ArrayImpl and not is_global(arr):
         return arr

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,6 +42,8 @@ __all__ = [
     "stop_gradient_p",
     "stored_p",
 ]
+
+T = TypeVar("T")
 
 convert_element_type_p = instruction("convert_element_type", family="elementwise")
 convert_element_type_p.elementwise = True
@@ -349,7 +351,7 @@ def stage(x: ArrayLike, /) -> Array:
     return stage_p.bind(x)
 
 
-def dtype(x: ArrayLike) -> Any:
+def dtype(x: ArrayLike) -> np.dtype[Any]:
     """Returns the dtype of a value or type. Python scalars have the default dtype of their type.
 
     Args:
@@ -366,7 +368,7 @@ def dtype(x: ArrayLike) -> Any:
     return dtypes.dtype(x, canonicalize=True)
 
 
-def stop_gradient(x: ArrayLike) -> Any:
+def stop_gradient(x: T) -> T:
     """Returns its argument unchanged. Differentiation treats the result as a constant.
 
     Args:

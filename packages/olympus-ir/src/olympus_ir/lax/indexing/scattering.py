@@ -498,7 +498,7 @@ def scatter_max(
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
-    func: Callable[[Any], Any],
+    func: Callable[[Array], Array],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
