@@ -384,3 +384,11 @@ def test_toeplitz_matrices_of_numbers_are_not_weakly_typed(number):
 
 def test_a_convolution_matrix_of_booleans_is_boolean():
     assert linalg.convolution_matrix(np.array([True, False]), 3).dtype == bool
+
+
+@pytest.mark.parametrize(
+    ("name", "source"), [("cho_solve", "cho_factor"), ("lu_solve", "lu_factor")]
+)
+def test_a_matrix_is_no_factorization(name, source):
+    with pytest.raises(ValueError, match=rf"{name}: .* the pair that {source}\(a\) returns"):
+        getattr(linalg, name)(np.eye(2), np.ones(2))

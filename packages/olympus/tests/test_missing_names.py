@@ -23,6 +23,13 @@ from olympus import lax, nn, random
         (random, "rand", "`uniform"),
         (olympus, "device_put_replicated", "`olympus.device_put` with a `NamedSharding`"),
         (olympus, "xla_computation", "`olympus.jit(f).lower"),
+        (olympus.ops, "index_update", "`x.at[index].set(values)`"),
+        (jnp, "inv", "`linalg.inv`"),
+        (nn, "dropout", "bernoulli"),
+        (random, "KeyArray", "`olympus.Array`"),
+        (olympus.sharding, "PositionalSharding", "`NamedSharding("),
+        (olympus.experimental, "maps", "`olympus.shard_map`"),
+        (olympus.tree_util, "tree_multimap", "`tree_map`"),
     ],
 )
 def test_module_attribute_errors_suggest_a_name(module, name, meant):
@@ -87,3 +94,17 @@ def test_errors_of_backward_pass_name_line():
     with pytest.raises(ValueError, match="was traced at .*test_missing_names.py") as caught:
         olympus.jit(olympus.grad(looped))(1.0)
     assert "return lax.while_loop(lambda carry: carry < 10.0, _grows, x)" in str(caught.value)
+
+
+def test_errors_of_unknown_flags_show_no_library_frames():
+    with pytest.raises(AttributeError, match="olympus_enable_x64") as caught:
+        _ = olympus.config.enable_x64
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert {frame.filename for frame in frames} == {__file__}
+
+
+def test_errors_of_indices_of_specs_show_no_library_frames():
+    with pytest.raises(TypeError) as caught:
+        olympus.P("x")["x"]
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert {frame.filename for frame in frames} == {__file__}

@@ -325,3 +325,4 @@ def boundary_class(kind: C) -> C:
 # The package `settings` may not import this module, so its classes are decorated here.
 for _kind in (Configuration, State):
     boundary_class(_kind)
+Configuration.__getattr__ = api_boundary(Configuration.__getattr__)  # unknown flags

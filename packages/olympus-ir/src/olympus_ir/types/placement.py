@@ -199,6 +199,7 @@ class PartitionSpec(_Frozen):
     def __reduce__(self) -> tuple:
         return (_rebuild_spec, (self._partitions, self.unreduced, self.reduced))
 
+    @api_boundary
     def __getitem__(self, index: Any) -> Any:
         return self._partitions[index]
 

@@ -13,6 +13,7 @@ from olympus_ir.diagnostics.errors import ShapeError
 from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.programs.tracing import Tracer, concrete_or_error
 from olympus_ir.types import dtypes
+from olympus_ir.types.arrays import Array
 
 __all__ = [
     "canonical_axes",
@@ -107,8 +108,12 @@ def _integer(function: str, axis: Any) -> int:
                 f"{function} got the axis name {axis!r}: to reduce over a named axis, use "
                 "olympus.lax.psum, pmax, pmin or pmean."
             ) from None
+        advice = ""
+        if isinstance(axis, np.ndarray | Array) and axis.ndim:
+            advice = f". Pass several arrays as one sequence: {function}([x, y])"
         raise TypeError(
-            f"{function}: `axis` must be an integer, a tuple of integers or None, got {axis!r}"
+            f"{function}: `axis` must be an integer, a tuple of integers or None, got "
+            f"{axis!r}{advice}"
         ) from None
 
 

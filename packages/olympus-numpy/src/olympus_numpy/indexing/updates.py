@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from olympus_ir import lax
-from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.diagnostics.traceback_filtering import api_boundary, boundary_class
 from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, evaluation_trace
@@ -32,8 +32,11 @@ from .getting import gather_plan, is_staging, spread_to, take_at, taken
 from .parsing import Layout, parse
 
 if TYPE_CHECKING:
+    from olympus_ir.diagnostics import suggestions
+
     from . import masked_updates
 else:
+    suggestions = deferred("olympus_ir.diagnostics.suggestions", milliseconds=0.3)
     masked_updates = deferred(".masked_updates", milliseconds=0.4)
 
 __all__ = ["IndexedUpdate", "Updates"]
@@ -186,6 +189,31 @@ class Updates:
     def __repr__(self) -> str:
         return f"Updates({self.array!r})"
 
+    def __setitem__(self, index: Any, values: Any) -> NoReturn:
+        raise TypeError(
+            "x.at does not support item assignment, as arrays are immutable: use "
+            "`x = x.at[index].set(values)`"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError("x.at takes the index in brackets: `x.at[index].set(values)`")
+
+
+# Advice for the names of updates in other libraries.
+_HABITS = {
+    "sub": "use `subtract`",
+    "minus": "use `subtract`",
+    "plus": "use `add`",
+    "times": "use `multiply`",
+    "div": "use `divide`",
+    "pow": "use `power`",
+    "maximum": "use `max`",
+    "minimum": "use `min`",
+    "update": "use `set`, or `apply` with a function",
+    "assign": "use `set`",
+    "replace": "use `set`",
+}
+
 
 @boundary_class
 class IndexedUpdate:
@@ -211,6 +239,13 @@ class IndexedUpdate:
 
     def __repr__(self) -> str:
         return f"IndexedUpdate({self.array!r}, {self.index!r})"
+
+    @api_boundary
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"'IndexedUpdate' object has no attribute {name!r}"
+            + suggestions.hint(name, dir(type(self)), _HABITS)
+        )
 
     def _update(
         self,

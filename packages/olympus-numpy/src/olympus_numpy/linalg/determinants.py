@@ -224,7 +224,7 @@ def _cofactors_by_elimination(a: Any, negligible: float) -> tuple[Any, Any, Any]
 def _det_of(a: Any) -> Any:
     (a,) = floating("det", a)
     if a.ndim < 2 or a.shape[-2] != a.shape[-1]:
-        raise ValueError(f"Argument to _det() must have shape [..., n, n], got {a.shape}")
+        raise ValueError(f"Argument to det() must have shape [..., n, n], got {a.shape}")
     size = a.shape[-1]
     if size == 2:
         return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]

@@ -77,6 +77,10 @@ def einsum(
         refuse_out("einsum")
     options = (optimize, precision, preferred_element_type, out_sharding, _dot_general)
     if not isinstance(subscripts, str):
+        if any(isinstance(operand, str) for operand in operands):
+            raise ValueError(
+                "einsum takes the subscripts before the arrays: einsum('ij,jk->ik', x, y)"
+            )
         subscripts, operands = _from_lists((subscripts, *operands))
     elif current.trace is not evaluation_trace:
         with transforming(subscripts):  # equations show the subscripts in their scopes

@@ -142,6 +142,16 @@ def _cho_solve_of(c: Any, b: Any, lower: bool) -> Any:
 _cho_solve = compiled(_cho_solve_of, ("lower",), name="_cho_solve")
 
 
+def _factored(name: str, parameter: str, factors: Any, source: str) -> tuple[Any, Any]:
+    """Returns a factorization if it is a pair, and raises an error otherwise."""
+    if not isinstance(factors, tuple | list) or len(factors) != 2:
+        raise ValueError(
+            f"{name}: `{parameter}` must be the pair that {source}(a) returns, got "
+            f"{type(factors).__name__}"
+        )
+    return factors[0], factors[1]
+
+
 def cho_solve(
     c_and_lower: tuple[ArrayLike, bool],
     b: ArrayLike,
@@ -165,7 +175,7 @@ def cho_solve(
       Array([1., 2.], dtype=float32)
     """
     del overwrite_b, check_finite
-    c, lower = c_and_lower
+    c, lower = _factored("cho_solve", "c_and_lower", c_and_lower, "cho_factor")
     return _cho_solve(c, b, bool(lower))
 
 
@@ -217,7 +227,7 @@ def lu_solve(
     del overwrite_b, check_finite
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
-    packed, pivots = lu_and_piv
+    packed, pivots = _factored("lu_solve", "lu_and_piv", lu_and_piv, "lu_factor")
     return _lu_solve(packed, pivots, b, trans)
 
 
