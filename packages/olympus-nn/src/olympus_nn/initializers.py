@@ -23,8 +23,8 @@ from olympus_ir.types.resharding import laid_out
 from olympus_numpy.core.promotion import convert
 
 from .activations import default_float
-from .initializer_type import Initializer
 from .orthogonal_initializers import delta_orthogonal, orthogonal
+from .protocols import Initializer
 
 __all__ = [
     "Initializer",

@@ -16,7 +16,7 @@ from olympus_ir.types.avals import canonicalize_shape
 from olympus_ir.types.resharding import laid_out
 
 from .activations import default_float
-from .initializer_type import Initializer
+from .protocols import Initializer
 
 __all__ = ["delta_orthogonal", "orthogonal"]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Written by tools/stubs.py.
-from olympus_nn.initializer_type import Initializer as Initializer
+from olympus_nn.initializers import Initializer as Initializer
 from olympus_nn.initializers import constant as constant
 from olympus_nn.initializers import glorot_normal as _glorot_normal
 from olympus_nn.initializers import glorot_normal as glorot_normal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Type of initializers of weights."""
+"""Protocols of functions: the type of initializers of weights."""
 
 from __future__ import annotations
 
