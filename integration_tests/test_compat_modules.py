@@ -626,3 +626,29 @@ def test_modules_of_kernels_and_distributions() -> None:
             "VectorSubcoreMesh get_tpu_info CompilerParams atomic_add vq dct logpdf Box"
         ).split()
     )
+
+
+BLOCKED_SAMPLES = """
+import jax, jax.numpy as jnp
+from jax._src import blocked_sampler
+
+def sample(block, index, total=(17, 256)):
+    keys = blocked_sampler.blocked_fold_in(
+        jax.random.key(0), total_size=total, block_size=block, tile_size=(8, 128),
+        block_index=index)
+    return blocked_sampler.sample_block(
+        jax.random.uniform, keys, block, (8, 128), minval=1.0, maxval=2.0)
+
+whole = sample((24, 256), (0, 0))
+print(whole.shape, bool((whole[8:16, 128:] == sample((8, 128), (jnp.int32(1), 1))).all()))
+keys = blocked_sampler.blocked_fold_in(
+    jax.random.key(0), (2, 16, 256), (1, 16, 128), (1, 8, 128), (1, 0, 1))
+print([jax.random.key_data(key).tolist() for key in jax.tree.leaves(keys)])
+"""
+
+
+def test_samples_of_blocks() -> None:
+    assert run_compat(BLOCKED_SAMPLES) == [
+        "(24, 256) True",
+        "[[1524306142, 1887795613], [2716826189, 292468403]]",
+    ]

@@ -54,6 +54,9 @@ _NUMPY_UTIL = {
 }
 
 ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
+    "blocked_sampler": names_from(
+        "olympus.compat.counterparts.blocked_samples", "blocked_fold_in", "sample_block"
+    ),
     "lax.lax": _LAX,
     "lax.linalg": names_from("olympus_ir.lax.linalg.matrices", "symmetrize"),
     "lax.other": names_from("olympus.numpy", "logaddexp", "logaddexp2"),
