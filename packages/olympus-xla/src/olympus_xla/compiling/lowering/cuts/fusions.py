@@ -55,6 +55,8 @@ _SECONDS_OF_OPERATION = 5e-4
 # more than the second number for each equation.
 _MOST_OPERATIONS = 2500
 _LEAST_GROWTH = 4
+# The growth that calls of repeated blocks should bound (../repetition.py).
+_LEAST_GROWTH_FOR_CALLS = 2
 # Counting stops at this number of operations.
 _MOST_COUNTED = 20_000
 _MOST_COPIES = 4096
@@ -145,9 +147,9 @@ def cut(
 
 
 def grows(olympuspr: Olympuspr) -> bool:
-    """Returns whether fused functions would have several operations for each of the program's."""
+    """Returns whether fused functions would have over twice as many operations as the program."""
     functions = _Functions(olympuspr)
-    most = _LEAST_GROWTH * functions.size
+    most = _LEAST_GROWTH_FOR_CALLS * functions.size
     operations, _ = functions.with_limit(math.inf, most)
     return operations > most
 
