@@ -235,3 +235,38 @@ print([str(warning.message)[:29] for warning in caught])
         "True",
         "['Python calls are not recorded']",
     ]
+
+
+def test_interrupts_at_every_step_of_compilations():
+    output = run("""
+import random
+from olympus_xla.compiling import interruption
+
+class Interrupt(BaseException):
+    pass
+
+def interrupt(*_):
+    global armed
+    if armed:
+        armed = False
+        raise Interrupt
+
+armed = False
+signal.signal(signal.SIGALRM, interrupt)
+draws = random.Random(0)
+count = 0
+for _ in range(2000):
+    armed = True
+    try:
+        signal.setitimer(signal.ITIMER_REAL, draws.uniform(1e-6, 3e-4))
+        for _ in range(20):
+            interruption.interruptibly(lambda: sum(range(200)))
+            interruption.await_abandoned()
+    except Interrupt:
+        count += 1
+    armed = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    interruption.await_abandoned()
+print(count > 100, interruption._abandoned)
+""")
+    assert output.split() == ["True", "[]"]

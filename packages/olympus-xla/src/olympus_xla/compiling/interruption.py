@@ -23,28 +23,45 @@ T = TypeVar("T")
 class _Call:
     """A call that runs in another thread.
 
+    A signal may arrive between any two steps of the main thread. Therefore it never holds a lock
+    outside of a ``with`` statement, and does not rely on whether the thread was started.
+
     Attributes:
+      begun: whether the thread has begun.
+      canceled: whether the thread shall do nothing, if it has not begun.
       done: a lock that is held until the call has returned.
     """
 
-    __slots__ = ("done", "error", "function", "result")
+    __slots__ = ("begun", "canceled", "done", "error", "function", "result")
 
     def __init__(self, function: Callable[[], object]) -> None:
         self.function: Callable[[], object] | None = function
         self.result: object = None
         self.error: BaseException | None = None
+        self.begun = self.canceled = False
         self.done = _thread.allocate_lock()
         self.done.acquire()
 
     def run(self) -> None:
+        # Here `begun` is written before `canceled` is read, and in `end` the other way round, so
+        # at least one of the threads knows of the other.
+        self.begun = True
         try:
-            assert self.function is not None
-            self.result = self.function()
+            if not self.canceled:
+                assert self.function is not None
+                self.result = self.function()
         except BaseException as error:
             self.error = error
         finally:
             self.function = None
             self.done.release()
+
+    def end(self) -> None:
+        """Waits until the call has returned; prevents it if it has not begun."""
+        self.canceled = True
+        if self.begun:
+            with self.done:
+                pass
 
 
 # Interrupted calls that still use the MLIR context in which the process builds programs.
@@ -70,9 +87,10 @@ def interruptibly(function: Callable[[], T]) -> T:
     if not _handles_signals():
         return function()
     call = _Call(function)
-    _thread.start_new_thread(call.run, ())
     try:
-        call.done.acquire()
+        _thread.start_new_thread(call.run, ())
+        with call.done:
+            pass
     except BaseException:
         _abandoned.append(call)
         raise
@@ -85,7 +103,6 @@ def await_abandoned() -> None:
     """Waits for interrupted compilations, which still use the MLIR context of the process."""
     while _abandoned:
         call = _abandoned[-1]
-        call.done.acquire()
-        call.done.release()
+        call.end()
         if call in _abandoned:
             _abandoned.remove(call)
