@@ -598,3 +598,21 @@ def test_objects_with_arrays_as_dtypes():
 def test_empty_arrays_beyond_the_compiler_have_no_bytes():
     with pytest.raises(OverflowError, match=r"has \d{20} bytes but for its sizes of 0, and"):
         olympus.jit(lambda: jnp.zeros((2**62, 4, 0)))()
+
+
+@pytest.mark.parametrize(
+    ("call", "flag"),
+    [
+        (lambda flags: lax.cumsum(X, reverse=flags), "cumsum requires True or False for `reverse`"),
+        (lambda flags: lax.sort(X, is_stable=flags), "sort requires True or False for `is_stable`"),
+        (lambda flags: lax.scan(lambda c, x: (c, x), 0.0, X, reverse=flags), "scan .* `reverse`"),
+        (lambda flags: jnp.unique(X, return_index=flags), "unique .* `return_index`"),
+        (lambda flags: lax.linalg.cholesky(M @ M.T, symmetrize_input=flags), "`symmetrize_input`"),
+        (lambda flags: lax.dynamic_index_in_dim(X, 0, keepdims=flags), "`keepdims`"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["called", "compiled"])
+def test_errors_name_flags_that_are_arrays(call, flag, mode):
+    flags = np.array([True, False])
+    with pytest.raises(ValueError, match=flag):
+        call(flags) if mode == "called" else olympus.jit(call)(flags)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
 import os
+import re
 import traceback
 
+import numpy as np
 import pytest
 
 from olympus_ir.diagnostics import traceback_filtering
@@ -182,3 +184,36 @@ def test_auto_hides_under_ipython(monkeypatch):
     assert traceback_filtering._mode() == "quiet_remove_frames"
     monkeypatch.setitem(traceback_filtering.sys.modules, "IPython", FakeIPython)
     assert traceback_filtering._mode() == "tracebackhide"
+
+
+class TestFlags:
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            (
+                {"reverse": np.arange(2)},
+                "chosen requires True or False for `reverse`, got an array",
+            ),
+            ({"mode": np.arange(2)}, "chosen requires a value such as 'same' for `mode`, got an"),
+            ({"count": np.arange(2)}, "The truth value of an array with more than one element"),
+            ({"count": [1]}, None),
+        ],
+    )
+    def test_errors_name_flags_that_are_arrays(self, options, text):
+        @api_boundary
+        def chosen(x, reverse=False, mode="same", count=1):
+            return x if reverse or mode == "full" or count else -x
+
+        if text is None:
+            assert chosen(1, **options) == 1
+            return
+        with pytest.raises(ValueError, match=re.escape(text)):
+            chosen(1, **options)
+
+    def test_errors_of_other_arrays_stay(self):
+        @api_boundary
+        def called(fun, reverse=False):
+            return fun(np.arange(2))
+
+        with pytest.raises(ValueError, match="The truth value of an array"):
+            called(bool, reverse=True)

@@ -24,9 +24,10 @@ from .source_info import is_user_file, register_library_folder
 if TYPE_CHECKING:
     import traceback
 
-    from . import keyword_arguments
+    from . import flag_arguments, keyword_arguments
 else:
     traceback = deferred("traceback", milliseconds=0.6)
+    flag_arguments = deferred(".flag_arguments", milliseconds=0.5)
     keyword_arguments = deferred(".keyword_arguments", milliseconds=0.5)
 
 __all__ = [
@@ -252,6 +253,8 @@ def api_boundary(fun: F) -> F:
         except Exception as error:
             if type(error) is TypeError and "unexpected keyword" in str(error):
                 keyword_arguments.advise(error, fun)
+            elif type(error) is ValueError and "truth value of an array" in str(error):
+                flag_arguments.name_flags(error, fun, args, kwargs)
             elif type(error) is SystemError and isinstance(error.__cause__, RecursionError):
                 # A tree was too deep for jaxlib. The RecursionError appears only as the cause of a
                 # SystemError in a later call, so the cause is raised instead.
