@@ -14,6 +14,13 @@ __all__ = ["Record"]
 Self = TypeVar("Self", bound="Record")
 
 
+def _shown(value: Any) -> str:
+    """Returns the text of a field. Elements of sets are sorted: their order varies by process."""
+    if isinstance(value, frozenset) and value:
+        return f"frozenset({{{', '.join(sorted(map(repr, value)))}}})"
+    return repr(value)
+
+
 class Record:
     """Base of immutable records.
 
@@ -54,7 +61,7 @@ class Record:
         return hash((type(self), *vars(self).values()))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        fields = ", ".join(f"{name}={_shown(value)}" for name, value in vars(self).items())
         return f"{type(self).__qualname__}({fields})"
 
     def __reduce__(self) -> tuple:
