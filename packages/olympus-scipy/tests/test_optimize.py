@@ -111,6 +111,9 @@ def test_invalid_input_raises():
         minimize(rosenbrock, start, 3.0, method="BFGS")
     with pytest.raises(ValueError, match="not recognized"):
         minimize(rosenbrock, start, method="Newton")
+    for method in (None, np.ones(2), ["BFGS"]):
+        with pytest.raises(TypeError, match="requires the name of a method as `method`"):
+            minimize(rosenbrock, start, method=method)
     with pytest.raises(ValueError, match="must have one axis"):
         minimize(rosenbrock, jnp.zeros((2, 2)), method="BFGS")
     with pytest.raises(TypeError, match="must have a float or complex dtype"):

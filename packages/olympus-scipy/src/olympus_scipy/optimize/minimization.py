@@ -84,8 +84,8 @@ def minimize(
       An `OptimizeResults`.
 
     Raises:
-      TypeError: ``args`` is not a tuple, an option is unknown, or ``x0`` is neither floating nor
-        complex.
+      TypeError: ``args`` is not a tuple, ``method`` is no string, an option is unknown, or ``x0``
+        is neither floating nor complex.
       ValueError: the method is unknown, or ``x0`` is not a vector.
 
     Example:
@@ -96,6 +96,10 @@ def minimize(
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to optimize.minimize must be a tuple, got {args!r}")
+    if not isinstance(method, str):
+        raise TypeError(
+            f"optimize.minimize requires the name of a method as `method`, got {method!r}"
+        )
     search = _METHODS.get(method.lower())
     if search is None:
         names = ", ".join(_METHODS)
