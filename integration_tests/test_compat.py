@@ -508,6 +508,22 @@ def test_private_names_that_libraries_use() -> None:
     assert run_compat(PRIVATE_NAMES) == "fine"
 
 
+RESULTS_OF_UNIQUE = """
+import jax.numpy as jnp
+from jax._src.numpy import setops
+
+x = jnp.array([2, 1, 2])
+assert isinstance(jnp.unique_all(x), setops._UniqueAllResult)
+assert isinstance(jnp.unique_counts(x), setops._UniqueCountsResult)
+assert isinstance(jnp.unique_inverse(x), setops._UniqueInverseResult)
+print("fine")
+"""
+
+
+def test_classes_of_the_results_of_unique() -> None:
+    assert run_compat(RESULTS_OF_UNIQUE) == "fine"
+
+
 PRIVATE_LOOKUPS = """
 import jax
 import jax.numpy as jnp

@@ -85,6 +85,10 @@ ARRAY_FUNCTIONS: dict[str, dict[str, str]] = {
         **names_from("olympus_numpy.linalg.determinants", "SlogdetResult"),
     },
     "numpy.scalar_types": names_from("olympus_numpy.arrays.scalar_types", "_ScalarMeta=ScalarType"),
+    "numpy.setops": names_from(
+        "olympus_numpy.ordering.sets",
+        *("_UniqueAllResult", "_UniqueCountsResult", "_UniqueInverseResult"),
+    ),
     "numpy.util": _NUMPY_UTIL,
     "numpy.vectorize": {
         **names_from(_VECTORIZATION, "_parse_gufunc_signature=_parse_signature"),
