@@ -211,6 +211,11 @@ def test_derivatives_with_respect_to_parameters():
             "broadcast-compatible",
         ),
         (
+            lambda: random.uniform(KEY, minval=np.zeros(2, np.float32)),
+            TypeError,
+            "broadcast-compatible",
+        ),
+        (
             lambda: random.truncated_normal(KEY, np.zeros(3), 1.0, (2,)),
             ValueError,
             "Incompatible shapes for broadcasting",
@@ -323,6 +328,19 @@ def test_complex_lognormal_numbers():
     logarithms = np.log(np.abs(samples))  # the real part has half of the variance
     assert samples.dtype == np.complex64
     assert abs(logarithms.std() - 0.5 / np.sqrt(2)) < 0.03
+
+
+def test_bounds_of_one_element_without_a_shape():
+    low, high = np.float32([[2.0], [-1.0]]), np.float32([[4.0], [7.0]])
+    expected = low[0, 0] + (high - low)[0, 0] * np.asarray(random.uniform(KEY))
+    sample = random.uniform(KEY, minval=low[0], maxval=high[0])
+    assert sample.shape == (1,)
+    np.testing.assert_allclose(sample, expected, rtol=1e-6)
+    assert random.uniform(KEY, maxval=high[0]).shape == ()
+    keys = random.split(KEY, 2)
+    batch = vmap(lambda key, a, b: random.uniform(key, minval=a, maxval=b))(keys, low, high)
+    rows = [random.uniform(keys[i], minval=low[i], maxval=high[i]) for i in range(2)]
+    np.testing.assert_array_equal(batch, np.stack(rows))
 
 
 def test_parameters_of_weibull_broadcast_with_the_shape():

@@ -100,15 +100,18 @@ def uniform(
       key: a key.
       shape: the shape of the result.
       dtype: a float dtype; the default float dtype if not given.
-      minval: the lower bounds, a scalar or an array that broadcasts to ``shape``.
-      maxval: the upper bounds, a scalar or an array.
+      minval: the lower bounds, a scalar or an array that broadcasts to ``shape``. With shape
+        ``()``, any array of one element.
+      maxval: the upper bounds, in the same forms.
       out_sharding: the sharding of the result over the current mesh.
 
     Returns:
-      The samples, an array of shape ``shape`` and dtype ``dtype``.
+      The samples, an array of shape ``shape`` and dtype ``dtype``. With shape ``()``, the shape
+      is that of ``minval``.
 
     Raises:
       ValueError: ``dtype`` is not a float dtype.
+      TypeError: the bounds do not broadcast to ``shape``.
 
     Example:
       >>> from olympus_random import key, uniform
@@ -122,7 +125,9 @@ def uniform(
 
 @compiled("shape", "dtype")
 def _uniform(key: Any, minval: Any, maxval: Any, *, shape: tuple[int, ...], dtype: Any) -> Any:
-    checked_shape("uniform", shape, np.shape(minval), np.shape(maxval))
+    single = np.size(minval) == np.size(maxval) == 1
+    if shape or not single:
+        checked_shape("uniform", shape, np.shape(minval), np.shape(maxval))
     ends = [lax.convert_element_type(end, dtype) for end in (minval, maxval)]
     minval, maxval = (in_rank(end, len(shape)) for end in ends)
     # Random mantissas with the exponent of one are floats in [1, 2).
