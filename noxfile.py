@@ -304,7 +304,9 @@ SUITES = (
     *("mujoco-mjx==3.17.0", "paramax==0.0.5", "jaxkd==0.1.2", "tfp-nightly==0.26.0.dev20261027"),
     *("tinygp==0.3.1", "coordax==0.2.8", "jax_datetime==0.1.2", "tree_math==0.2.1"),
     *("jax_dataclasses==1.6.3", "pytreeclass==0.11.1", "quax==0.4.6", "traceax==1.0.2"),
-    *("rax==0.4.0", "bayex==0.3.0"),
+    *("rax==0.4.0", "bayex==0.3.0", "kfac-jax==0.0.8", "quaxed==0.10.7", "orthax==0.2.11"),
+    *("flashbax==0.1.3", "gymnax==1.0.1", "nifty8==8.5.7", "s2fft==1.5.0", "folx==0.2.30"),
+    "scoringrules==0.10.0",
 )
 SUITES_REQUIREMENTS = (
     *("array-api-compat==1.16.0", "array-api-extra==0.11.5", "array-api-strict==2.6.1"),
@@ -313,6 +315,8 @@ SUITES_REQUIREMENTS = (
     *("plum-dispatch",),
     *("ase", "beartype", "cloudpickle", "cola-ml", "decorator", "dill", "dm-env", "dm-tree"),
     *("fastprogress", "frozendict", "funsor", "gast", "gym", "jinja2", "ml-collections"),
+    *("gymnasium", "immutabledict", "matplotlib", "numpy-typing-compat==20251206.2.4"),
+    *("optype", "seaborn", "sybil"),
     *("mktestdocs", "mock", "mujoco", "netcdf4", "networkx", "ordered-set", "pandas", "pillow"),
     *("pip", "scikit-learn", "six", "sympy", "tensorboardX", "trimesh", "typeguard<3", "xarray"),
 )

@@ -157,6 +157,18 @@ class TestValuesAreNotKnown:
 
         make_olympuspr(fun)(1.0)
 
+    def test_new_scalars_are_known_in_compile_time_evaluation(self):
+        def fun(x):
+            with ensure_compile_time_eval():
+                largest = lax.reduce_max(np.arange(3, dtype=np.float32), (0,))
+                assert float(lax.convert_element_type(2, np.float32)) == 2.0
+                assert float(lax.full_like(largest, 3)) == 3.0
+                assert float(lax.add(largest, lax.full_like(largest, 1))) == 3.0
+            return lax.mul(x, lax.full_like(x, 2))
+
+        program = make_olympuspr(fun)(np.float32(1.0))
+        assert [equation.primitive.name for equation in program.eqns] == ["mul"]
+
     def test_concrete_or_error(self):
         assert concrete_or_error(int, np.float32(2)) == 2
         assert concrete_or_error(None, "a") == "a"

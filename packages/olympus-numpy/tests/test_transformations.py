@@ -10,6 +10,7 @@ import olympus_numpy as jnp
 from olympus_autodiff import grad, jvp
 from olympus_batching import vmap
 from olympus_ir.programs.jit import jit
+from olympus_ir.programs.tracing import ensure_compile_time_eval
 
 X = np.array([[0.5, 1.25, -2.0, 0.75], [3.0, -0.5, 1.5, 0.25], [0.1, 0.2, 0.3, -0.4]], np.float32)
 
@@ -173,3 +174,30 @@ def test_constants_are_arrays_inside_transformations(name):
     assert len(seen) == 4
     for constant in seen:
         assert isinstance(constant, jnp.ndarray)
+
+
+COMPILE_TIME = {
+    "nonzero": (lambda x: jnp.nonzero(x, size=2)[0], lambda x: np.nonzero(x)[0]),
+    "unique": (lambda x: jnp.unique(x, size=2), np.unique),
+    "piecewise": (
+        lambda x: jnp.piecewise(x, [x > 1], [1, 5]),
+        lambda x: np.piecewise(x, [x > 1], [1, 5]),
+    ),
+    "zeros_like": (lambda x: jnp.zeros_like(x[0]), lambda x: np.zeros_like(x[0])),
+}
+
+
+@pytest.mark.parametrize("name", COMPILE_TIME)
+def test_results_in_compile_time_evaluation_are_known(name):
+    function, expected = COMPILE_TIME[name]
+    rows = np.array([[2, 0, 2], [0, 3, 3]], np.int32)
+
+    @jit
+    def program(x):
+        with ensure_compile_time_eval():
+            np.testing.assert_array_equal(function(jnp.asarray(rows[0])), expected(rows[0]))
+            batch = vmap(function)(rows)
+            np.testing.assert_array_equal(batch, [expected(row) for row in rows])
+        return x
+
+    assert program(1.0) == 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from ...diagnostics.user_warnings import warn_user
 from ...programs.evaluation import evaluator
 from ...programs.staging import StagingTrace
-from ...programs.tracing import current, evaluation_trace
+from ...programs.tracing import CompileTimeTrace, current, evaluation_trace
 from ...programs.wide_constants import wide_constant
 from ...settings.config_states import debug_infs, debug_nans
 from ...types import dtypes
@@ -91,12 +91,15 @@ def invalid_elements(value: Any) -> str | None:
 
 
 def recording_trace() -> StagingTrace | None:
-    """Returns the trace that records equations, below all traces that transform values."""
+    """Returns the trace that records equations, below all traces that transform values.
+
+    Returns None inside of `ensure_compile_time_eval`, where values are concrete.
+    """
     trace: Any = current.trace
     while trace is not evaluation_trace and trace is not None:
         if trace.__class__ is StagingTrace:
             return trace
-        trace = trace.parent
+        trace = None if trace.__class__ is CompileTimeTrace else trace.parent
     return None
 
 
