@@ -652,3 +652,65 @@ def test_samples_of_blocks() -> None:
         "(24, 256) True",
         "[[1524306142, 1887795613], [2716826189, 292468403]]",
     ]
+
+
+NAMESPACES = """
+import jax
+import jax.numpy as jnp
+
+copied = dict(jnp.__dict__)
+print(callable(copied["sin"]), callable(copied["einsum"]), copied["pi"] == jnp.pi)
+for module in (jax, jnp, jnp.linalg, jax.lax, jax.nn, jax.random, jax.scipy.special, jax.core):
+    packages = {"collect_profile", "command_line", "example_libraries", "extend", "flatten_util"}
+    packages |= {"lib", "test_util", "testing", "tools"}
+    print(module.__name__, sorted(set(dir(module)) - vars(module).keys() - packages))
+print(hasattr(jnp, "sine"))
+jnp.sin = None
+print(vars(jnp)["sin"])
+"""
+
+
+def test_dictionaries_of_modules_are_complete() -> None:
+    lines = run_compat(NAMESPACES)
+    assert lines[0] == "True True True"
+    assert lines[1:9] == [
+        f"{name} []"
+        for name in (
+            *("olympus", "jax.numpy", "olympus.numpy.linalg", "olympus.lax", "olympus.nn"),
+            *("olympus.random", "olympus.scipy.special", "olympus.core"),
+        )
+    ]
+    assert lines[9:] == ["False", "None"]
+
+
+RESULT_HANDLERS = """
+import jax
+import jax.numpy as jnp
+from jax._src import lib
+from jax._src.clusters import cloud_tpu_cluster
+from jax._src.interpreters import pxla
+from jax.sharding import NamedSharding, PartitionSpec as P
+
+print(lib.cuda_versions, cloud_tpu_cluster.GceTpuCluster.is_env_present())
+mesh = jax.make_mesh((2,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+sharding = NamedSharding(mesh, P("x"))
+aval = jax.core.ShapedArray((4,), jnp.float32)
+parts = [jax.device_put(jnp.arange(2.0) + 10 * i, d) for i, d in enumerate(mesh.devices)]
+one = pxla.global_result_handlers[jax.core.ShapedArray](aval, sharding, True)(parts)
+print(one.tolist(), one.sharding == sharding, one.committed)
+handler = pxla.global_avals_to_results_handler([aval], [sharding], committed=True)
+print(handler([parts])[0].tolist(), len(handler.handlers))
+try:
+    pxla.global_aval_to_result_handler(3, sharding, True)
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_results_of_buffers() -> None:
+    assert run_compat(RESULT_HANDLERS, JAX_NUM_CPU_DEVICES="2") == [
+        "None False",
+        "[0.0, 1.0, 10.0, 11.0] True True",
+        "[0.0, 1.0, 10.0, 11.0] 1",
+        "No pxla_result_handler for type: <class 'int'>",
+    ]

@@ -24,6 +24,7 @@ from olympus import version
 from olympus_ir.settings.config import config
 from olympus_ir.settings.naming import naming
 
+from .complete_modules import complete
 from .finder import AliasFinder
 from .private_modules import private_modules
 
@@ -84,6 +85,7 @@ def install(*, subprocesses: bool = True) -> ModuleType:
     olympus.__version_info__ = version.__version_info__ = version.version_info(JAX_VERSION)
     sys.meta_path.insert(0, AliasFinder(JAX_VERSION, private_modules()))
     sys.modules["jax"] = olympus
+    complete(olympus)
     # Importing JAX imports its private modules and most of its public modules. Some programs rely
     # on this: they use modules as attributes of `jax`, or look in `sys.modules`.
     setattr(olympus, "_src", importlib.import_module("jax._src"))  # noqa: B010 - of no known type

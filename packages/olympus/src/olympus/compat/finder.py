@@ -14,6 +14,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from .complete_modules import complete
+
 JAX = "jax"
 PRIVATE = "jax._src"
 
@@ -116,6 +118,7 @@ class AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._own_spec
+        complete(module)
         # Importlib finds submodules of packages only. This module may not be a package, so its
         # submodules are made here.
         for name, make in self._parts.items():

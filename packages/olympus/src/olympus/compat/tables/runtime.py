@@ -22,6 +22,7 @@ _MONITORING = "olympus_ir.diagnostics.monitoring"
 _LISTENERS = "olympus.compat.counterparts.runtime.listeners"
 _SHARDING_FUNCTIONS = "olympus.compat.counterparts.runtime.sharding_functions"
 _IMPLEMENTATIONS = "olympus_random.generators.implementations"
+_RESULT_HANDLERS = "olympus.compat.counterparts.runtime.result_handlers"
 _TOKENS = "olympus.compat.counterparts.runtime.tokens"
 _UNSPECIFIED = names_from("olympus_ir.types.placement", "UNSPECIFIED", "UnspecifiedValue")
 
@@ -91,8 +92,16 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.compat.caches.compilers", "get_compile_options"),
         **names_from("olympus_xla._jaxlib", "CompileOptions"),
     },
-    "clusters": names_from(_CLUSTERS, "ClusterEnv", "Mpi4pyCluster", "OmpiCluster", "SlurmCluster"),
+    "clusters": names_from(
+        _CLUSTERS,
+        *("ClusterEnv", "GceTpuCluster", "GkeTpuCluster", "Mpi4pyCluster", "OmpiCluster"),
+        "SlurmCluster",
+    ),
+    "clusters.cloud_tpu_cluster": names_from(_CLUSTERS, "GceTpuCluster", "GkeTpuCluster"),
     "clusters.cluster": names_from(_CLUSTERS, "ClusterEnv"),
+    "clusters.mpi4py_cluster": names_from(_CLUSTERS, "Mpi4pyCluster"),
+    "clusters.ompi_cluster": names_from(_CLUSTERS, "OmpiCluster"),
+    "clusters.slurm_cluster": names_from(_CLUSTERS, "SlurmCluster"),
     "cloud_tpu_init": {"running_in_cloud_tpu_vm": f"{_PLATFORMS}:running_in_cloud_tpu_vm"},
     "callback": {
         **names_from("olympus_ir.lax.callbacks", "_FlatCallback"),
@@ -195,6 +204,8 @@ RUNTIME: dict[str, dict[str, str]] = {
         **names_from("olympus.extend.backend", "get_default_device"),
         **names_from("olympus.sharding", "Mesh"),
         **names_from("olympus_xla._jaxlib", "batched_device_put"),
+        **names_from(_RESULT_HANDLERS, "ResultsHandler", "global_aval_to_result_handler"),
+        **names_from(_RESULT_HANDLERS, "global_avals_to_results_handler", "global_result_handlers"),
     },
     "mesh_utils": {
         **names_from("olympus_sharding.meshes.arrangements", "_get_physical_tpu_mesh=torus_of"),
@@ -206,6 +217,7 @@ RUNTIME: dict[str, dict[str, str]] = {
     },
     "lib": {
         "jaxlib_extension_version": "jaxlib.xla_client:_version",
+        **names_from(_PLATFORMS, "cuda_versions"),
         **names_from("olympus_ir._jaxlib", "version=jaxlib_version"),
         **names_from("jaxlib.version", "version_str=__version__"),
         **names_from("jaxlib._jax", "jax_jit", "pytree"),

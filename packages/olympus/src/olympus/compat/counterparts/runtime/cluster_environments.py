@@ -12,7 +12,14 @@ from typing import Any, ClassVar
 
 from olympus_xla.processes import clusters
 
-__all__ = ["ClusterEnv", "Mpi4pyCluster", "OmpiCluster", "SlurmCluster"]
+__all__ = [
+    "ClusterEnv",
+    "GceTpuCluster",
+    "GkeTpuCluster",
+    "Mpi4pyCluster",
+    "OmpiCluster",
+    "SlurmCluster",
+]
 
 
 class ClusterEnv:
@@ -30,8 +37,10 @@ class ClusterEnv:
     opt_in_only_method: bool = False
     _cluster_types: ClassVar[list[type[ClusterEnv]]] = []
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if abstract:
+            return
         cls._cluster_types.append(cls)
         name = cls.name or cls.__name__
         if name not in clusters.method_names():
@@ -141,3 +150,23 @@ class Mpi4pyCluster(_KnownCluster, ClusterEnv):
     """Processes of MPI, as mpi4py reports them."""
 
     name = "mpi4py"
+
+
+class _AbsentCluster(ClusterEnv, abstract=True):
+    """An environment that OLYMPUS does not detect, since it does not run there."""
+
+    @classmethod
+    def is_env_present(cls) -> bool:
+        return False
+
+
+class GceTpuCluster(_AbsentCluster):
+    """Virtual machines with TPUs in Google Compute Engine."""
+
+    name = "gcetpu"
+
+
+class GkeTpuCluster(_AbsentCluster):
+    """Machines with TPUs in Google Kubernetes Engine."""
+
+    name = "gketpu"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from olympus_xla.platforms import backends
 
 __all__ = [
+    "cuda_versions",
     "expand_platform_alias",
     "get_device_backend",
     "has_visible_nvidia_gpu",
@@ -47,3 +49,14 @@ def has_visible_nvidia_gpu() -> bool:
 
 #: Whether this machine is a virtual machine with TPUs, as the installed libtpu shows.
 running_in_cloud_tpu_vm = importlib.util.find_spec("libtpu") is not None
+
+
+def _cuda_versions() -> Any:
+    """Returns the module with the versions of CUDA's libraries; None without CUDA's plugin."""
+    for plugin in ("jax_cuda13_plugin", "jax_cuda12_plugin"):
+        if importlib.util.find_spec(plugin) is not None:
+            return importlib.import_module(f"{plugin}._versions")
+    return None
+
+
+cuda_versions = _cuda_versions()
