@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_ir import lax
+from olympus_ir.diagnostics.source_info import signature_of
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.calls.user_rules import call_rule
 from olympus_ir.programs.evaluation import eval_olympuspr
@@ -120,7 +120,7 @@ class custom_vmap(DecoratedFunction):
         """Returns all arguments by position, including defaults."""
         problem: Any = None
         try:
-            bound = inspect.signature(self.fun).bind(*args, **kwargs)
+            bound = signature_of(self.fun).bind(*args, **kwargs)
         except TypeError as error:
             problem = error
         else:

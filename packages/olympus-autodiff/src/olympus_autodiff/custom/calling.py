@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar
 
+from olympus_ir.diagnostics.source_info import signature_of
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.decorated_functions import DecoratedFunction
@@ -137,7 +137,7 @@ def positional_arguments(
       TypeError: the arguments do not fit the signature, or some are keyword-only.
     """
     try:
-        signature = inspect.signature(fun)
+        signature = signature_of(fun)
     except (TypeError, ValueError):
         if kwargs:
             raise TypeError(
@@ -205,7 +205,7 @@ def positional_count(fun: Callable[..., Any]) -> int | None:
     Returns None if the function has no signature or takes any number of arguments.
     """
     try:
-        parameters = inspect.signature(fun).parameters.values()
+        parameters = signature_of(fun).parameters.values()
     except (TypeError, ValueError):
         return None
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -231,7 +231,7 @@ def non_differentiated(
         ) from None
     names = (argnames,) if isinstance(argnames, str) else tuple(argnames)
     if names:
-        parameters = list(inspect.signature(fun).parameters)
+        parameters = list(signature_of(fun).parameters)
         for name in names:
             if name not in parameters:
                 raise ValueError(

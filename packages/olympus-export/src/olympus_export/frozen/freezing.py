@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from olympus_ir.diagnostics.source_info import signature_of
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.trees import pytrees
@@ -138,7 +138,7 @@ def _operands(
 def _parameter_names(fun: Callable[..., Any], count: int) -> list[str]:
     """Returns the name of each positional argument's parameter; ``arg0``, ... if it has none."""
     try:
-        parameters = list(inspect.signature(fun).parameters.values())
+        parameters = list(signature_of(fun).parameters.values())
     except (TypeError, ValueError):
         parameters = []
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

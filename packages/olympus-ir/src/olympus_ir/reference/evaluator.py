@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..diagnostics.source_info import signature_of
 from ..lax.core.values import Array, array_aval
 from ..programs.calls.options import JitOptions, jit_options
 from ..programs.calls.tracing import trace_call
@@ -197,7 +197,7 @@ def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
         return pytrees.tree_unflatten(program.out_tree, arrays)
 
     try:
-        jitted.__signature__ = inspect.signature(fun)  # type: ignore[attr-defined]
+        jitted.__signature__ = signature_of(fun)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         pass
     return jitted

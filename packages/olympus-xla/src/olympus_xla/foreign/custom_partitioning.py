@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from olympus_autodiff.tables import jvp_rules
 from olympus_batching.tables import batching_rules
+from olympus_ir.diagnostics.source_info import signature_of
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import instruction
@@ -191,7 +191,7 @@ class custom_partitioning:
 
 def _positional(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> tuple:
     """Returns all arguments by position, including defaults."""
-    bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound = signature_of(fun).bind(*args, **kwargs)
     if bound.kwargs:
         raise TypeError(
             f"custom_partitioning takes no keyword-only arguments, got {sorted(bound.kwargs)}"

@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from olympus_ir.diagnostics.source_info import signature_of
+
 __all__ = [
     "check_callable",
     "ensure_inbounds",
@@ -65,7 +67,7 @@ def resolve_kwargs(fun: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -
       (1, 3)
     """
     try:
-        bound = inspect.signature(fun).bind(*args, **kwargs)
+        bound = signature_of(fun).bind(*args, **kwargs)
     except ValueError:  # built-in functions have no signature
         bound = None
     if bound is not None:
@@ -126,7 +128,7 @@ def ensure_inbounds(allow_invalid: bool, num_args: int, argnums: Sequence[int]) 
 def fun_signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     """Returns the signature of a function, or None if it has none."""
     try:
-        return inspect.signature(fun)
+        return signature_of(fun)
     except (TypeError, ValueError):
         return None
 

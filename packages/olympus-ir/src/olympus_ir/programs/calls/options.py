@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...diagnostics.source_info import signature_of
 from ...settings.config_cache_flags import program_cache
 from ...trees.flattening import function_name
 
@@ -284,7 +285,7 @@ def _parameters(fun: Callable[..., Any], donate_argnames: Any) -> _Parameters | 
             takes_any_name=bool(code.co_flags & inspect.CO_VARKEYWORDS),
         )
     try:
-        signature = inspect.signature(fun)
+        signature = signature_of(fun)
     except (TypeError, ValueError) as error:
         if donate_argnames:
             raise ValueError(
