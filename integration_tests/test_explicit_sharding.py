@@ -298,3 +298,32 @@ def test_abstract_results_have_shardings(mesh):
     struct = olympus.ShapeDtypeStruct((8, 8), np.float32, sharding=P("x"))
     compiled = olympus.jit(lambda x: x.T).lower(struct).compile()
     assert type_of(compiled(reshard(X, ROWS))) == "f32[8,8@x]"
+
+
+# A value of no mesh beside one that is sharded over a mesh. JAX 0.10.2 has the same types.
+JOINED = {
+    "concatenate": (jnp.concatenate, "f32[16@x]"),
+    "stack": (jnp.stack, "f32[2,8@x]"),
+    "hstack": (jnp.hstack, "f32[16@x]"),
+    "compiled": (olympus.jit(lambda parts: jnp.concatenate(parts)), "f32[16@x]"),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_value_of_no_mesh_is_sharded_as_those_it_is_joined_with(name):
+    join, expected = JOINED[name]
+    mesh = olympus.make_mesh((2,), ("x",))
+    sharded = olympus.device_put(X[0], NamedSharding(mesh, P("x")))
+    for parts in ([sharded, jnp.asarray(X[1])], [jnp.asarray(X[1]), sharded]):
+        joined = join(parts)
+        assert type_of(joined) == expected
+        np.testing.assert_array_equal(joined, getattr(np, join.__name__, np.concatenate)(parts))
+
+
+def test_joined_arrays_on_other_devices_are_refused():
+    mesh = olympus.make_mesh((2,), ("x",), devices=olympus.devices()[:2])
+    sharded = olympus.device_put(X[0], NamedSharding(mesh, P("x")))
+    elsewhere = olympus.device_put(X[1], olympus.devices()[3])
+    for join in (jnp.concatenate, jnp.stack):
+        with pytest.raises(ValueError, match=r"incompatible devices.*device ids \[3\]"):
+            join([sharded, elsewhere])

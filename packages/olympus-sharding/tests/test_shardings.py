@@ -202,3 +202,10 @@ def test_placement_is_part_of_the_type():
     assert placed.sharding.spec == P("x", None)
     assert plain.sharding.spec == P(None, None)
     assert plain.sharding.mesh.empty
+
+
+def test_swapped_arguments_are_named():
+    mesh = AbstractMesh((1,), ("x",))
+    with pytest.raises(AttributeError, match="NamedSharding takes the mesh before the spec"):
+        NamedSharding(P("x"), mesh)
+    assert not hasattr(P("x"), "size")

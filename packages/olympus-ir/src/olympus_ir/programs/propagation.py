@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..diagnostics.errors import ShardingTypeError
-from ..types.layouts import axes_of_entry, entries_of, replicated
+from ..types.layouts import axes_of_entry, entries_of, mesh_in_force, replicated
 from ..types.placement import NamedSharding
 from .rules import RuleTable
 
@@ -21,7 +21,7 @@ __all__ = [
     "Entries",
     "Propagation",
     "Split",
-    "check_same_layouts",
+    "alike",
     "declared_types",
     "elementwise_rule",
     "elementwise_split",
@@ -157,12 +157,24 @@ def elementwise_rule(
     return Propagation(elementwise_split(primitive.name), unreduced=unreduced, reduced=True)
 
 
-def check_same_layouts(operands: Sequence[Any], message: str) -> None:
-    """Raises ShardingTypeError if operands are sharded differently."""
-    first = operands[0].layout
-    if any(aval.layout is not first for aval in operands):
+def alike(operands: Sequence[Any]) -> Any:
+    """Returns the type whose layout all operands have, or take.
+
+    If no mesh is in force, an operand without a layout may come from outside of the mesh of the
+    others, and is sharded as they are.
+
+    Raises:
+      ShardingTypeError: the operands are sharded differently.
+    """
+    known = list(operands)
+    if not mesh_in_force().axis_names:
+        known = [aval for aval in operands if aval.layout is not None] or known
+    if any(aval.layout is not known[0].layout for aval in known):
         shown = ", ".join(sharding_text(aval, operands) for aval in operands)
-        raise ShardingTypeError(f"{message}{shown}")
+        raise ShardingTypeError(
+            f"All operands should have the same sharding. Got shardings {shown}"
+        )
+    return known[0]
 
 
 def refuse_ragged_parts(

@@ -18,7 +18,7 @@ from ..programs.layout_inference import unreduced_as_operands
 from ..programs.propagation import (
     Entries,
     Propagation,
-    check_same_layouts,
+    alike,
     layout_of,
     propagation_rules,
     refuse_ragged_parts,
@@ -161,18 +161,12 @@ def _transpose(operands: Sequence[Any], results: Sequence[Any], *, permutation: 
     return [entries[axis] for axis in permutation]
 
 
-def _same_layouts(operands: Sequence[Any]) -> None:
-    check_same_layouts(operands, "All operands should have the same sharding. Got shardings ")
-
-
 def _concatenate(operands: Sequence[Any], results: Sequence[Any], *, dimension: int) -> Entries:
-    _same_layouts(operands)
-    return entries_of(operands[0])
+    return entries_of(alike(operands))
 
 
 def _stack(operands: Sequence[Any], results: Sequence[Any], *, axis: int) -> Entries:
-    _same_layouts(operands)
-    entries = entries_of(operands[0])
+    entries = entries_of(alike(operands))
     return (*entries[:axis], None, *entries[axis:])
 
 

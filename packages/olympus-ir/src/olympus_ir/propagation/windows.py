@@ -10,7 +10,7 @@ from ..lax.windows import reductions
 from ..programs.propagation import (
     Entries,
     Propagation,
-    check_same_layouts,
+    alike,
     propagation_rules,
 )
 from ..types.layouts import entries_of
@@ -21,8 +21,8 @@ _split_window = split_as_operand("reduce_window")
 
 def _windows(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> list[Entries]:
     arrays = operands[: len(operands) // 2]
-    check_same_layouts(arrays, "All operands should have the same sharding. Got shardings ")
-    entries = _split_window(arrays, results) if any(a.layout for a in arrays) else None
+    first = alike(arrays)
+    entries = _split_window([first], results) if first.layout else None
     return [entries or (None,) * result.ndim for result in results]
 
 
@@ -33,8 +33,7 @@ def _select_and_scatter(operands: Sequence[Any], results: Sequence[Any], **param
 
 
 def _select_and_gather(operands: Sequence[Any], results: Sequence[Any], **params: Any) -> Entries:
-    check_same_layouts(operands, "All operands should have the same sharding. Got shardings ")
-    return split_as_operand("select_and_gather_add")(operands, results)
+    return split_as_operand("select_and_gather_add")([alike(operands)], results)
 
 
 propagation_rules.define(reductions.reduce_window_p, Propagation(_windows))

@@ -16,7 +16,7 @@ import collections
 import enum
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .._jaxlib import (
     DeviceList,
@@ -178,6 +178,11 @@ class PartitionSpec(_Frozen):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         raise TypeError("PartitionSpec cannot be subclassed: its values are interned by content.")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # The C++ constructor of `NamedSharding` reads the mesh's size before it checks types.
+        hint = "; NamedSharding takes the mesh before the spec" if name == "size" else ""
+        raise AttributeError(f"'PartitionSpec' object has no attribute {name!r}{hint}")
 
     @property
     def partitions(self) -> tuple:

@@ -138,6 +138,7 @@ class ShapeDtypeStruct:
             raise TypeError("len() of unsized object")
         return self.shape[0]
 
+    @api_boundary
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """Returns a copy with some properties changed.
 
