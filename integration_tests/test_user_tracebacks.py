@@ -34,7 +34,10 @@ MISTAKES = ("'text'", "None")
 EXPECTED = (TypeError, ValueError, IndexError, KeyError, NotImplementedError, ArithmeticError)
 
 # Calls whose operand is asked for an attribute of its format, and a user's function that fails.
-ASKED = ("sparse.", "root.pure_callback", "jsp.stats.gaussian_kde")
+ASKED = (
+    *("sparse.", "root.pure_callback", "jsp.stats.gaussian_kde"),
+    *("root.sharding.NamedSharding", "jsp.spatial.transform.Rotation.concatenate"),
+)
 
 LIBRARY = tuple(str(path) for path in (Path(__file__).parent.parent / "packages").glob("*/src"))
 
@@ -47,6 +50,9 @@ def with_mistake(expression: str, mistake: str) -> str | None:
         return None
     call.args[0] = ast.parse(mistake, mode="eval").body
     return ast.unparse(tree)
+
+
+CALLS = {**calls.sections(), **calls.sections(folder=calls.OBJECTS)}
 
 
 def shown(error: BaseException) -> list[str]:
@@ -63,10 +69,10 @@ def chain(error: BaseException) -> BaseException | None:
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-@pytest.mark.parametrize("section", calls.sections())
+@pytest.mark.parametrize("section", CALLS)
 def test_malformed_calls_show_no_line_of_library(section: str, mistake: str) -> None:
     faults = []
-    for expression in calls.sections(section)[section]:
+    for expression in CALLS[section]:
         call = with_mistake(expression, mistake)
         if call is None:
             continue

@@ -42,6 +42,7 @@ MODULES = {
     "sparse": "experimental.sparse",
     "ode": "experimental.ode",
     "ops": "ops",
+    "optimizers": "example_libraries.optimizers",
     "tree": "tree",
 }
 
@@ -51,6 +52,7 @@ _SUBMODULES = (
     *("scipy.cluster.vq", "scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.linalg"),
     *("scipy.ndimage", "scipy.optimize", "scipy.signal", "scipy.sparse.linalg"),
     *("scipy.spatial.transform", "scipy.special", "scipy.stats", "experimental.sparse.linalg"),
+    *("export", "custom_batching", "custom_derivatives"),
 )
 
 
@@ -167,6 +169,7 @@ def namespace(library: str) -> dict[str, Any]:
         found[abbreviation] = importlib.import_module(f"{library}.{module}")
     for module in _SUBMODULES:
         importlib.import_module(f"{library}.{module}")
+    found["mesh"] = root.sharding.Mesh(root.devices()[:1], ("i",))
     return found
 
 
@@ -185,6 +188,8 @@ def functions_named(expression: str) -> set[str]:
 # ---- the table -----------------------------------------------------------------------------------
 
 FOLDER = pathlib.Path(__file__).with_name("calls")
+#: Calls of classes and of methods of their instances; many results are no arrays.
+OBJECTS = pathlib.Path(__file__).with_name("objects")
 
 
 def sections(*names: str, folder: pathlib.Path = FOLDER) -> dict[str, list[str]]:

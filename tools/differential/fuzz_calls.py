@@ -79,9 +79,14 @@ Case = tuple[str, str, str]
 
 @functools.cache
 def parameters(name: str) -> list[str]:
-    """Returns the names of the parameters of a function of OLYMPUS; none if it is unknown."""
+    """Returns the names of the parameters of a function of OLYMPUS; none if it is unknown.
+
+    The function may be a method of an operand or of a result: ``x.at[i].set``.
+    """
     try:
-        function = eval(name, calls.namespace("olympus"))
+        array = calls.namespace("olympus")["jnp"].asarray
+        arrays = [array(calls.operand(operand, "float32")) for operand in calls.operands_of(name)]
+        function = calls.function(name, "olympus")(*arrays)
         return [
             parameter.name
             for parameter in inspect.signature(function).parameters.values()
@@ -97,7 +102,8 @@ def generated(options: argparse.Namespace) -> Iterator[Case]:
     from olympus_testing.malformed_calls import malformed
 
     generator = random.Random(options.seed)
-    valid = [each for group in calls.sections(*options.sections).values() for each in group]
+    listed = {**calls.sections(), **calls.sections(folder=calls.OBJECTS)}
+    valid = [each for name in options.sections or listed for each in listed[name]]
     valid = [each for each in valid if re.search(options.match, each)]
     while True:
         expression = malformed(generator.choice(valid), generator, parameters)

@@ -55,3 +55,8 @@ def test_closure_convert_returns_closed_over_values():
         converted(3.0, 4.0)
     with pytest.raises(TypeError, match="must have the same Pytree structure"):
         converted((3.0,))
+
+
+def test_custom_gradient_refuses_what_is_no_function():
+    with pytest.raises(TypeError, match="Expected a callable value, got None"):
+        custom_gradient(None)

@@ -118,3 +118,12 @@ def test_derivatives_are_checked():
         check_vjp(lax.sin, lambda x: (lax.sin(x), lambda ct: (ct,)), (x,), eps=1e-2)
     with pytest.raises(ValueError, match="modes are"):
         check_grads(lax.sin, (x,), order=1, modes=["sideways"])
+
+
+@pytest.mark.parametrize(
+    ("functions", "name"),
+    [((None, lambda r, t: t), "fun"), ((lambda r, t: t, ...), "fun_transpose")],
+)
+def test_linear_call_refuses_what_is_no_function(functions, name):
+    with pytest.raises(TypeError, match=f"linear_call: {name} must be a function"):
+        linear_call(*functions, TWO, TWO)

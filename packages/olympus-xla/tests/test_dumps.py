@@ -44,3 +44,9 @@ def test_unknown_dump_mode_raises(folder):
     config.update("olympus_dump_ir_modes", "poems")
     with pytest.raises(ValueError, match=r"has 'poems'; there are jaxpr, olympuspr, stablehlo"):
         jit(lambda x: lax.tan(x))(1.0)
+
+
+def test_files_that_cannot_be_written_are_a_warning(folder):
+    folder.write_text("a file is in the way")
+    with pytest.warns(UserWarning, match="olympus_dump_ir_to: the program .* could not be written"):
+        assert jit(lambda x: lax.tan(x))(0.0) == 0.0

@@ -317,3 +317,25 @@ def test_clearing_one_function():
     jitted.clear_cache()
     jitted(1.0)
     assert len(calls) == 2
+
+
+@pytest.mark.parametrize("option", ["static_argnums", "donate_argnums"])
+def test_time_of_nested_functions_is_linear_in_their_depth(option):
+    def nested(x, n):
+        return x
+
+    for _ in range(60):  # each reads the signature of the previous one
+        nested = jit(nested, **{option: 0 if option == "donate_argnums" else 1})
+    assert nested(np.float32(2), 3) == 2.0
+
+
+@pytest.mark.parametrize("platforms", ["cpu", 2**40, float("nan"), (1,)])
+def test_lowering_platforms_that_are_no_names(platforms):
+    with pytest.raises(TypeError, match="lowering_platforms must be a sequence"):
+        jit(lax.sin).lower(np.float32(1), lowering_platforms=platforms)
+
+
+def test_device_put_in_a_program_refuses_a_spec_of_another_rank(mesh):
+    sharding = NamedSharding(mesh, PartitionSpec("x"))
+    with pytest.raises(ValueError, match="only valid for values of rank at least 1"):
+        jit(lambda x: device_put(x, sharding))(1.0)

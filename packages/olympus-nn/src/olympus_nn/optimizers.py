@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import olympus_numpy as onp
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.trees import pytrees
 from olympus_ir.types.annotations import ArrayLike, PyTree
 
@@ -111,11 +112,13 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     def make(*args: Any, **kwargs: Any) -> Optimizer:
         init, update, get_params = opt_maker(*args, **kwargs)
 
+        @api_boundary
         def init_tree(params: Params) -> Any:
             leaves, tree_def = pytrees.tree_flatten(params)
             packed_state, subtree_defs = _flatten_each([init(leaf) for leaf in leaves])
             return OptimizerState(packed_state, tree_def, subtree_defs)
 
+        @api_boundary
         def update_tree(step: Step, grads: Updates, state: Any) -> Any:
             packed_state, tree_def, subtree_defs = state
             grad_leaves, grad_def = pytrees.tree_flatten(grads)
@@ -136,6 +139,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
                     )
             return OptimizerState(new_packed_state, tree_def, subtree_defs)
 
+        @api_boundary
         def params_tree(state: Any) -> Params:
             packed_state, tree_def, subtree_defs = state
             states = map(pytrees.tree_unflatten, subtree_defs, packed_state)
@@ -458,6 +462,7 @@ def constant(step_size: ArrayLike) -> Schedule:
       0.5
     """
 
+    @api_boundary
     def schedule(step: Step) -> Any:
         return step_size
 
@@ -474,6 +479,7 @@ def exponential_decay(
       0.25
     """
 
+    @api_boundary
     def schedule(step: Step) -> Any:
         return step_size * decay_rate ** (step / decay_steps)
 
@@ -499,9 +505,11 @@ def inverse_time_decay(
       0.5
     """
 
+    @api_boundary
     def in_stairs(step: Step) -> Any:
         return step_size / (1 + decay_rate * onp.floor(step / decay_steps))
 
+    @api_boundary
     def schedule(step: Step) -> Any:
         return step_size / (1 + decay_rate * step / decay_steps)
 
@@ -524,6 +532,7 @@ def polynomial_decay(
       0.5
     """
 
+    @api_boundary
     def schedule(step: Step) -> Any:
         remaining = (1 - onp.minimum(step, decay_steps) / decay_steps) ** power
         return remaining * onp.subtract(step_size, final_step_size) + final_step_size
@@ -549,6 +558,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     if boundaries.shape[0] != values.shape[0] - 1:
         raise ValueError("boundaries length must be one shorter than values length")
 
+    @api_boundary
     def schedule(step: Step) -> Any:
         return values[onp.sum(step > boundaries)]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.programs.evaluation import eval_olympuspr
 from olympus_ir.programs.olympuspr import Literal, Olympuspr
 from olympus_ir.programs.staging import trace_to_olympuspr
@@ -66,6 +67,7 @@ def _trace_closure(
     return _TracedClosure(olympuspr, tree, flat.out_tree), list(map(typed, consts))
 
 
+@api_boundary
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function that returns its backward pass together with its result.
 
@@ -76,6 +78,9 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
       A function that returns the result alone.
+
+    Raises:
+      TypeError: ``fun`` is not a function.
 
     See Also:
       custom_vjp: takes the forward and the backward pass as two functions.
@@ -90,7 +95,11 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
       Array(3., dtype=float32, weak_type=True)
     """
 
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun!r} of type {type(fun).__name__}")
+
     @wraps(fun)
+    @api_boundary
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         arguments = positional_arguments(fun, args, kwargs) if kwargs else args
         return wrapped(*arguments)

@@ -135,6 +135,7 @@ class custom_vjp(CustomRuleFunction[P, R]):
     symbolic_zeros: bool = False
     optimize_remat: bool = False
 
+    @api_boundary
     def defvjp(
         self,
         fwd: Callable[..., tuple[Any, Any]],

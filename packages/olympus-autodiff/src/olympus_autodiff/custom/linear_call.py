@@ -173,7 +173,8 @@ def linear_call(
       The function's result.
 
     Raises:
-      TypeError: the transpose does not return the structure of ``linear_args``.
+      TypeError: a function cannot be called, or the transpose does not return the structure of
+        ``linear_args``.
 
     Example:
       >>> from olympus_autodiff import grad
@@ -181,6 +182,9 @@ def linear_call(
       >>> float(grad(halve)(3.0))
       0.5
     """
+    for name, given in (("fun", fun), ("fun_transpose", fun_transpose)):
+        if not callable(given):
+            raise TypeError(f"linear_call: {name} must be a function, got {given!r}")
     residuals, residual_tree = pytrees.tree_flatten(residual_args)
     linear, linear_tree = pytrees.tree_flatten(linear_args)
     no_keywords = pytrees.tree_structure({})

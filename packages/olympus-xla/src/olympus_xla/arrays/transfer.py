@@ -420,6 +420,9 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
             for leaf, place, donates, alias in zip(leaves, places, donated, aliases, strict=True)
         ]
     elif leaves:
+        for leaf, place in zip(leaves, places, strict=True):
+            if isinstance(place, Sharding):
+                place.check_compatible_aval(np.shape(leaf))
         results = device_put_p.bind(
             *leaves,
             devices=tuple(map(_place_in_program, places)),

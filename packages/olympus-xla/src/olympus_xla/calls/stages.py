@@ -8,7 +8,7 @@ compiled for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from olympus_ir.diagnostics import reports
@@ -317,7 +317,8 @@ def check_platforms(platforms: Sequence[str], caller: str) -> tuple[str, ...]:
       TypeError: ``platforms`` is not a sequence of strings.
       ValueError: ``platforms`` is empty.
     """
-    if isinstance(platforms, str) or not all(isinstance(platform, str) for platform in platforms):
+    names = () if isinstance(platforms, str) or not isinstance(platforms, Iterable) else platforms
+    if names is not platforms or not all(isinstance(platform, str) for platform in names):
         raise TypeError(
             f"{caller} must be a sequence of platforms' names such as ('cpu', 'cuda'), got "
             f"{platforms!r}"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from olympus_ir.diagnostics.user_warnings import warn_user
 from olympus_ir.settings import config_flags
 
 __all__ = ["dump_program"]
@@ -41,7 +42,8 @@ def dump_program(lowered: Any) -> list[Path]:
       lowered: the program, with its olympuspr and its module.
 
     Returns:
-      The paths of the files. Their names number the programs in the order of compilation.
+      The paths of the files. Their names number the programs in the order of compilation. If the
+      files cannot be written, a warning says so, and there are none.
 
     Raises:
       ValueError: a mode is unknown.
@@ -60,7 +62,14 @@ def dump_program(lowered: Any) -> list[Path]:
             raise ValueError(
                 f"olympus_dump_ir_modes has {mode!r}; there are {', '.join(sorted(_MODES))}"
             )
-    folder = Path(target)
+    try:
+        return _written(lowered, modes, Path(target))
+    except OSError as error:  # a full disk must not stop a job
+        warn_user(f"olympus_dump_ir_to: the program {lowered.name} could not be written: {error}")
+        return []
+
+
+def _written(lowered: Any, modes: list[str], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^\w.-]", "_", lowered.name)
     stem = f"olympus_ir{next(_count):04d}_jit_{name}_compile"
