@@ -307,6 +307,29 @@ def test_blocks_that_do_not_bound_the_growth_are_not_called(function, args, is_c
     assert bool(cuts) == is_cut
 
 
+def shifted_log_sinkhorn(costs):
+    """Iterations as libraries write them: each sum is shifted by its largest element."""
+    rows = columns = lax.full((8,), F32(0))
+    for _ in range(12):
+        for axis in (0, 1):
+            duals = rows if axis else columns
+            sums = lax.add(costs, lax.broadcast_in_dim(duals, (8, 8), (1 - axis,)))
+            largest = lax.reduce_max(sums, (axis,))
+            shifted = lax.sub(sums, lax.broadcast_in_dim(largest, (8, 8), (1 - axis,)))
+            total = lax.log(lax.reduce_sum(lax.exp(shifted), (axis,)))
+            duals = lax.neg(lax.add(total, largest))
+            rows, columns = (rows, duals) if axis else (duals, columns)
+    return lax.reduce_sum(lax.mul(rows, columns), (0,))
+
+
+def test_growth_leaves_out_expensive_operations_of_repeated_elements():
+    """The compiler does not copy them: the executable has as many exponentials as the program."""
+    costs = RNG.normal(size=(8, 8)).astype(F32)
+    assert not grows(make_olympuspr(shifted_log_sinkhorn)(costs).jaxpr)
+    text = jit(shifted_log_sinkhorn).lower(costs).compile().as_text()
+    assert text.count(" exponential(") == 24
+
+
 def test_other_platforms_are_unchanged():
     olympuspr = make_olympuspr(grad(loss))(weights(20), X).jaxpr
     assert outlined(olympuspr, ("cuda",)) is olympuspr

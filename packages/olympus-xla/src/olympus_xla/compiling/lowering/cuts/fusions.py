@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ from olympus_ir.programs.olympuspr import (
     olympusprs_in_params,
 )
 from olympus_ir.programs.primitives import Primitive
+
+from ..cpu.choice import is_static
 
 __all__ = [
     "DISABLED_PASSES",
@@ -148,7 +150,7 @@ def cut(
 
 def grows(olympuspr: Olympuspr) -> bool:
     """Returns whether fused functions would have over twice as many operations as the program."""
-    functions = _Functions(olympuspr)
+    functions = _Functions(olympuspr, leaves_out=True)
     most = _LEAST_GROWTH_FOR_CALLS * functions.size
     operations, _ = functions.with_limit(math.inf, most)
     return operations > most
@@ -165,11 +167,16 @@ class _Functions:
     that takes elements from other positions, such as a slice, the compiler duplicates the
     operations of its operands. Further bits stand for these copies.
 
+    The compiler leaves an expensive operation out of a function that would repeat its elements, as
+    in ``exp(x)[:, None] + y``. The estimate knows this only if ``leaves_out`` is set. For cuts it
+    would make programs slower to compile, because too few of them would be cut.
+
     Attributes:
       size: the number of the program's operations, including those that are not fused.
     """
 
-    def __init__(self, olympuspr: Olympuspr) -> None:
+    def __init__(self, olympuspr: Olympuspr, *, leaves_out: bool = False) -> None:
+        self._leaves_out = leaves_out
         self._equations = olympuspr.eqns
         sizes = _Sizes()
         self._sizes = [sizes.of_equation(equation) for equation in olympuspr.eqns]
@@ -194,22 +201,25 @@ class _Functions:
         Returns:
           The number of operations, and the positions of the equations whose results are cut.
         """
-        operations: dict[Any, int] = {}
+        functions: dict[Any, _Operations] = {}
         remaining = dict(self._uses)
-        total, first_bit = 0, 0
+        total, first_bit, stored = 0, 0, 0
         positions: set[int] = set()
         for position, (equation, size) in enumerate(zip(self._equations, self._sizes, strict=True)):
-            members = 0
-            for atom in set(equation.invars):
-                members |= operations.get(atom, 0)
-                remaining[atom] -= 1
-                if not remaining[atom]:
-                    operations.pop(atom, None)
+            operands = set(equation.invars)
+            if size and self._leaves_out:
+                apart = _left_out(equation, operands, functions) & ~stored
+                stored |= apart
+                total += apart.bit_count()
+            members, cheap = _taken(operands, functions, remaining)
             if not size:
                 continue
             if self._moves[position]:
-                size, members = min(size + members.bit_count(), _MOST_COPIES), 0
-            members |= ((1 << size) - 1) << first_bit
+                size = min(size + members.bit_count(), _MOST_COPIES)
+                members = cheap = 0
+            own = ((1 << size) - 1) << first_bit
+            members |= own
+            cheap |= own
             first_bit += size
             count = members.bit_count()
             if self._is_cut(equation, count, limit):
@@ -220,8 +230,10 @@ class _Functions:
                 total += count
                 if total > most:
                     break
-            if not _is_computed_once(equation.primitive) or self._uses[equation.outvars[0]] < 2:
-                operations.update((var, members) for var in equation.outvars)
+            is_expensive = _is_computed_once(equation.primitive)
+            if not is_expensive or self._uses[equation.outvars[0]] < 2:
+                found = _Operations(members, 0 if is_expensive else cheap)
+                functions.update((var, found) for var in equation.outvars)
         return total, positions
 
     def _is_kept(self, equation: Equation) -> bool:
@@ -236,6 +248,60 @@ class _Functions:
         if count <= limit or not any(map(self._fused_uses.__getitem__, equation.outvars)):
             return False
         return count > _SINGLE_USE * limit or any(self._uses[var] > 1 for var in equation.outvars)
+
+
+class _Operations(NamedTuple):
+    """Operations of the fused function whose result is a value.
+
+    Attributes:
+      members: all of them.
+      cheap: those that remain if the elements of the value are repeated. The compiler then leaves
+        out expensive operations and what these depend on.
+    """
+
+    members: int
+    cheap: int
+
+
+def _taken(
+    operands: Iterable[Any], functions: dict[Any, _Operations], remaining: dict[Any, int]
+) -> tuple[int, int]:
+    """Returns the operations of all operands, and forgets operands without further uses."""
+    members = cheap = 0
+    for atom in operands:
+        found = functions.get(atom)
+        if found is not None:
+            members |= found.members
+            cheap |= found.cheap
+        remaining[atom] -= 1
+        if not remaining[atom]:
+            functions.pop(atom, None)
+    return members, cheap
+
+
+def _left_out(
+    equation: Equation, operands: Iterable[Any], functions: dict[Any, _Operations]
+) -> int:
+    """Leaves expensive operations out of operands whose elements an equation repeats.
+
+    Returns:
+      These operations, which form functions of their own.
+    """
+    apart = 0
+    for atom in operands:
+        found = functions.get(atom)
+        if found and found.members != found.cheap and _repeats_elements(equation, atom):
+            apart |= found.members & ~found.cheap
+            functions[atom] = _Operations(found.cheap, found.cheap)
+    return apart
+
+
+def _repeats_elements(equation: Equation, operand: Any) -> bool:
+    """Returns whether an operation uses elements of an operand for several of its result's."""
+    name, shape = equation.primitive.name, equation.outvars[0].aval.shape
+    if (name in MOVING and name != "gather") or not is_static((*shape, *operand.aval.shape)):
+        return False
+    return math.prod(operand.aval.shape) < math.prod(shape)
 
 
 class _Sizes:
