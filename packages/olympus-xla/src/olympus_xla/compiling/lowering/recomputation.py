@@ -19,6 +19,8 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 
+from .fused import is_elementwise_product
+
 __all__ = ["Uses", "recomputed"]
 
 # Longer chains cost more time than their memory is worth.
@@ -27,10 +29,16 @@ _LONGEST_CHAIN = 8
 # Operations that take about as long as reading their results. Transcendental operations take
 # longer.
 _CHEAP = frozenset(
-    "abs add add_any and broadcast_in_dim ceil clamp convert_element_type copy div eq floor ge gt "
-    "imag integer_pow is_finite le lt max min mul ne neg not or real reshape rev round select_n "
-    "shift_left shift_right_arithmetic shift_right_logical sign square squeeze sub transpose "
-    "xor".split()
+    {
+        *(lax.add_p, lax.add_any_p, lax.sub_p, lax.mul_p, lax.neg_p, lax.abs_p, lax.sign_p),
+        *(lax.square_p, lax.integer_pow_p, lax.max_p, lax.min_p, lax.clamp_p),
+        *(lax.ceil_p, lax.floor_p, lax.round_p, lax.real_p, lax.imag_p),
+        *(lax.eq_p, lax.ne_p, lax.lt_p, lax.le_p, lax.gt_p, lax.ge_p, lax.is_finite_p),
+        *(lax.and_p, lax.or_p, lax.xor_p, lax.not_p, lax.select_n_p),
+        *(lax.shift_left_p, lax.shift_right_arithmetic_p, lax.shift_right_logical_p),
+        *(lax.broadcast_in_dim_p, lax.reshape_p, lax.rev_p, lax.squeeze_p, lax.transpose_p),
+        *(lax.convert_element_type_p, lax.copy_p),
+    }
 )
 
 
@@ -187,14 +195,11 @@ def _is_cheap(equation: Equation) -> bool:
     primitive, params = equation.primitive, equation.params
     if equation.effects:
         return False
-    if primitive is lax.dot_general_p:  # without contracted dimensions, the product is elementwise
-        contracted, _ = params["dimension_numbers"]
-        return not contracted[0]
-    if primitive.name == "jit":
+    if primitive is lax.jit_p:
         return all(map(_is_cheap, params["jaxpr"].eqns))
     if primitive is lax.div_p:  # processors have no vector instructions for integer division
         return np.issubdtype(equation.outvars[0].aval.dtype, np.inexact)
-    return primitive.name in _CHEAP
+    return primitive in _CHEAP or is_elementwise_product(equation)
 
 
 def _with_chains(equations: Sequence[Equation], plan: _Plan) -> list[Equation]:

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from olympus_ir import lax
 from olympus_ir.diagnostics.name_stacks import Mark, attributes_of
 from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Literal, Olympuspr, Var
 from olympus_ir.programs.primitives import Primitive
@@ -28,6 +27,7 @@ from olympus_ir.settings.config_flags import outline_repeated_blocks
 from olympus_ir.types.effects import NamedAxisEffect
 
 from .context import LoweringContext
+from .fused import FUSED_FAMILIES, is_elementwise_product
 from .lowered import PARAMETERS_THAT_MATTER
 from .recomputation import Uses, recomputed
 from .tables import lowering_rules
@@ -46,9 +46,6 @@ _BLOCK_SIZE = 16
 # A repetition begins where the numbers of this many consecutive equations recur.
 _CONTEXT = 4
 _CANDIDATE_PERIODS = 8
-
-# Families of operations that the compiler fuses.
-_FUSED = frozenset({"elementwise", "reductions", "shaping", "indexing", "calls", "special"})
 
 _PLAIN = frozenset({bool, int, str, type(None)})
 
@@ -314,13 +311,8 @@ def _pays(uses: Uses, blocks: Sequence[range]) -> bool:
 
 
 def _is_fused(equation: Equation) -> bool:
-    # The product is elementwise if no dimension is contracted.
-    if equation.primitive is lax.dot_general_p:
-        contracted, _ = equation.params["dimension_numbers"]
-        return not contracted[0]
-    if equation.primitive.name == "sharding_constraint":  # removed before fusion
-        return True
-    return equation.primitive.family in _FUSED
+    family = equation.primitive.family
+    return family in FUSED_FAMILIES or family == "calls" or is_elementwise_product(equation)
 
 
 # ---- calls ----

@@ -32,11 +32,10 @@ from olympus_ir.programs.olympuspr import (
 from olympus_ir.programs.primitives import Primitive
 
 from ..cpu.choice import is_static
+from ..fused import EXPENSIVE, FUSED_FAMILIES, MOVING, is_elementwise_product
 
 __all__ = [
     "DISABLED_PASSES",
-    "EXPENSIVE",
-    "MOVING",
     "Cuts",
     "cut",
     "estimated_seconds",
@@ -70,17 +69,7 @@ _SINGLE_USE = 8
 # Without a budget, a program is cut only if at most this fraction of its fused operations remains.
 _LEAST_GAIN = 0.5
 
-_FUSED_FAMILIES = frozenset({"elementwise", "shaping", "indexing", "reductions", "special"})
-#: Operations that XLA does not duplicate: it stores their results if they have several uses.
-EXPENSIVE = frozenset(
-    "acos acosh asin asinh atan atan2 atanh cbrt cos cosh digamma div erf erf_inv erfc exp exp2 "
-    "expm1 lgamma log log1p logistic pow rem rsqrt sin sinh sqrt tan tanh".split()
-)
-#: Names of the operations that take elements from other positions of their operands.
-MOVING = frozenset(
-    "concatenate dynamic_slice dynamic_update_slice gather pad rev slice split transpose".split()
-)
-_CALLS = frozenset({"jit", "custom_jvp_call", "custom_vjp_call", "closed_call", "core_call"})
+_CALLS = frozenset({lax.jit_p, lax.closed_call_p, lax.custom_jvp_call_p, lax.custom_vjp_call_p})
 
 
 class Cuts(NamedTuple):
@@ -298,8 +287,10 @@ def _left_out(
 
 def _repeats_elements(equation: Equation, operand: Any) -> bool:
     """Returns whether an operation uses elements of an operand for several of its result's."""
-    name, shape = equation.primitive.name, equation.outvars[0].aval.shape
-    if (name in MOVING and name != "gather") or not is_static((*shape, *operand.aval.shape)):
+    primitive, shape = equation.primitive, equation.outvars[0].aval.shape
+    if primitive in MOVING and primitive is not lax.gather_p:
+        return False
+    if not is_static((*shape, *operand.aval.shape)):
         return False
     return math.prod(operand.aval.shape) < math.prod(shape)
 
@@ -316,19 +307,17 @@ class _Sizes:
         primitive = equation.primitive
         if equation.effects or not is_fused(primitive):
             return 0
-        # The product is elementwise if no dimension is contracted.
         if primitive is lax.dot_general_p:
-            contracted, _ = equation.params["dimension_numbers"]
-            return 0 if contracted[0] else 1
-        if primitive.name not in _CALLS:
+            return int(is_elementwise_product(equation))
+        if primitive not in _CALLS:
             return 1
         sizes = list(map(self._of_program, olympusprs_in_params(equation.params)))
         return sum(sizes) if all(sizes) else 0
 
     def moves(self, equation: Equation) -> bool:
         """Returns whether an operation takes elements from other positions of its operands."""
-        if equation.primitive.name not in _CALLS:
-            return equation.primitive.name in MOVING
+        if equation.primitive not in _CALLS:
+            return equation.primitive in MOVING
         for program in olympusprs_in_params(equation.params):
             found = self._moving.get(id(program))
             if found is None:
@@ -348,10 +337,7 @@ class _Sizes:
 def is_fused(primitive: Primitive) -> bool:
     """Returns whether the compiler fuses a primitive's operations, at least sometimes."""
     return (
-        primitive.family in _FUSED_FAMILIES
-        or primitive is lax.dot_general_p
-        or primitive.name in _CALLS
-        or primitive.name == "sharding_constraint"  # partitioning, which precedes, removes it
+        primitive.family in FUSED_FAMILIES or primitive is lax.dot_general_p or primitive in _CALLS
     )
 
 
@@ -367,11 +353,11 @@ def _treatment(primitive: Primitive) -> int:
         return _NOWHERE
     if _is_computed_once(primitive):
         return _ONCE
-    return _MOVED if primitive.name in MOVING or primitive.name in _CALLS else _ANYWHERE
+    return _MOVED if primitive in MOVING or primitive in _CALLS else _ANYWHERE
 
 
 def _is_computed_once(primitive: Primitive) -> bool:
-    return primitive.name in EXPENSIVE or primitive.family == "reductions"
+    return primitive in EXPENSIVE or primitive.family == "reductions"
 
 
 def _may_grow(olympuspr: Olympuspr, most: float) -> bool:

@@ -19,7 +19,7 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation, olympusprs_in_params
 
 from ..cpu.choice import is_static
-from .fusions import EXPENSIVE
+from ..fused import EXPENSIVE
 
 __all__ = ["GATHERS", "is_cut_from_gather", "is_expensive"]
 
@@ -31,7 +31,7 @@ _SMALLEST = 4096
 # A cut is worth it from this number of indices for each element.
 _LEAST_REPETITION = 1.5
 # These are recomputed in little more time than a cut needs to write and read their result.
-_CHEAP = frozenset({"div", "rem", "rsqrt", "sqrt"})
+_CHEAP = frozenset({lax.div_p, lax.rem_p, lax.rsqrt_p, lax.sqrt_p})
 
 
 def is_cut_from_gather(equation: Equation, fused: Iterable[Equation]) -> bool:
@@ -56,6 +56,6 @@ def is_expensive(equation: Equation) -> bool:
     primitive = equation.primitive
     if primitive.family == "reductions":
         return True
-    return (primitive.name in EXPENSIVE and primitive.name not in _CHEAP) or any(
+    return (primitive in EXPENSIVE and primitive not in _CHEAP) or any(
         any(map(is_expensive, program.eqns)) for program in olympusprs_in_params(equation.params)
     )

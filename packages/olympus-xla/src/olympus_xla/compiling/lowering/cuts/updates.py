@@ -21,7 +21,7 @@ from olympus_ir import lax
 from olympus_ir.programs.olympuspr import Equation
 
 from ..cpu.choice import is_static
-from .fusions import MOVING
+from ..fused import MOVING
 
 __all__ = ["UPDATES", "is_cut_from_update", "update_of"]
 
@@ -46,7 +46,7 @@ def is_cut_from_update(equation: Equation, fused: Iterable[Equation]) -> bool:
     """
     operand = equation.invars[0]
     return _is_one_window(equation) and any(
-        operand in equation.invars and equation.primitive.name in MOVING for equation in fused
+        operand in equation.invars and equation.primitive in MOVING for equation in fused
     )
 
 
