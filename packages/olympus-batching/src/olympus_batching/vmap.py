@@ -10,6 +10,7 @@ from olympus_ir import lax
 from olympus_ir.diagnostics.name_stacks import TransformationName
 from olympus_ir.diagnostics.traceback_filtering import api_boundary
 from olympus_ir.lax.control_flow.scanning import install_vectorizer
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.loading import deferred
 from olympus_ir.programs.tracing import current, transforming
 from olympus_ir.settings.naming import naming
@@ -277,11 +278,11 @@ def _with_out_axis(
             return out
         saved, examples.layout = examples.layout, axis.layout
         try:
-            return broadcast_batch(out, axis.size, _axis_in(target, ndim + 1))
+            return broadcast_batch(out, axis.size, canonical_axis(target, ndim + 1))
         finally:
             examples.layout = saved
     if target is not None:
-        return move_dim(out, dim, _axis_in(target, out.ndim))
+        return move_dim(out, dim, canonical_axis(target, out.ndim))
     if options.sum_match:
         return lax.reduce_sum(out, (dim,))
     if axis.name is not None:
@@ -308,12 +309,6 @@ def _output_ndim(out: Any) -> int:
             f"Output from batched function {out!r} with type {type(out)} is not a valid "
             f"{naming.library} type"
         ) from error
-
-
-def _axis_in(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis % ndim
 
 
 # `lax.map` computes batches with `vmap`, but lies in a layer below it.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, PyTree
@@ -55,11 +56,7 @@ def gumbel_softmax(
       Array([0., 1., 0.], dtype=float32)
     """
     shape = np.shape(logits)
-    if not -len(shape) <= axis < len(shape):
-        raise np.exceptions.AxisError(
-            f"axis {axis} is out of bounds for array of dimension {len(shape)}"
-        )
-    axis %= len(shape)
+    axis = canonical_axis(axis, len(shape))
     dtype = dtypes.dtype(logits, canonicalize=True)
     dtype = float_dtype("gumbel", dtype if dtypes.issubdtype(dtype, np.floating) else None)
     logits = lax.convert_element_type(logits, dtype)

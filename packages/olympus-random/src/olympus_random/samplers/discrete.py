@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, DTypeLike, Shape, ShardingLike
 from olympus_ir.types.arrays import Array
@@ -168,10 +168,7 @@ def categorical(
     key, _ = check_key("categorical", key)
     check_arraylike("categorical", logits)
     ndim = np.ndim(logits)
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    axis %= ndim
+    axis = canonical_axis(axis, ndim)
     dtype = float_dtype("gumbel", get_aval(logits).dtype)
     batch_shape = np.shape(logits)[:axis] + np.shape(logits)[axis + 1 :]
     if shape is None:

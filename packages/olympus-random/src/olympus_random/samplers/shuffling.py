@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from olympus_ir import lax
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.programs.tracing import concrete_or_error, is_constant_dim
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike, Shape, ShardingLike
@@ -37,13 +37,6 @@ def check_arraylike(name: str, value: Any, position: int = 0) -> Any:
             f"{position}. Convert it with olympus.numpy.asarray."
         )
     return value
-
-
-def _axis_in(axis: int, ndim: int) -> int:
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis % ndim
 
 
 # ---- permutations ----
@@ -82,7 +75,7 @@ def permutation(
     """
     key, _ = check_key("permutation", key)
     check_arraylike("permutation", x)
-    axis = _axis_in(axis, np.ndim(x) or 1)
+    axis = canonical_axis(axis, np.ndim(x) or 1)
     if np.ndim(x) == 0:
         if not dtypes.issubdtype(dtypes.dtype(x), np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")
@@ -192,7 +185,7 @@ def choice(
         population: int = concrete_or_error(int, a, "The error occurred in random.choice()")
         axis = 0
     else:
-        axis = _axis_in(axis, np.ndim(a))
+        axis = canonical_axis(axis, np.ndim(a))
         population = np.shape(a)[axis]
     draws = math.prod(shape)
     if draws and population <= 0:

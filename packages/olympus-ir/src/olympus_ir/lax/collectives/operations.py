@@ -20,6 +20,7 @@ from ...types import dtypes
 from ...types.annotations import PyTree
 from ...types.arrays import Array
 from ...types.avals import ShapedArray, get_aval
+from ..core.axes import canonical_axis
 from ..core.declarations import reduced_shape
 from ..core.values import shape_of
 from ..elementwise.arithmetic import add, div, mul
@@ -367,7 +368,7 @@ def all_gather(
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
-        dimension = _checked_axis(axis, ndim)
+        dimension = canonical_axis(axis, ndim)
         if to == "reduced":
             gather = partial_sums.operation("all_gather")
             return gather(_varying(leaf, names), names, dimension, size, bool(tiled))
@@ -393,7 +394,7 @@ def _all_gather_invariant(
 
     def of_leaf(leaf: Any) -> Any:
         ndim = get_aval(leaf).ndim + (0 if tiled else 1)
-        where = _checked_axis(axis, ndim)
+        where = canonical_axis(axis, ndim)
         part = leaf if tiled else expand_dims(leaf, (where,))
         shape = list(get_aval(part).shape)
         count, shape[where] = shape[where], shape[where] * size
@@ -455,12 +456,6 @@ def pcast(x: PyTree, axis_name: AxisName, *, to: str) -> PyTree:
 def _varying(leaf: Any, names: tuple) -> Any:
     """Casts the operand of an exchange to be varying over the axes, if types track variation."""
     return pvary(leaf, names) if current.axes.varying else leaf
-
-
-def _checked_axis(axis: int, ndim: int) -> int:
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis % ndim
 
 
 @reduce_scatter_p.def_effectful_abstract_eval
@@ -532,7 +527,7 @@ def psum_scatter(
     size = group_size(groups, names)
 
     def of_leaf(leaf: Any) -> Any:
-        dimension = _checked_axis(scatter_dimension, get_aval(leaf).ndim)
+        dimension = canonical_axis(scatter_dimension, get_aval(leaf).ndim)
         if partial_sums.is_unreduced(leaf, names):
             scatter = partial_sums.operation("psum_scatter")
             return scatter(leaf, names, dimension, size, bool(tiled))
@@ -626,7 +621,10 @@ def all_to_all(
 
     def of_leaf(leaf: Any) -> Any:
         aval = get_aval(leaf)
-        split, concat = _checked_axis(split_axis, aval.ndim), _checked_axis(concat_axis, aval.ndim)
+        split, concat = (
+            canonical_axis(split_axis, aval.ndim),
+            canonical_axis(concat_axis, aval.ndim),
+        )
         if tiled:
             return exchange(leaf, split, concat)
         if aval.shape[split] != size:
