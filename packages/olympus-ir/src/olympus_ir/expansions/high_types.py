@@ -16,10 +16,10 @@ from .. import lax
 from ..lax.control_flow.operands import ScanLayout, WhileLayout
 from ..programs.calls.options import JitOptions
 from ..programs.calls.traced_programs import RunArrays, TracedProgram, add_kind_of_program
-from ..programs.evaluation import bind_equation
+from ..programs.evaluation import bind_equation, run_equations
 from ..programs.expansion import expansion_rules
 from ..programs.jit import jit
-from ..programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
+from ..programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, close_olympuspr
 from ..programs.primitives import Primitive
 from ..programs.staging import trace_to_closed
 from ..programs.tracing import escaped_tracer_error
@@ -182,24 +182,16 @@ def arrays_of_type(aval: AbstractValue) -> list[AbstractValue]:
 
 def evaluate_high(closed: ClosedOlympuspr, values: Sequence[Any]) -> list[Any]:
     """Evaluates a program on values, some of high types."""
-    olympuspr = closed.jaxpr
-    known: dict[Any, Any] = dict(zip(olympuspr.constvars, closed.consts, strict=True))
-    known.update(zip(olympuspr.invars, values, strict=True))
+    return run_equations(closed.jaxpr, closed.consts, values, _apply)
 
-    def value_of(atom: Any) -> Any:
-        return atom.val if atom.__class__ is Literal else known[atom]
 
-    for equation in olympuspr.eqns:
-        operands = [value_of(atom) for atom in equation.invars]
-        rule = _rules.get(equation.primitive)
-        if rule is not None and _nests_high_types(equation.params):
-            results = rule(operands, **equation.params)
-        elif any(is_high(atom.aval) for atom in (*equation.invars, *equation.outvars)):
-            results = _expanded(equation.primitive, operands, equation.params)
-        else:
-            results = bind_equation(equation, operands)
-        known.update(zip(equation.outvars, results, strict=True))
-    return [value_of(atom) for atom in olympuspr.outvars]
+def _apply(equation: Equation, operands: list[Any]) -> Sequence[Any]:
+    rule = _rules.get(equation.primitive)
+    if rule is not None and _nests_high_types(equation.params):
+        return rule(operands, **equation.params)
+    if any(is_high(atom.aval) for atom in (*equation.invars, *equation.outvars)):
+        return _expanded(equation.primitive, operands, equation.params)
+    return bind_equation(equation, operands)
 
 
 def _expanded(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from olympus_ir.diagnostics.debug_info import DebugInfo
 from olympus_ir.lax.calls.primitives import PROGRAM_OF_CALL
-from olympus_ir.programs.evaluation import bind_equation
-from olympus_ir.programs.olympuspr import ClosedOlympuspr, Literal, Olympuspr, close_olympuspr
+from olympus_ir.programs.evaluation import bind_equation, run_equations
+from olympus_ir.programs.olympuspr import ClosedOlympuspr, Equation, Olympuspr, close_olympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import trace_to_olympuspr
 from olympus_ir.trees import pytrees
@@ -33,26 +33,19 @@ def run_program(
     rules: dict[Primitive, Callable[..., Any]] | None = None,
 ) -> list[Any]:
     """Evaluates a program and inlines its calls; a rule is `(equation, operands) -> results`."""
-    values: dict[Any, Any] = dict(zip(program.constvars, consts, strict=True))
-    values.update(zip(program.invars, operands, strict=True))
 
-    def value_of(atom: Any) -> Any:
-        return atom.val if atom.__class__ is Literal else values[atom]
-
-    for equation in program.eqns:
-        arguments = [value_of(atom) for atom in equation.invars]
-        parameter = PROGRAM_OF_CALL.get(equation.primitive)
+    def apply(equation: Equation, arguments: list[Any]) -> Sequence[Any]:
         rule = rules.get(equation.primitive) if rules else None
         if rule is not None:
-            results = rule(equation, arguments)
-        elif parameter is not None:
-            inner = equation.params[parameter]
-            inner = inner if isinstance(inner, ClosedOlympuspr) else close_olympuspr(inner)
-            results = run_program(inner.jaxpr, inner.consts, arguments, rules)
-        else:
-            results = bind_equation(equation, arguments)
-        values.update(zip(equation.outvars, results, strict=True))
-    return [value_of(atom) for atom in program.outvars]
+            return rule(equation, arguments)
+        parameter = PROGRAM_OF_CALL.get(equation.primitive)
+        if parameter is None:
+            return bind_equation(equation, arguments)
+        inner = equation.params[parameter]
+        inner = inner if isinstance(inner, ClosedOlympuspr) else close_olympuspr(inner)
+        return run_program(inner.jaxpr, inner.consts, arguments, rules)
+
+    return run_equations(program, consts, operands, apply)
 
 
 def traced(

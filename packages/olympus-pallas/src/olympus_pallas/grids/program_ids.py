@@ -15,11 +15,10 @@ import numpy as np
 from olympus_ir import lax
 from olympus_ir.lax.calls.primitives import PROGRAM_OF_CALL
 from olympus_ir.lax.control_flow.operands import WhileLayout, WhileOperands
-from olympus_ir.programs.evaluation import bind_equation
+from olympus_ir.programs.evaluation import bind_equation, run_equations
 from olympus_ir.programs.olympuspr import (
     ClosedOlympuspr,
     Equation,
-    Literal,
     Olympuspr,
     close_olympuspr,
     olympusprs_in_params,
@@ -184,18 +183,10 @@ def with_places_as_inputs(program: ClosedOlympuspr, rank: int) -> ClosedOlympusp
 def _evaluate(
     program: ClosedOlympuspr, places: Sequence[Any], operands: Sequence[Any]
 ) -> list[Any]:
-    olympuspr = program.jaxpr
-    values: dict[Any, Any] = dict(zip(olympuspr.constvars, program.consts, strict=True))
-    values.update(zip(olympuspr.invars, operands, strict=True))
+    def apply(equation: Equation, arguments: list[Any]) -> Sequence[Any]:
+        return _apply(equation, places, arguments)
 
-    def value_of(atom: Any) -> Any:
-        return atom.val if atom.__class__ is Literal else values[atom]
-
-    for equation in olympuspr.eqns:
-        arguments = [value_of(atom) for atom in equation.invars]
-        results = _apply(equation, places, arguments)
-        values.update(zip(equation.outvars, results, strict=True))
-    return [value_of(atom) for atom in olympuspr.outvars]
+    return run_equations(program.jaxpr, program.consts, operands, apply)
 
 
 def _apply(equation: Equation, places: Sequence[Any], operands: Sequence[Any]) -> Sequence[Any]:
