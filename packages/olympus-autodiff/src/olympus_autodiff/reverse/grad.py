@@ -27,6 +27,7 @@ from .arguments import (
     check_output,
     check_reduce_axes,
     check_scalar,
+    function_of_chosen,
 )
 from .transpose import backward_pass
 
@@ -157,12 +158,7 @@ def _value_and_grad(
         def check(leaf: Any) -> None:
             check_input(leaf, holomorphic, allow_int, inputs)
 
-        def of_chosen(*chosen: Any) -> Any:
-            every = list(args)
-            for number, value in zip(numbers, chosen, strict=True):
-                every[number] = value
-            return fun(*every, **kwargs)
-
+        of_chosen = function_of_chosen(fun, numbers, args, kwargs)
         point = linearize_at(of_chosen, tuple([args[n] for n in numbers]), has_aux, check)
         check_scalar(point.result)
         value, tangent = point.trace.unpair(point.result)

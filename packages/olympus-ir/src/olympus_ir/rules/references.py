@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 def _shown_ref(printer: Printer, ref: Atom, leaves: Sequence[Any], tree: Any) -> Document:
-    """Formats a reference together with its transforms, such as ``a[0,i:i+8]``."""
-    transforms = references.transforms_of(leaves, tree)
-    shown = "".join(
+    return shown_view(printer, ref, references.transforms_of(leaves, tree))
+
+
+def shown_view(printer: Printer, ref: Atom, transforms: Sequence[Any]) -> Document:
+    """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
+    text = "".join(
         [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]
     )
-    return Concatenation([Text(_shown(printer, ref)), Text(shown or "[...]")])
+    return Concatenation([printer.atom(ref), Text(text or "[...]")])
 
 
 def _shown(printer: Printer, leaf: Any) -> str:

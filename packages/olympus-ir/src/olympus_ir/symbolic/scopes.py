@@ -165,32 +165,29 @@ class SymbolicScope:
         terms = [term for term in polynomial if term]
         if len(terms) == 1:
             (term,) = terms
-            constant, count = polynomial.get((), 0), polynomial[term]
-            lower, upper = self.known_bounds.get(term, (-float("inf"), float("inf")))
-            if count > 0:
-                lower = max(lower, -(constant // count))
-            else:
-                upper = min(upper, constant // -count)
-            self.known_bounds[term] = lower, upper
-            self._know_operands(term, lower, upper)
+            self._tighten(term, polynomial[term], polynomial.get((), 0))
+            self._know_operands(term, *self.known_bounds[term])
             return
         for term in terms:
             self._know_term(term, polynomial)
 
     def _know_term(self, term: Term, polynomial: Polynomial) -> None:
         """Derives bounds of one term of a nonnegative polynomial."""
-        count = polynomial[term]
         rest = {other: number for other, number in polynomial.items() if other != term}
         most = bounds.bounds_of_terms(rest, self)[1]
         if most == float("inf"):
             return
+        self._tighten(term, polynomial[term], most)
+        self._forget_bounds()
+
+    def _tighten(self, term: Term, count: int, most: float) -> None:
+        """Derives a bound of a term from ``count * term + rest >= 0``, with ``rest <= most``."""
         lower, upper = self.known_bounds.get(term, (-float("inf"), float("inf")))
         if count > 0:
             lower = max(lower, -(most // count))
         else:
             upper = min(upper, most // -count)
         self.known_bounds[term] = lower, upper
-        self._forget_bounds()
 
     def _know_operands(self, term: Term, lower: float, upper: float) -> None:
         """Derives bounds of an operation's operands from bounds of its value."""

@@ -572,6 +572,17 @@ def setdiff1d(
     return _selected(first, keep, size, fill_value)
 
 
+def _two_sets(name: str, ar1: Any, ar2: Any, size: int | None) -> tuple[Any, Any]:
+    """Returns two operands as vectors of one dtype, of known elements if they decide the size."""
+    check_arraylike(name, ar1, ar2)
+    first, second = promote_dtypes(ravel(ar1), ravel(ar2))
+    if size is None:
+        for array in (first, second):
+            if not counts_size_of(array):
+                concrete_or_error(np.asarray, array, f"in olympus.numpy.{name}")
+    return first, second
+
+
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -603,12 +614,7 @@ def intersect1d(
       Array([2], dtype=int32)
     """
     del assume_unique
-    check_arraylike("intersect1d", ar1, ar2)
-    first, second = promote_dtypes(ravel(ar1), ravel(ar2))
-    if size is None:
-        for array in (first, second):
-            if not counts_size_of(array):
-                concrete_or_error(np.asarray, array, "in olympus.numpy.intersect1d")
+    first, second = _two_sets("intersect1d", ar1, ar2, size)
     order, is_first, ordered = _sort_rows(lax.expand_dims(first, (1,)), True, True)
     ordered = ordered[:, 0]
     keep = lax.bitwise_and(is_first, isin(ordered, second))
@@ -676,12 +682,7 @@ def setxor1d(
       Array([1, 3], dtype=int32)
     """
     del assume_unique
-    check_arraylike("setxor1d", ar1, ar2)
-    first, second = promote_dtypes(ravel(ar1), ravel(ar2))
-    if size is None:
-        for array in (first, second):
-            if not counts_size_of(array):
-                concrete_or_error(np.asarray, array, "in olympus.numpy.setxor1d")
+    first, second = _two_sets("setxor1d", ar1, ar2, size)
     # NaN is not equal to NaN, so the result has one NaN for each operand that contains NaN.
     kept = []
     for own, other in ((first, second), (second, first)):

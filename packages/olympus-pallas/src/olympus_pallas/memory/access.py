@@ -22,9 +22,10 @@ from olympus_ir.diagnostics.documents import Concatenation, Document, Nest, Text
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
-from olympus_ir.references.indexing import NDIndexer, known_integer
+from olympus_ir.references.indexing import NDIndexer
 from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import transformed_aval
+from olympus_ir.rules.references import shown_view
 from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import ArrayLike
@@ -296,21 +297,6 @@ def atomic_cas(ref: RefLike, cmp: ArrayLike, val: ArrayLike) -> Array:
 
 
 # ---- printing ----
-
-
-def _shown(printer: Any, leaf: Any) -> str:
-    if isinstance(leaf, int):
-        return str(leaf)
-    known = known_integer(getattr(leaf, "val", None)) if hasattr(leaf, "val") else None
-    return printer.name(leaf) if known is None else str(known)
-
-
-def shown_view(printer: Any, ref: Any, transforms: Sequence[Any]) -> Document:
-    """Formats a reference with its transforms, such as ``a[0,i:i+8]``."""
-    text = "".join(
-        [transform.pretty(lambda leaf: _shown(printer, leaf)) for transform in transforms]
-    )
-    return Concatenation([printer.atom(ref), Text(text or "[...]")])
 
 
 def _print_load(equation: Equation, printer: Any) -> Document:

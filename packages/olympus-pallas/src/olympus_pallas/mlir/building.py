@@ -24,7 +24,7 @@ from olympus_xla.compiling.lowering.mlir import ir
 
 from .attributes import index_type
 
-__all__ = ["KernelBuilder", "KernelLoweringError", "element_type"]
+__all__ = ["KernelBuilder", "KernelLoweringError", "element_of", "element_type"]
 
 INT32 = np.dtype(np.int32)
 BOOL = np.dtype(np.bool_)
@@ -40,6 +40,14 @@ def element_type(dtype: Any) -> Any:
     if is_unsigned(dtype) and dtype != BOOL:
         dtype = np.dtype(dtype.name.removeprefix("u"))
     return mlir.element_type(dtype)
+
+
+def element_of(value: Any) -> Any:
+    """Returns the MLIR type of a value's elements."""
+    try:
+        return ir.ShapedType(value.type).element_type
+    except ValueError:
+        return value.type
 
 
 def typed_attribute(value: Any, mlir_type: Any, dtype: Any) -> Any:

@@ -18,11 +18,11 @@ from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.print_rules import printing_rules
 from olympus_ir.references.primitives import ref_and_transforms
 from olympus_ir.references.transforms import transformed_aval
+from olympus_ir.rules.references import shown_view
 from olympus_ir.trees import pytrees
 from olympus_ir.types.avals import ShapedArray, get_aval
 from olympus_ir.types.effects import read_effect, write_effect
 
-from ..memory.access import shown_view
 from ..operations.effects import thread_effect
 
 __all__ = ["aval_of_view", "bind_operation", "is_reference", "operation", "operations"]

@@ -8,9 +8,9 @@ from typing import Any
 from olympus_ir.diagnostics.documents import Concatenation, Document, Text
 from olympus_ir.programs.olympuspr import Equation
 from olympus_ir.programs.print_rules import printing_rules
+from olympus_ir.rules.references import shown_view
 from olympus_ir.trees import pytrees
 
-from ..memory.access import shown_view
 from .transfers import (
     dma_start_p,
     dma_wait_p,

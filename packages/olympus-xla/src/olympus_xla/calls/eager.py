@@ -24,7 +24,12 @@ from olympus_ir.programs.jit import places_values
 from olympus_ir.programs.olympuspr import ClosedOlympuspr
 from olympus_ir.programs.primitives import Primitive
 from olympus_ir.programs.staging import StagingTrace
-from olympus_ir.programs.tracing import Tracer, escaped_tracer_error, set_current_trace
+from olympus_ir.programs.tracing import (
+    Tracer,
+    escaped_tracer_error,
+    reject_tracers,
+    set_current_trace,
+)
 from olympus_ir.programs.wide_constants import wide_constant, with_wide_constants
 from olympus_ir.settings import config
 from olympus_ir.trees.function_caches import keep
@@ -92,7 +97,7 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
     most = _MOST_WITH_FUNCTIONS if primitive.has_functions else _MOST_PROGRAMS
 
     def run(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
-        _refuse_tracers(primitive, args)
+        reject_tracers(primitive, args)
         originals = args
         args = tuple(with_wide_constants(args, params))
         has_wide = any(arg is not original for arg, original in zip(args, originals, strict=True))
@@ -148,13 +153,6 @@ def _no_evaluation_rule(primitive: Primitive) -> MissingRuleError:
         f"Evaluation rule for '{primitive.name}' not implemented: it has neither an evaluation "
         f"rule (`{primitive.name}_p.def_impl`) nor rules for compilation."
     )
-
-
-def _refuse_tracers(primitive: Primitive, args: Sequence[Any]) -> None:
-    """Raises `UnexpectedTracerError` if an operand is a tracer of a trace that has ended."""
-    for arg in args:
-        if isinstance(arg, Tracer):
-            raise escaped_tracer_error(arg, f"was passed to `{primitive.name}`")
 
 
 def _run_arrays(

@@ -17,7 +17,7 @@ from olympus_xla.compiling.lowering.mlir import ir
 
 from ...memory.spaces import MemorySpace, SemaphoreDType, SemaphoreType, TpuMemorySpace
 from ...mlir.attributes import index_type, parsed_type
-from ...mlir.building import BOOL, INT32, KernelBuilder, element_type
+from ...mlir.building import BOOL, INT32, KernelBuilder, element_of, element_type
 from ...mlir.elementwise import cast
 from ...mlir.tables import mosaic_rules
 
@@ -142,11 +142,3 @@ def _before_reshape(value: Any) -> Any:
     if operation is None or operation.name != "vector.shape_cast":
         return None
     return operation.operands[0]
-
-
-def element_of(value: Any) -> Any:
-    """Returns the MLIR type of a value's elements."""
-    try:
-        return ir.ShapedType(value.type).element_type
-    except ValueError:
-        return value.type

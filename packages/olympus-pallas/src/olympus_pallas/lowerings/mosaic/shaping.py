@@ -12,10 +12,10 @@ from olympus_ir import lax
 from olympus_xla.compiling.lowering import mlir
 
 from ...mlir.attributes import i32_array
-from ...mlir.building import INT32, KernelLoweringError, element_type, is_float
+from ...mlir.building import INT32, KernelLoweringError, element_of, element_type, is_float
 from ...mlir.elementwise import cast
 from ...mlir.tables import mosaic_rules
-from .builder import MosaicBuilder, element_of
+from .builder import MosaicBuilder
 
 
 @mosaic_rules.define(lax.broadcast_in_dim_p)

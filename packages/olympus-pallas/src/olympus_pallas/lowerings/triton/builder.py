@@ -11,7 +11,7 @@ from olympus_xla.compiling.lowering import mlir
 from olympus_xla.compiling.lowering.mlir import ir
 
 from ...mlir.attributes import parsed_type
-from ...mlir.building import INT32, KernelBuilder, element_type, product
+from ...mlir.building import INT32, KernelBuilder, element_of, element_type, product
 from ...mlir.tables import triton_rules
 
 __all__ = ["TritonBuilder", "TritonKernel", "pointer_type"]
@@ -101,11 +101,3 @@ class TritonBuilder(KernelBuilder):
         if not shape:
             return self.create("tt.unsplat", element_of(value), (value,))
         return self.create("tt.reshape", self.shaped_type(shape, element_of(value)), (value,))
-
-
-def element_of(value: Any) -> Any:
-    """Returns the MLIR type of a value's elements."""
-    try:
-        return ir.ShapedType(value.type).element_type
-    except ValueError:
-        return value.type

@@ -11,10 +11,10 @@ import numpy as np
 from olympus_ir import lax
 from olympus_xla.compiling.lowering import mlir
 
-from ...mlir.building import INT32, element_type, is_float, is_unsigned
+from ...mlir.building import INT32, element_of, element_type, is_float, is_unsigned
 from ...mlir.elementwise import cast, compare
 from ...mlir.tables import triton_rules
-from .builder import TritonBuilder, element_of
+from .builder import TritonBuilder
 
 Combine = Callable[..., Sequence[Any]]
 
