@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus_ir import eval_shape, lax
 from olympus_ir.diagnostics.traceback_filtering import boundary_class
+from olympus_ir.lax.core.axes import canonical_axis
 from olympus_ir.loading import deferred
 from olympus_ir.settings.naming import naming
 from olympus_ir.types import dtypes
@@ -161,13 +162,17 @@ class ufunc(Generic[P]):
         count, plural = self._nin - num_operands, "" if self._nin - num_operands == 1 else "s"
         return f"{self.__name__}() missing {count} required positional argument{plural}: {names}"
 
-    def _check_binary(self, method: str) -> None:
+    def _dtype_of_fold(self, method: str, dtype: Any, out: Any) -> Any:
+        """Returns the dtype that was requested of a method which combines elements, or None."""
         if self._nin != 2:
             raise ValueError(f"{self.__name__}.{method} only supported for binary ufuncs")
         if self._nout != 1:
             raise ValueError(
                 f"{self.__name__}.{method} only supported for functions returning a single value"
             )
+        if out is not None:
+            raise NotImplementedError(f"out argument of {self.__name__}.{method}()")
+        return None if dtype is None else requested_dtype(f"{self.__name__}.{method}", dtype)
 
     def _result_dtype(self, *operands: Any) -> Any:
         """Returns the dtype of the function's result for scalars of the operands' dtypes."""
@@ -213,11 +218,7 @@ class ufunc(Generic[P]):
           >>> add.reduce(array([[1, 2], [3, 4]]), axis=1)
           Array([3, 7], dtype=int32)
         """
-        self._check_binary("reduce")
-        if out is not None:
-            raise NotImplementedError(f"out argument of {self.__name__}.reduce()")
-        if dtype is not None:
-            dtype = requested_dtype(f"{self.__name__}.reduce", dtype)
+        dtype = self._dtype_of_fold("reduce", dtype, out)
         if initial is not None:
             check_arraylike(f"{self.__name__}.reduce", initial)
         if where is not None:
@@ -307,11 +308,7 @@ class ufunc(Generic[P]):
           >>> multiply.accumulate(array([1, 2, 3, 4]))
           Array([ 1,  2,  6, 24], dtype=int32)
         """
-        self._check_binary("accumulate")
-        if out is not None:
-            raise NotImplementedError(f"out argument of {self.__name__}.accumulate()")
-        if dtype is not None:
-            dtype = requested_dtype(f"{self.__name__}.accumulate", dtype)
+        dtype = self._dtype_of_fold("accumulate", dtype, out)
         if self._accumulate is not None:
             return self._accumulate(a, axis=axis, dtype=dtype)
         return _compiled_method(self, "_loop_accumulate", ("axis", "dtype"))(
@@ -440,11 +437,7 @@ class ufunc(Generic[P]):
           >>> add.reduceat(array([1, 2, 3, 4]), array([0, 2]))
           Array([3, 7], dtype=int32)
         """
-        self._check_binary("reduceat")
-        if out is not None:
-            raise NotImplementedError(f"out argument of {self.__name__}.reduceat()")
-        if dtype is not None:
-            dtype = requested_dtype(f"{self.__name__}.reduceat", dtype)
+        dtype = self._dtype_of_fold("reduceat", dtype, out)
         check_arraylike(f"{self.__name__}.reduceat", a, indices)
         a, indices = ensure_array(a), ensure_array(indices)
         if indices.ndim != 1:
@@ -457,6 +450,10 @@ class ufunc(Generic[P]):
             )
         if self._reduceat is not None:
             return self._reduceat(a, indices, axis=axis, dtype=dtype)
+        return self._loop_reduceat(a, indices, axis, dtype)
+
+    def _loop_reduceat(self, a: Array, indices: Array, axis: Any, dtype: Any) -> Array:
+        """Computes `reduceat` with a loop over the whole axis for each slice."""
         if dtype is None:
             dtype, _ = result_type_of(a, ShapedArray((), self._result_dtype(a, a)))
         a = convert(a, dtype)
@@ -536,10 +533,7 @@ def _canonical_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, tuple) else (axis,)
-    for dim in axes:
-        if not -ndim <= dim < ndim:
-            raise ValueError(f"axis {dim} is out of bounds for array of dimension {ndim}")
-    return tuple(dim % ndim for dim in axes)
+    return tuple(canonical_axis(dim, ndim) for dim in axes)
 
 
 def _front(x: Any, axis: int) -> Array:
