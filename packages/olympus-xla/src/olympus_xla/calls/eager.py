@@ -6,6 +6,7 @@ A primitive gets one C++ function object, with its parameters as static keywords
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -92,43 +93,16 @@ def compile_and_run(primitive: Primitive, args: Sequence[Any], params: dict[str,
 
 
 def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
-    programs: dict[Any, TracedProgram] = {}
+    """Returns the C++ function object of a primitive with these parameters."""
+    programs = _EagerPrograms(primitive)
     known = frozenset(names)
-    most = _MOST_WITH_FUNCTIONS if primitive.has_functions else _MOST_PROGRAMS
-
-    def run(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
-        reject_tracers(primitive, args)
-        originals = args
-        args = tuple(with_wide_constants(args, params))
-        has_wide = any(arg is not original for arg, original in zip(args, originals, strict=True))
-        avals = operand_avals(primitive.name, args)
-        if any(aval.is_ref for aval in avals):
-            results = _evaluate_with_refs(primitive, args, avals, params, programs, most)
-            return (results if primitive.multiple_results else results[0]), None, False
-        key = (avals, tuple(params.items()), config.trace_context())
-        program = programs.get(key)
-        if program is None:
-            program = _program(primitive, avals, params)
-            keep(programs, key, program, most)
-        options = _options(primitive, params, program)
-        try:
-            results, compiled = program.run(_run_arrays, options, args)
-        except MissingRuleError as error:
-            if primitive in _compiled_calls or primitive in tables.lowering_rules:
-                raise
-            raise _no_evaluation_rule(primitive) from error
-        called = None if compiled is None else (program, compiled)
-        if has_wide:  # the C++ function object would narrow constants to 32 bits
-            called = None
-        result = results if primitive.multiple_results else results[0]
-        return result, called, program.is_cold
 
     def evaluate_uncached(*args: Any, **params: Any) -> Any:
-        return run(*args, **params)[0]
+        return programs.run(args, params)[0]
 
     @api_boundary
     def cache_miss(*args: Any, **params: Any) -> tuple[Any, Any, bool]:
-        result, called, is_cold = run(*args, **params)
+        result, called, is_cold = programs.run(args, params)
         if called is None:
             # C++ never requests a `Fastpath` again for an entry that had none at first.
             return result, None, is_cold
@@ -144,8 +118,81 @@ def _make_eager(primitive: Primitive, names: tuple[str, ...]) -> Any:
         evaluate_uncached,
         cache_miss,
         static_argnames=names,
-        own_capacity=most,
+        own_capacity=programs.capacity,
     )
+
+
+class _EagerPrograms:
+    """The programs of one primitive, one for each combination of operand types and parameters."""
+
+    __slots__ = ("_primitive", "_programs", "capacity")
+
+    def __init__(self, primitive: Primitive) -> None:
+        self._primitive = primitive
+        self._programs: dict[Any, TracedProgram] = {}
+        self.capacity = _MOST_WITH_FUNCTIONS if primitive.has_functions else _MOST_PROGRAMS
+
+    def run(self, args: tuple, params: dict[str, Any]) -> tuple[Any, Any, bool]:
+        """Applies the primitive.
+
+        Returns:
+          The result; the program and the executable that C++ can call for equal arguments, or None;
+          and whether the program is cold.
+        """
+        primitive = self._primitive
+        reject_tracers(primitive, args)
+        operands = tuple(with_wide_constants(args, params))
+        avals = operand_avals(primitive.name, operands)
+        if any(aval.is_ref for aval in avals):
+            return self._result(self._run_with_refs(operands, avals, params)), None, False
+        program = self._program_for(avals, params)
+        options = _options(primitive, params, program)
+        try:
+            results, compiled = program.run(_run_arrays, options, operands)
+        except MissingRuleError as error:
+            if primitive in _compiled_calls or primitive in tables.lowering_rules:
+                raise
+            raise _no_evaluation_rule(primitive) from error
+        # The C++ function object would narrow wide constants to 32 bits.
+        if compiled is None or any(map(operator.is_not, operands, args)):
+            called = None
+        else:
+            called = program, compiled
+        return self._result(results), called, program.is_cold
+
+    def _result(self, results: Sequence[Any]) -> Any:
+        return results if self._primitive.multiple_results else results[0]
+
+    def _run_with_refs(
+        self, args: Sequence[Any], avals: tuple, params: dict[str, Any]
+    ) -> Sequence[Any]:
+        """Applies the primitive to operands that include references, possibly repeated."""
+        # The operands without repeated references, and each original operand's index among them.
+        operands: list[Any] = []
+        positions: list[int] = []
+        for arg, aval in zip(args, avals, strict=True):
+            found = [
+                position
+                for position, operand in enumerate(operands)
+                if aval.is_ref and operand is arg
+            ]
+            positions.append(found[0] if found else len(operands))
+            if not found:
+                operands.append(arg)
+        program = self._program_for(avals, params, tuple(positions))
+        results, _ = program.run(_run_arrays, _DEFAULT_OPTIONS, operands)
+        return results
+
+    def _program_for(
+        self, avals: tuple, params: dict[str, Any], positions: tuple[int, ...] | None = None
+    ) -> TracedProgram:
+        """Returns the program for operand types and parameters; see `_program`."""
+        key = (avals, positions, tuple(params.items()), config.trace_context())
+        program = self._programs.get(key)
+        if program is None:
+            program = _program(self._primitive, avals, params, positions)
+            keep(self._programs, key, program, self.capacity)
+        return program
 
 
 def _no_evaluation_rule(primitive: Primitive) -> MissingRuleError:
@@ -177,34 +224,6 @@ def _options(primitive: Primitive, params: dict[str, Any], program: TracedProgra
         return _DEFAULT_OPTIONS
     out_shardings = (program.out_tree, tuple(shardings))
     return JitOptions(placement=(("out_shardings", out_shardings),))
-
-
-def _evaluate_with_refs(
-    primitive: Primitive,
-    args: Sequence[Any],
-    avals: tuple,
-    params: dict[str, Any],
-    programs: dict[Any, TracedProgram],
-    most: int,
-) -> list[Any]:
-    """Applies a primitive to operands that include references, possibly repeated."""
-    # The operands without repeated references, and the index of each original operand among them.
-    operands: list[Any] = []
-    positions: list[int] = []
-    for arg, aval in zip(args, avals, strict=True):
-        found = [
-            position for position, operand in enumerate(operands) if aval.is_ref and operand is arg
-        ]
-        positions.append(found[0] if found else len(operands))
-        if not found:
-            operands.append(arg)
-    key = (avals, tuple(positions), tuple(params.items()), config.trace_context())
-    program = programs.get(key)
-    if program is None:
-        program = _program(primitive, avals, params, positions)
-        keep(programs, key, program, most)
-    results, _ = program.run(_run_arrays, _DEFAULT_OPTIONS, operands)
-    return results
 
 
 def _program(
