@@ -97,15 +97,22 @@ def _slurm(variables: Mapping[str, str]) -> Cluster | None:
         return None
     job, nodes, count, number = (variables[name] for name in names)
     port = _FIRST_PORT + int(job) % _PORTS
-    local = variables.get("SLURM_LOCALID")
-    # Tasks that share a machine use one device each.
-    shares = local is not None and _tasks_here(variables) > 1
     return Cluster(
         f"{_first_node(nodes)}:{port}",
         int(variables.get("SLURM_STEP_NUM_TASKS", count)),
         int(number),
-        (int(local),) if shares and local is not None else None,
+        _own_device(variables.get("SLURM_LOCALID"), _tasks_here(variables)),
     )
+
+
+def _own_device(position: str | None, tasks: int) -> tuple[int] | None:
+    """Returns the device of a task that shares its machine with others; None for a single task.
+
+    Args:
+      position: the position of the task among those of the machine.
+      tasks: the number of tasks of the machine.
+    """
+    return (int(position),) if position is not None and tasks > 1 else None
 
 
 def _tasks_here(variables: Mapping[str, str]) -> int:
@@ -128,26 +135,29 @@ def _open_mpi(variables: Mapping[str, str]) -> Cluster | None:
     number = variables.get("OMPI_COMM_WORLD_RANK")
     if count is None or number is None:
         return None
+    local_count = variables.get("OMPI_COMM_WORLD_LOCAL_SIZE")
+    address = _open_mpi_address(variables, is_single_machine=local_count == count)
+    if address is None:
+        return None
+    local = variables.get("OMPI_COMM_WORLD_LOCAL_RANK")
+    return Cluster(address, int(count), int(number), _own_device(local, int(local_count or 1)))
+
+
+def _open_mpi_address(variables: Mapping[str, str], is_single_machine: bool) -> str | None:
+    """Returns the address of the coordinator; None if it is unknown."""
     # The value names the launcher's job and addresses, for example
     # "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911".
     launcher = variables.get("OMPI_MCA_orte_hnp_uri")
-    local_count = variables.get("OMPI_COMM_WORLD_LOCAL_SIZE")
     if launcher is not None:
         match = re.search(r"(\d+)\.\d+;tcp6?://\[?([^,:\]]+)", launcher)
         if match is None:
             raise ValueError(f"OMPI_MCA_orte_hnp_uri is {launcher!r}, which has no address")
-        address = f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
-    elif local_count == count:
-        # All processes are on this machine. The job's name distinguishes concurrent programs.
-        job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
-        address = f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
-    else:
+        return f"{match[2]}:{_FIRST_PORT + int(match[1]) // 65536 % _PORTS}"
+    if not is_single_machine:
         return None
-    local = variables.get("OMPI_COMM_WORLD_LOCAL_RANK")
-    shares = local is not None and local_count is not None and int(local_count) > 1
-    return Cluster(
-        address, int(count), int(number), (int(local),) if shares and local is not None else None
-    )
+    # The job's name distinguishes concurrent programs.
+    job = variables.get("PMIX_NAMESPACE", variables.get("OMPI_MCA_ess_base_jobid", ""))
+    return f"127.0.0.1:{_FIRST_PORT + sum(map(ord, job)) % _PORTS}"
 
 
 def _mpi4py(variables: Mapping[str, str]) -> Cluster | None:
