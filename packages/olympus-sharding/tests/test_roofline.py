@@ -21,6 +21,7 @@ from olympus_sharding.roofline import (
     roofline,
     roofline_and_grad,
 )
+from olympus_sharding.shardings.behavior import NamedSharding
 
 X = ShapeDtypeStruct((128, 64), np.float32)
 Y = ShapeDtypeStruct((64, 32), np.float32)
@@ -146,6 +147,20 @@ def test_estimates_are_per_device():
     spec = PartitionSpec("x", "y")
     found = estimate(lax.sin, X, mesh=MESH, in_specs=spec, out_specs=spec)
     assert found == RooflineResult(unfused_flops=1024, unfused_hbm_bytes=8192, peak_hbm_bytes=4096)
+
+
+def test_types_of_results_have_their_shardings():
+    specs = {"whole": PartitionSpec(), "parts": PartitionSpec("x")}
+
+    def both(x, y):
+        return {"whole": lax.sin(y), "parts": (lax.dot(x, y),)}
+
+    in_specs = (PartitionSpec("x"), PartitionSpec())
+    types, _ = roofline(both, MESH, in_specs, specs)(X, Y)
+    assert types["whole"].sharding == NamedSharding(MESH, PartitionSpec())
+    assert types["parts"][0].sharding == NamedSharding(MESH, PartitionSpec("x"))
+    types, _, _ = roofline_and_grad(lax.dot, MESH, in_specs, PartitionSpec("x"))(X, Y)
+    assert types.sharding == NamedSharding(MESH, PartitionSpec("x"))
 
 
 def test_backward_passes_are_estimated_separately():

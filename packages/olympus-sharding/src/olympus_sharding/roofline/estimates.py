@@ -18,7 +18,9 @@ from olympus_ir.programs.tracing import typeof
 from olympus_ir.settings.naming import logger_name
 from olympus_ir.trees import pytrees
 
+from ..manual.arguments import flat_specs
 from ..manual.shard_map import shard_map
+from ..shardings.behavior import NamedSharding
 from .results import RooflineResult, RooflineRuleContext, RooflineShape, roofline_rules
 
 __all__ = ["roofline", "roofline_and_grad"]
@@ -111,7 +113,7 @@ def roofline(
 
     Returns:
       A function of the same arguments, or of their types, that returns the types of the results and
-      a `RooflineResult`.
+      a `RooflineResult`. With a mesh, the types have the shardings of ``out_specs``.
 
     Example:
       >>> import numpy as np
@@ -137,12 +139,25 @@ def roofline(
         olympuspr, _ = dce_olympuspr(closed.jaxpr, used, instantiate=True)
         if not is_spread:
             return types, walk.program(olympuspr)
+        if not vjp:
+            types = _with_shardings(types, mesh, out_specs)
         # Outside of `shard_map` arrays are whole: their size says nothing about one device. So the
         # memory that they occupy is not counted.
         parts = map(walk.equation, olympuspr.eqns)
         return types, functools.reduce(operator.add, parts, RooflineResult.zeros())
 
     return estimate
+
+
+def _with_shardings(types: Any, mesh: Any, out_specs: Any) -> Any:
+    """Returns the types of results with the shardings that `shard_map` gives them."""
+    leaves, tree = pytrees.tree_flatten(types)
+    specs = flat_specs("out", out_specs, types)
+    placed = [
+        leaf.update(sharding=NamedSharding(mesh, spec))
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ]
+    return pytrees.tree_unflatten(tree, placed)
 
 
 def _backward(f: Callable[..., Any]) -> Callable[..., Any]:
