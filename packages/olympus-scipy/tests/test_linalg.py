@@ -124,6 +124,12 @@ def test_hessenberg_form_of_matrices_without_elements(shape):
         linalg.hessenberg(np.zeros((3, 0), np.float32))
 
 
+def test_matrices_without_square_roots_are_nan():
+    assert np.isnan(linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]], np.float32))).all()
+    root = linalg.sqrtm(np.diag([0.0, 0.0, 4.0]).astype(np.float32))
+    np.testing.assert_array_equal(root, np.diag([0, 0, 2]))
+
+
 @pytest.mark.parametrize("shape", [(0,), (3, 0)])
 def test_convolution_matrices_of_nothing_are_refused(shape):
     with pytest.raises(ValueError, match="one element at least"):

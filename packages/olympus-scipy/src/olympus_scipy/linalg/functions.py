@@ -243,7 +243,9 @@ def _triangular_root(t: Any) -> Any:
             i = j - 1 - step
             rest = t[i, j] - jnp.sum(u[i] * u[:, j])
             total = roots[i] + roots[j]
-            value = jnp.where(total == 0, 0, rest / jnp.where(total == 0, 1, total))
+            # Beside two zeros on the diagonal, a nonzero element has no root.
+            singular = jnp.where(rest == 0, 0, np.nan)
+            value = jnp.where(total == 0, singular, rest / jnp.where(total == 0, 1, total))
             return u.at[i, j].set(jnp.where(i >= 0, value, u[i, j]))
 
         return lax.fori_loop(0, j, entry, u)
