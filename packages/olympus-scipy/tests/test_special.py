@@ -374,3 +374,12 @@ def test_constant_operands_have_no_derivative():
     assert set(computed) == {"x"}
     assert grad(product, 0)(2.0, 3.0) == 3.0
     assert jvp(lambda a: product(a, 3.0), (2.0,), (1.0,))[1] == 3.0
+
+
+def test_relative_entropy_where_the_quotient_leaves_the_range():
+    p = np.array([1e-30, 1e30, 1e38, 2.5], np.float32)
+    q = np.array([1e30, 1e-30, 1e-37, 2.0], np.float32)
+    expected = p.astype(float) * (np.log(p.astype(float)) - np.log(q.astype(float)))
+    finite = np.where(np.abs(expected) < 3e38, expected, np.sign(expected) * np.inf)
+    np.testing.assert_allclose(special.rel_entr(p, q), finite, rtol=1e-6)
+    np.testing.assert_allclose(special.kl_div(p[:2], q[:2]), (expected - p + q)[:2], rtol=1e-6)

@@ -127,7 +127,12 @@ def _log_ratio(p: Any, q: Any) -> Any:
     """Returns ``log(p / q)``, computed from ``p - q`` where p and q are close."""
     near = onp.abs(p - q) < 0.5 * q
     excess = onp.where(near, (p - q) / q, 0.0)
-    return onp.where(near, lax.log1p(excess), lax.log(onp.where(near, 1.0, p / q)))
+    ratio = onp.where(near, 1.0, p / q)
+    limits = onp.finfo(ratio.dtype)
+    normal = (ratio >= limits.tiny) & (ratio <= limits.max)
+    # The difference of logarithms is finite where the quotient overflows or underflows.
+    logarithm = onp.where(normal, lax.log(onp.where(normal, ratio, 1.0)), lax.log(p) - lax.log(q))
+    return onp.where(near, lax.log1p(excess), logarithm)
 
 
 @outlined()
