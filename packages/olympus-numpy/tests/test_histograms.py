@@ -103,3 +103,13 @@ def test_arrays_of_64_bits_without_x64(dtype):
     np.testing.assert_array_equal(
         jnp.histogram2d(wide, wide, 3)[0], np.histogram2d(values, values, 3)[0]
     )
+
+
+def test_weights_of_few_bits_are_counted():
+    x, y, weights = np.array([0, 1, 2, 2, 3]), np.array([1, 1, 0, 2, 3]), np.array([1, 2, 3, 1, 2])
+    expected = np.histogram2d(x, y, bins=3, weights=weights, density=True)
+    for dtype in ("int4", "uint2"):
+        small = [jnp.array(values, dtype) for values in (x, y, weights)]
+        found = jnp.histogram2d(x.astype(np.float32), small[1], 3, weights=small[2], density=True)
+        for part, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(part, wanted, rtol=1e-6)

@@ -115,3 +115,21 @@ def test_nearest_takes_the_lower_of_two_elements_that_are_equally_near():
     np.testing.assert_array_equal(jnp.quantile(x, halves, method="nearest"), x[:5])
     near = jnp.array([0.09, 0.11, 0.29, 0.31])
     np.testing.assert_array_equal(jnp.quantile(x, near, method="nearest"), [10, 20, 20, 30])
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "float4_e2m1fn", "float8_e5m2"])
+def test_weights_of_few_bits_weigh(dtype):
+    x, weights = np.array([3, 1, 2, 4]), np.array([1, 4, 2, 1])
+    small = (x.astype(np.float32) if "int" in dtype else jnp.array(x, dtype), 0.7)
+    found = jnp.quantile(*small, weights=jnp.array(weights, dtype), method="inverted_cdf")
+    assert found == np.quantile(x, 0.7, weights=weights, method="inverted_cdf")
+
+
+@pytest.mark.parametrize("dtype", ["float4_e2m1fn", "float8_e4m3fn", "float8_e5m2"])
+def test_levels_beside_floats_of_few_bits_have_a_dtype_of_their_own(dtype):
+    x = np.tile(np.array([[0.5, 1, 2, 4]], np.float32), (1, 50))
+    levels = np.array([0.1, 0.3, 0.6, 0.9], np.float32)
+    for function, scale in ((jnp.quantile, 1), (jnp.percentile, 100)):
+        found = function(jnp.array(x, dtype), scale * jnp.array(levels), axis=1)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.astype(np.float32), np.quantile(x, levels, axis=1))

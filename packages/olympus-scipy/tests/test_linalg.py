@@ -290,6 +290,14 @@ def test_special_matrices_of_batches(wide):
         close(function(x, *rows), np.stack(list(map(np.asarray, each))))
 
 
+@pytest.mark.parametrize("dtype", ["int4", "uint2", "uint8"])
+@pytest.mark.parametrize("name", ["companion", "fiedler_companion"])
+def test_companion_matrices_of_integers_of_few_bits(name, dtype):
+    coefficients = np.array([2, 1, 3, 0, 1])
+    found = getattr(linalg, name)(jnp.array(coefficients, dtype))
+    close(found, getattr(scipy.linalg, name)(coefficients))
+
+
 def test_large_special_matrices():
     assert np.isinf(np.asarray(linalg.pascal(200))).any()
     assert linalg.invhilbert(30).shape == (30, 30)

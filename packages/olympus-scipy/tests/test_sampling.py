@@ -11,6 +11,7 @@ import scipy.integrate
 import scipy.interpolate
 import scipy.ndimage
 
+import olympus_numpy as jnp
 from olympus_autodiff import jvp, vjp
 from olympus_ir.programs.jit import jit
 from olympus_ir.settings import config
@@ -193,3 +194,14 @@ def test_dctn_along_an_integer_axis():
     np.testing.assert_array_equal(fft.idctn(x, s=(2,), axes=0), fft.idctn(x, s=(2,), axes=(0,)))
     np.testing.assert_array_equal(fft.dctn(x, s=2, axes=0), fft.dctn(x, s=(2,), axes=(0,)))
     np.testing.assert_allclose(fft.idctn(x, s=2), scipy.fft.idctn(x, s=2), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest"])
+def test_grids_of_integers_of_few_bits(method):
+    grid, values, points = np.array([0, 1, 3]), np.array([2.0, 4.0, -2.0]), np.array([0.25, 2.5])
+    expected = scipy.interpolate.RegularGridInterpolator((grid,), values, method)(points)
+    for dtype in ("int4", "uint2"):
+        interpolator = interpolate.RegularGridInterpolator(
+            (jnp.array(grid, dtype),), values.astype(np.float32), method
+        )
+        np.testing.assert_allclose(interpolator(points), expected, rtol=1e-6)

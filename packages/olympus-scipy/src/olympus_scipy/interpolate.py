@@ -15,7 +15,7 @@ from olympus_ir.trees import pytrees
 from olympus_ir.types import dtypes
 from olympus_ir.types.arrays import Array
 from olympus_numpy.core.options import is_among
-from olympus_numpy.core.promotion import check_arraylike
+from olympus_numpy.core.promotion import check_arraylike, of_promotable_dtype
 
 __all__ = ["RegularGridInterpolator"]
 
@@ -81,7 +81,7 @@ class RegularGridInterpolator:
         self.method = method
         self.bounds_error = bounds_error
         self.fill_value = fill_value
-        self.grid = tuple(onp.asarray(coordinates) for coordinates in points)
+        self.grid = tuple(onp.asarray(of_promotable_dtype(x)) for x in points)
         self.values = values.astype(dtypes.to_inexact_dtype(values.dtype))
 
     @staticmethod

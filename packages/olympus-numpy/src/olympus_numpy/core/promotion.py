@@ -543,6 +543,13 @@ def ensure_array(value: Any) -> Array:
     return held(scalar, aval) if aval.weak_type else scalar
 
 
+def of_promotable_dtype(value: Any) -> Any:
+    """Returns an array; integers of few bits, which do not promote with floats, become floats."""
+    dtype = getattr(value, "dtype", None)
+    is_small = dtype in dtypes.small_signed or dtype in dtypes.small_unsigned
+    return convert(value, np.dtype(np.float32)) if is_small else ensure_array(value)
+
+
 _ready_types: set[type] = set()  # a cache of subclasses of `Array`
 
 

@@ -29,6 +29,7 @@ from ..core.promotion import (
     check_arraylike,
     convert,
     ensure_array,
+    of_promotable_dtype,
     promote_dtypes_inexact,
     result_type_of,
 )
@@ -199,7 +200,7 @@ def histogram_bin_edges(
 
 def _as_edges(*arrays: Any) -> list[Array]:
     """Converts arrays to the common inexact dtype, strongly typed."""
-    promoted = promote_dtypes_inexact(*map(ensure_array, arrays))
+    promoted = promote_dtypes_inexact(*map(of_promotable_dtype, arrays))
     return [convert(array, allowed_dtype(array.dtype)) for array in promoted]
 
 
@@ -424,7 +425,7 @@ def histogram2d(
     number = len(bin_edges) if np.ndim(bin_edges) or isinstance(bin_edges, list | tuple) else 1
     if number not in (1, 2):
         bin_edges = [asarray(bin_edges)] * 2
-    columns = promote_dtypes_inexact(ensure_array(x), ensure_array(y))
+    columns = promote_dtypes_inexact(of_promotable_dtype(x), of_promotable_dtype(y))
     sample = lax.concatenate([lax.expand_dims(column, (1,)) for column in columns], 1)
     counts, (x_edges, y_edges) = histogramdd(sample, bin_edges, range, weights, density)
     return counts, x_edges, y_edges

@@ -24,6 +24,7 @@ from ..core.promotion import (
     check_arraylike,
     convert,
     ensure_array,
+    of_promotable_dtype,
     promote_dtypes_inexact,
     result_type_of,
     spread,
@@ -73,11 +74,14 @@ def _quantile_of(
     check_arraylike("quantile", a, q)
     (a,) = promote_dtypes_inexact(ensure_array(a))
     q = ensure_array(q)
+    if weights is not None:
+        weights = of_promotable_dtype(weights)
     dtype, _ = result_type_of(a) if weights is None else result_type_of(a, weights)
     dtype = dtypes.canonicalize_dtype(dtype)
-    if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) == 16:
-        # Floats of 16 bits cannot represent the positions in long lines.
+    if dtypes.issubdtype(dtype, np.floating) and dtypes.itemsize_bits(dtype) <= 16:
+        # Floats of few bits cannot represent the positions in long lines.
         a, q = (convert(x, np.dtype(np.float32)) for x in (a, q))
+        weights = None if weights is None else convert(weights, np.dtype(np.float32))
         return convert(_quantile(a, q, axis, method, keepdims, skip_nan, weights), dtype)
     if dtypes.itemsize_bits(q.dtype) < 16:
         q = convert(q, ensure_array(a).dtype)  # float8 dtypes do not promote with other dtypes

@@ -220,9 +220,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
 def _of_leading_one(function: str, a: Any) -> Array:
     (a,) = _vector(function, a)
-    if dtypes.issubdtype(a.dtype, np.inexact):
-        return -a[..., 1:] / a[..., :1]
-    return -a[..., 1:].astype(float) / a[..., :1]
+    if not dtypes.issubdtype(a.dtype, np.inexact):
+        a = a.astype(float)
+    return -a[..., 1:] / a[..., :1]
 
 
 def companion(a: ArrayLike) -> Array:
