@@ -9,6 +9,7 @@ from olympus_autodiff import linear_transpose, transpose_olympuspr
 from olympus_ir import ShapedArray, lax
 from olympus_ir.programs.jit import jit
 from olympus_ir.programs.staging import trace_to_closed
+from olympus_ir.types import dtypes
 
 F32 = ShapedArray((), np.float32)
 
@@ -27,6 +28,16 @@ def test_only_types_of_arguments_are_used():
 class _Typed:
     def __init__(self, aval):
         self.shape, self.dtype = aval.shape, aval.dtype
+
+
+@pytest.mark.parametrize("dtype", ["int2", "uint4", "int8"])
+def test_functions_of_integers_of_few_bits_are_transposed(dtype):
+    kind = dtypes.dtype(dtype)
+    row = np.array([1, 0, 1], kind)
+    transposed = linear_transpose(lambda x: lax.mul(x, row), _Typed(ShapedArray((3,), kind)))
+    (found,) = transposed(np.array([1, 1, 0], kind))
+    assert found.dtype == kind
+    np.testing.assert_array_equal(found.astype(np.int32), [1, 0, 0])
 
 
 def test_coefficients_are_computed_first():

@@ -22,6 +22,7 @@ from olympus_ir.programs.tracing import current, evaluation_trace
 from olympus_ir.settings.config_states import abstract_mesh
 from olympus_ir.trees import pytrees
 from olympus_ir.trees.flattening import FlatFunction, debug_info_of_tree
+from olympus_ir.types import dtypes
 from olympus_ir.types.annotations import AxisName, PyTree
 from olympus_ir.types.avals import ShapedArray
 
@@ -474,7 +475,7 @@ class _Transposed:
 def _vector_space(aval: Any) -> str:
     if aval.to_tangent_aval().dtype == aval.dtype:
         return "inexact"
-    return "integer" if np.issubdtype(aval.dtype, np.integer) else "none"
+    return "integer" if dtypes.issubdtype(aval.dtype, np.integer) else "none"
 
 
 def _dtypes(avals: Sequence[Any]) -> list[Any]:
