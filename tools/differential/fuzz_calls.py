@@ -170,7 +170,7 @@ def accidental(outcome: Outcome) -> bool:
 
 def agree(ours: Outcome, theirs: Outcome) -> bool:
     """Returns whether a program that catches JAX's error also catches OLYMPUS's error."""
-    return theirs["kinds"][0] in ours["kinds"] or accidental(theirs)
+    return theirs["kinds"][0] in (*ours["kinds"], "Exception") or accidental(theirs)
 
 
 def group(fault: str, ours: Outcome, theirs: Outcome | None) -> str:

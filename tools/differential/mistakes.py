@@ -5,10 +5,11 @@ Run it with an interpreter that has OLYMPUS; ``--jax`` is one that has jax 0.10.
 
     python tools/differential/mistakes.py --jax ../jax/bin/python
 
-Each file is a section; ``--sections`` names some. A mistake is an expression; the line below it,
-after ``=>``, is the corrected code. An error is worse than JAX's if its type is not one of JAX's
-types, if its text is shorter than half of JAX's text, if it shows frames of the library or internal
-errors, or if there is no error. A line after ``~`` gives the reason for an intended difference.
+Each file is a section; ``--sections`` names some. A mistake is an expression or a program of some
+lines; the lines below it, after ``=>``, are the corrected code. An error is worse than JAX's if its
+type is not one of JAX's types, if its text is shorter than half of JAX's text, if its traceback
+ends at another line of the program, if it shows frames of the library or internal errors, or if
+there is no error. A line after ``~`` gives the reason for an intended difference.
 Corrected code must run. ``--write`` writes the page docs/mistakes.md, which shows the errors and
 the corrected code.
 """
@@ -27,6 +28,7 @@ import re
 import subprocess
 import sys
 import textwrap
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -39,6 +41,11 @@ FOLDER = pathlib.Path(__file__).with_name("mistakes")
 ROOT = pathlib.Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "mistakes.md"
 
+#: The name of the file of a program in tracebacks.
+PROGRAM = "<program>"
+#: The devices of the programs: emulated ones of the CPU.
+DEVICES = 8
+
 TITLES = {
     "arrays": "Arrays",
     "compilation": "Compilation and callbacks",
@@ -47,6 +54,7 @@ TITLES = {
     "networks": "Networks, sparse arrays, exported functions",
     "operations": "Operations, networks, meshes",
     "parallel": "Meshes and shardings",
+    "programs": "Programs",
     "randomness": "Random numbers",
     "science": "Linear algebra, transforms, statistics",
     "transformations": "Transformations",
@@ -85,10 +93,16 @@ def names(library: str) -> dict[str, Any]:
         *("ShapeDtypeStruct", "debug", "device_put", "device_get", "tree", "P"),
     ):
         found[name] = getattr(root, name)
-    for name in ("export", "ad_checkpoint", "flatten_util", "experimental.sparse"):
+    for name in ("export", "ad_checkpoint", "flatten_util", "experimental.sparse", "dlpack", "ffi"):
         importlib.import_module(f"{library}.{name}")
     found["mesh"] = root.sharding.Mesh(root.devices()[:1], ("x",))
     found["np"] = np
+    found["partial"] = functools.partial
+    found["export"] = root.export
+    found["checkify"] = importlib.import_module(f"{library}.experimental.checkify")
+    found["pl"] = importlib.import_module(f"{library}.experimental.pallas")
+    found["AxisType"] = root.sharding.AxisType
+    found["NamedSharding"] = root.sharding.NamedSharding
     found.update(Model=Model, Record=Record, Other=Other, Constant=Constant)
     found["with_jvp"] = functools.partial(_with_jvp, root)
     found["with_vjp"] = functools.partial(_with_vjp, root)
@@ -134,6 +148,7 @@ def _with_vjp(root: Any, fwd: Any, bwd: Any) -> Any:
 
 def run(library: str, sections: Iterable[str]) -> list[dict[str, Any]]:
     """Returns the outcomes of mistakes, and of the corrected code."""
+    importlib.import_module(library).config.update(f"{library}_num_cpu_devices", DEVICES)
     found = names(library)
     outcomes = []
     for mistake in mistakes(sections):
@@ -146,17 +161,24 @@ def run(library: str, sections: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def evaluated(code: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Evaluates an expression; returns its error as users see it."""
+    """Evaluates an expression or a program; returns its error as users see it."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
-            eval(code, found)
+            exec(compile(code, PROGRAM, "exec"), dict(found))
         except Exception as error:
             outcome = run_calls.description(error)
-            this_file = __file__
-            outcome["frames"] = [frame for frame in outcome["frames"] if this_file not in frame]
+            outcome["frames"] = [frame for frame in outcome["frames"] if __file__ not in frame]
+            outcome["line"] = last_line(error)
             return outcome
     return {"status": "ok"}
+
+
+def last_line(error: BaseException) -> int | None:
+    """Returns the last line of the program in the traceback of an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == PROGRAM]
+    return lines[-1] if lines else None
 
 
 def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
@@ -175,6 +197,8 @@ def judged(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
             faults.append(f"{ours['type']} where JAX has {theirs['type']}")
         if len(ours["text"]) < len(theirs["text"]) / 2:
             faults.append("shorter than half of JAX's text")
+        if ours["line"] != theirs["line"]:
+            faults.append(f"line {ours['line']} where JAX has {theirs['line']}")
     return faults
 
 

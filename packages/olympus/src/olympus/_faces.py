@@ -36,6 +36,10 @@ __all__ = ["face", "missing_name", "present"]
 # module that presents the class under its own name.
 _HOMES = {"PartitionSpec": "olympus.sharding"}
 
+# Base classes that have the module of a class derived from them. A module that presents one of them
+# replaces that module by its own name.
+_adopted: set[type] = set()
+
 # A cache of the wrapper of each inner function. Functions of modules are never deleted.
 _wrappers: dict[FunctionType, FunctionType] = {}
 
@@ -57,7 +61,7 @@ def face(module: str, name: str, value: Any) -> Any:
       >>> face("olympus", "vmap", vmap).__module__
       'olympus'
     """
-    if not _is_inner(value):
+    if not _is_inner(value) and not (isinstance(value, type) and value in _adopted):
         return value
     if type(value) is FunctionType:
         return _wrappers.get(value) or _wrapper(module, name, value)
@@ -66,10 +70,24 @@ def face(module: str, name: str, value: Any) -> Any:
         if home is not None or _has_class(module, name, value):
             value.__module__ = home or module
             _publish_docstrings(value, *vars(value).values())
+            _adopt_bases(value)
     elif callable(value) and "__module__" in getattr(value, "__dict__", ()):
         value.__module__ = module
         _publish_docstrings(value)
     return value
+
+
+def _adopt_bases(value: type) -> None:
+    """Shows the inner base classes of a class as classes of its module, as in ``help()``.
+
+    A class that the module presents under another name keeps its own module, by which pickles find
+    it.
+    """
+    presented = vars(sys.modules[value.__module__]) if value.__module__ in sys.modules else {}
+    for base in value.__mro__[1:]:
+        if _is_inner(base) and not any(named is base for named in presented.values()):
+            base.__module__ = value.__module__
+            _adopted.add(base)
 
 
 def _has_class(module: str, name: str, value: type) -> bool:

@@ -83,9 +83,11 @@ def decide(policy: Callable[..., Any] | None, equation: Equation) -> Any:
         return Recompute
     if decision is Saveable or decision is Recompute or isinstance(decision, Offloadable):
         return decision
+    # Some names of `checkpoint_policies` are functions that return policies.
+    repair = "; it makes policies: call it first, and pass its result" if callable(decision) else ""
     raise TypeError(
         "a checkpoint policy must return a bool, Saveable, Recompute or an Offloadable, but "
-        f"{policy!r} returned {decision!r} for `{equation.primitive.name}`"
+        f"{policy!r} returned {decision!r} for `{equation.primitive.name}`{repair}"
     )
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "check_reduce_axes",
     "check_scalar",
     "function_of_chosen",
+    "listed_positions",
 ]
 
 
@@ -45,6 +46,22 @@ def check_reduce_axes(name: str, reduce_axes: Any) -> None:
         )
 
 
+def listed_positions(argnums: Any) -> tuple[int, ...]:
+    """Returns one position or a sequence of positions as a tuple.
+
+    Raises:
+      TypeError: a position is not an integer.
+    """
+    listed = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    try:
+        return tuple(map(operator.index, listed))
+    except TypeError:
+        raise TypeError(
+            f"argnums must be an integer or a tuple of integers, got {argnums!r}: arguments are "
+            "chosen by position, counted from 0."
+        ) from None
+
+
 def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
     """Returns the positions of arguments as non-negative integers.
 
@@ -52,8 +69,7 @@ def argument_numbers(argnums: Any, count: int) -> tuple[int, ...]:
       TypeError: a number is not an integer.
       ValueError: a number is out of range, or two numbers name the same argument.
     """
-    listed = argnums if isinstance(argnums, tuple | list) else (argnums,)
-    numbers = tuple(map(operator.index, listed))
+    numbers = listed_positions(argnums)
     if not numbers:
         raise ValueError(f"argnums={argnums} names no argument: give the position of at least one")
     for number in numbers:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,6 +27,7 @@ from .arguments import (
     check_reduce_axes,
     check_scalar,
     function_of_chosen,
+    listed_positions,
 )
 from .transpose import backward_pass
 
@@ -144,11 +144,8 @@ def _value_and_grad(
     check_function(fun)
     check_reduce_axes("grad", reduce_axes)
     single = not isinstance(argnums, tuple | list)
-    positions: Any
-    if isinstance(argnums, tuple | list):
-        positions = tuple(map(operator.index, argnums))
-    else:
-        positions = operator.index(argnums)  # type: ignore[arg-type]
+    listed = listed_positions(argnums)
+    positions: Any = listed[0] if single else listed
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         check_enough(positions, len(args))

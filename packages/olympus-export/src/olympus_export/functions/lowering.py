@@ -84,7 +84,8 @@ def _check_platforms(context: LoweringContext, exported: Exported) -> None:
     if not set(context.platforms) <= set(exported.platforms):
         raise ValueError(
             f"Function '{exported.fun_name}' was exported for platforms '{exported.platforms}' but "
-            f"it is used on '{context.platforms}'."
+            f"it is used on '{context.platforms}'. Export it for both, with "
+            f"platforms={sorted({*exported.platforms, *context.platforms})}."
         )
 
 

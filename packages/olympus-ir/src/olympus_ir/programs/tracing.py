@@ -202,7 +202,9 @@ class AxisEnvironment:
         try:
             return self.sizes[name]
         except (KeyError, TypeError):
-            bound = ", ".join(map(repr, self.sizes)) or "none"
+            # `pmap` binds a name of its own if the user gives none.
+            shown = [axis for axis in self.sizes if not str(axis).startswith("_internal_")]
+            bound = ", ".join(map(repr, shown)) or "none"
             raise NameError(
                 f"Found an unbound axis name: {name} (bound axis names: {bound}). To fix this, "
                 "please call the function that uses it under `olympus.shard_map`, or under "

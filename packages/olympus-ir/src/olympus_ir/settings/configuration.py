@@ -284,6 +284,9 @@ class Override:
         # Without hooks, the C++ method is sufficient.
         self._swap = state.swap_override if state._local_hooks else state.swap_local
 
+    def __repr__(self) -> str:
+        return f"{self.state.__name__}({self._value!r})"
+
     def __enter__(self) -> None:
         self._previous = self._swap(self._value)
 

@@ -213,7 +213,7 @@ def _trace_index_map(
     if count != len(block_shape):
         raise ValueError(
             f"Index map function {where} for {origin} must return {len(block_shape)} values to "
-            f"match block_shape={block_shape}. Currently returning {count} values:"
+            f"match block_shape={block_shape}. It returned {count}."
         )
     if len(olympuspr.outvars) < count:
         raise ValueError(

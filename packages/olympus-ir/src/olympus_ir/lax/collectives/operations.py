@@ -629,8 +629,9 @@ def all_to_all(
             return exchange(leaf, split, concat)
         if aval.shape[split] != size:
             raise ValueError(
-                "all_to_all requires the size of the mapped axis axis_name to equal "
-                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively."
+                f"all_to_all requires the size of the mapped axis {axis_name!r} to equal "
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively. "
+                f"x has the shape {aval.shape} on a device; a multiple suffices with tiled=True."
             )
         if split == concat:
             return exchange(leaf, split, concat)

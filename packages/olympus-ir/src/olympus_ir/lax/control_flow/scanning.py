@@ -122,7 +122,7 @@ def scan(
     xs_leaves, xs_tree = pytrees.tree_flatten(xs)
     init_avals = tuple([get_aval(leaf) for leaf in init_leaves])
     xs_avals = [get_aval(leaf) for leaf in xs_leaves]
-    length = _scan_length(xs_leaves, xs_avals, length)
+    length = _scan_length(xs, xs_leaves, xs_avals, length)
     unroll = _checked_unroll(unroll, length)
     plan = checkpoints_of_scan(checkpoints, length)
     if progress is not None and progress is not False:
@@ -176,7 +176,7 @@ def _scan_with_mutables(
     return run_with_mutables(error, run)
 
 
-def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
+def _scan_length(xs: PyTree, leaves: list[Any], avals: list[Any], length: Any) -> int:
     """Returns the number of iterations: ``length``, or the size of the leading dimensions."""
     if length is not None:
         length = concrete_or_error(
@@ -210,9 +210,19 @@ def _scan_length(leaves: list[Any], avals: list[Any], length: Any) -> int:
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
             "scan got values with different leading axis sizes: "
-            f"{', '.join(str(size) for size in sizes)}."
+            f"{', '.join(str(size) for size in sizes)}.{_shown_types(xs)}"
         )
     return sizes[0]
+
+
+def _shown_types(xs: PyTree) -> str:
+    """Returns a sentence with the path and type of one scanned value of each size."""
+    first: dict[int, str] = {}
+    for path, leaf in pytrees.tree_flatten_with_path(xs)[0]:
+        aval = get_aval(leaf)
+        for size in getattr(aval, "shape", ())[:1]:
+            first.setdefault(size, f"xs{pytrees.keystr(path)} is {aval.str_short()}")
+    return f" {', '.join(first.values())}. Slice them to one size."
 
 
 def _checked_unroll(unroll: int | bool, length: int) -> int:
@@ -457,7 +467,7 @@ def _map_in_batches(f: Callable[[Any], Any], xs: Any, batch_size: int, progress:
     leaves, tree = pytrees.tree_flatten(xs)
     if not leaves:
         raise ValueError("lax.map got no values to map over.")
-    size = _scan_length(leaves, [get_aval(leaf) for leaf in leaves], None)
+    size = _scan_length(xs, leaves, [get_aval(leaf) for leaf in leaves], None)
     batch_size = operator.index(batch_size)
     if batch_size < 0:
         raise ValueError(f"lax.map got batch_size={batch_size}, which is negative")
