@@ -21,7 +21,15 @@ from ..types.known_types import ClosedOverMutableError
 from .staging import StagingTrace
 from .tracing import Tracer, current, evaluation_trace, set_current_trace
 
-__all__ = ["apply", "call_jitted", "cur_qdd", "functional", "is_mutable", "threading"]
+__all__ = [
+    "apply",
+    "call_jitted",
+    "cur_qdd",
+    "functional",
+    "is_mutable",
+    "result_without_mutables",
+    "threading",
+]
 
 
 def is_mutable(value: Any) -> bool:
@@ -282,6 +290,28 @@ def concerns(fun: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> bo
     if "closed over" in _functional_forms.of(fun):
         return True
     return any(map(is_mutable, pytrees.tree_leaves((args, kwargs))))
+
+
+def result_without_mutables(
+    fun: Callable[..., Any],
+    call: Callable[[tuple, dict[str, Any]], tuple],
+    args: tuple,
+    kwargs: dict[str, Any],
+) -> tuple | None:
+    """Returns ``call(args, kwargs)``, or None if mutable objects make `call_jitted` necessary.
+
+    A mutable object that the function is found to close over is recorded.
+
+    Raises:
+      ClosedOverMutableError: another function closes over the object, or it is already recorded.
+    """
+    if concerns(fun, args, kwargs):
+        return None
+    try:
+        return call(args, kwargs)
+    except ClosedOverMutableError as error:
+        note_closed_over(fun, error)
+    return None
 
 
 def note_closed_over(fun: Callable[..., Any], error: ClosedOverMutableError) -> None:

@@ -276,6 +276,9 @@ class set_current_trace:
 @contextmanager
 def extend_axes(sizes: dict[Any, int], varying: frozenset = frozenset()):
     """Context manager that binds named axes. Types track variation over the axes in ``varying``."""
+    if not sizes and not varying:
+        yield
+        return
     previous = current.axes
     current.axes = previous.extend(sizes, varying=varying)
     # Compiled functions that are called without a trace read the axes, too.

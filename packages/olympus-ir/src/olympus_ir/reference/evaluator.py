@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..diagnostics.source_info import signature_of
 from ..lax.core.values import Array, array_aval
+from ..loading import deferred
 from ..programs.calls.options import JitOptions, jit_options
 from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules
-from ..programs.jit import call_under_trace
+from ..programs.jit import call_under_trace, jit
 from ..programs.primitives import Primitive
 from ..programs.tracing import (
     EvaluationTrace,
@@ -28,12 +29,17 @@ from ..programs.wide_constants import with_wide_constants
 from ..settings import config, config_states
 from ..trees import pytrees
 from ..trees.wrapping import wraps
-from ..types import dtypes
+from ..types import dtypes, known_types
 from ..types.avals import AbstractValue, ShapedArray, abstract_token, array_conversion, get_aval
 from ..types.extended_arrays import ExtendedArray, physical_aval
 from .arrays import ReferenceArray, elements_of, physical_of
 from .runs import run
 from .tables import array_rules, reference_rules
+
+if TYPE_CHECKING:
+    from ..programs import mutable_types
+else:
+    mutable_types = deferred("..programs.mutable_types", milliseconds=3.5)
 
 __all__ = ["ReferenceEvaluator", "reference_evaluator"]
 
@@ -185,16 +191,25 @@ def _result_array(result: Any) -> Any:
 
 
 def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
+    def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any]:
+        if current.trace is not evaluation_trace:
+            return (call_under_trace(fun, options, args, kwargs),)
+        program, leaves = trace_call(fun, options, args, kwargs)
+        closed = program.closed
+        arrays = list(map(_result_array, run(closed, [*program.hoisted, *leaves])))
+        return (pytrees.tree_unflatten(program.out_tree, arrays),)
+
     @wraps(fun)
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if config_states.disable_jit.value:
             return fun(*args, **kwargs)
-        if current.trace is not evaluation_trace:
-            return call_under_trace(fun, options, args, kwargs)
-        program, leaves = trace_call(fun, options, args, kwargs)
-        closed = program.closed
-        arrays = list(map(_result_array, run(closed, [*program.hoisted, *leaves])))
-        return pytrees.tree_unflatten(program.out_tree, arrays)
+        if not known_types.mutable or hasattr(fun, "knows_mutables"):
+            return call(args, kwargs)[0]
+        known = mutable_types.result_without_mutables(fun, call, args, kwargs)
+        if known is not None:
+            return known[0]
+        numbers, names = options.static_argnums, options.static_argnames
+        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs)
 
     try:
         jitted.__signature__ = signature_of(fun)  # type: ignore[attr-defined]

@@ -68,6 +68,9 @@ def einsum(
     Returns:
       An array of the common dtype, unless ``preferred_element_type`` is given.
 
+    Raises:
+      ValueError: the subscripts follow an array, or do not fit the operands.
+
     Example:
       >>> from olympus_numpy import array
       >>> einsum("ij,j->i", array([[1, 2], [3, 4]]), array([1, 10]))

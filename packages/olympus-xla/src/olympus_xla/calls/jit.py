@@ -31,7 +31,6 @@ from olympus_ir.trees.function_caches import clear_function_caches, forget_funct
 from olympus_ir.trees.pickled_functions import name_in_module
 from olympus_ir.types import known_types
 from olympus_ir.types.annotations import PyTree
-from olympus_ir.types.known_types import ClosedOverMutableError
 
 from .._jaxlib import PjitFunction
 from ..compiling.placement.requests import check_shardings
@@ -339,13 +338,11 @@ def _call_with_mutables(
     call: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-) -> tuple[Any, Any, bool]:
+) -> tuple:
     """Calls a function whose arguments may be objects of mutable types."""
-    if not mutable_types.concerns(fun, args, kwargs):
-        try:
-            return call(args, kwargs)
-        except ClosedOverMutableError as error:
-            mutable_types.note_closed_over(fun, error)
+    known = mutable_types.result_without_mutables(fun, call, args, kwargs)
+    if known is not None:
+        return known
     numbers, names = options.static_argnums, options.static_argnames
     return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs), None, False
 
