@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import pickle
 
 import numpy as np
 import pytest
@@ -44,6 +45,26 @@ def test_one_function_jitted_twice_is_compiled_once():
     fun, calls = counted(lambda x: lax.neg(x))
     assert float(jit(fun)(1.0)) == float(jit(fun)(1.0)) == -1.0
     assert len(calls) == 1
+
+
+class Doubled:
+    """A function that has no weak references."""
+
+    __slots__ = ()
+
+    def __call__(self, x):
+        return lax.mul(x, 2.0)
+
+
+def test_functions_without_weak_references_are_jitted_twice():
+    # jaxlib crashes where it finds the entry of such a function.
+    doubled = Doubled()
+    first, second = jit(doubled), jit(doubled)
+    assert (first(1.0), second(3.0), first(2.0)) == (2.0, 6.0, 4.0)
+    clear_caches()
+    assert (first(1.0), second(3.0)) == (2.0, 6.0)
+    name = repr(jit(np.sin))
+    assert repr(pickle.loads(pickle.dumps(jit(np.sin)))) == name
 
 
 def test_configuration_is_part_of_the_key():

@@ -7,6 +7,7 @@ runs the executable, all in C++.
 
 from __future__ import annotations
 
+import weakref
 from collections import namedtuple
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -87,6 +88,12 @@ def make_cpp_function(
       own_capacity: the capacity of a cache that only this object uses. None for the cache that all
         objects of the same ``fun`` and ``key`` share.
     """
+    try:
+        weakref.ref(fun)
+    except TypeError:
+        # jaxlib crashes where it finds the entry of a function that has no weak references, such as
+        # a ufunc of NumPy. So each object has an entry of its own.
+        key = (key, object())
     return pjit_function(
         encodable(name),
         fun,
