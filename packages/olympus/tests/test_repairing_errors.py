@@ -60,7 +60,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], tuple[str, ...]]] 
     "branches": (
         lambda: lax.switch(1, [lambda x: x, lambda x: (x, x)], 1.0),
         TypeError,
-        ("branch 0 is", "branch 1 is"),
+        ("branch 0 is", "branch1 is"),
     ),
     "pmap": (
         lambda: olympus.pmap(lambda x: lax.psum(x, "i"))(jnp.arange(1)),

@@ -195,7 +195,7 @@ class TestSwitch:
             lax.switch(index, branches)
 
     def test_branches_are_compared_with_the_first(self):
-        with pytest.raises(TypeError, match=r"output of branch 0 has type .*output of branch 2"):
+        with pytest.raises(TypeError, match=r"output of branch 0 has type .*output of branch2"):
             lax.switch(0, [lambda: 1.0, lambda: 2.0, lambda: 3])
 
 

@@ -46,9 +46,9 @@ def split_aux(result: Any) -> tuple[Any, Any]:
     """
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise TypeError(
-            "expected function with aux output to return a two-element tuple, but got "
-            f"{result!r}. With has_aux=True, return a pair: the result to differentiate, and other "
-            "values, as (loss, aux)."
+            "expected function with aux output to return a two-element tuple, but got type "
+            f"{type(result).__name__} with value {result!r}. With has_aux=True, return a pair: the "
+            "result to differentiate, and other values, as (loss, aux)."
         )
     return result[0], result[1]
 

@@ -38,7 +38,7 @@ def is_mutable(value: Any) -> bool:
         return False
     try:
         return getattr(get_aval(value), "has_qdd", False) is True
-    except TypeError:
+    except (TypeError, OverflowError):  # a Python integer that fits no dtype
         return False
 
 

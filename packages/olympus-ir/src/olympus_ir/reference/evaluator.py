@@ -12,6 +12,7 @@ from ..diagnostics.source_info import signature_of
 from ..lax.core.values import Array, array_aval
 from ..loading import deferred
 from ..programs.calls.options import JitOptions, jit_options
+from ..programs.calls.traced_programs import TracedProgram
 from ..programs.calls.tracing import trace_call
 from ..programs.expansion import expansion_rules
 from ..programs.jit import call_under_trace, jit
@@ -191,28 +192,40 @@ def _result_array(result: Any) -> Any:
 
 
 def _jit(fun: Callable[..., Any], options: JitOptions) -> Callable[..., Any]:
-    def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any]:
-        if current.trace is not evaluation_trace:
-            return (call_under_trace(fun, options, args, kwargs),)
-        program, leaves = trace_call(fun, options, args, kwargs)
-        closed = program.closed
-        arrays = list(map(_result_array, run(closed, [*program.hoisted, *leaves])))
-        return (pytrees.tree_unflatten(program.out_tree, arrays),)
-
     @wraps(fun)
     def jitted(*args: Any, **kwargs: Any) -> Any:
         if config_states.disable_jit.value:
             return fun(*args, **kwargs)
-        if not known_types.mutable or hasattr(fun, "knows_mutables"):
-            return call(args, kwargs)[0]
-        known = mutable_types.result_without_mutables(fun, call, args, kwargs)
-        if known is not None:
-            return known[0]
-        numbers, names = options.static_argnums, options.static_argnames
-        return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs)
+        if known_types.mutable and not hasattr(fun, "knows_mutables"):
+            return _call_with_mutables(fun, options, args, kwargs)
+        if current.trace is not evaluation_trace:
+            return call_under_trace(fun, options, args, kwargs)
+        return _results(*trace_call(fun, options, args, kwargs))
 
     try:
         jitted.__signature__ = signature_of(fun)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         pass
     return jitted
+
+
+def _results(program: TracedProgram, leaves: Sequence[Any]) -> Any:
+    arrays = list(map(_result_array, run(program.closed, [*program.hoisted, *leaves])))
+    return pytrees.tree_unflatten(program.out_tree, arrays)
+
+
+def _call_with_mutables(
+    fun: Callable[..., Any], options: JitOptions, args: tuple, kwargs: dict[str, Any]
+) -> Any:
+    """Calls a function whose arguments may be objects of mutable types."""
+
+    def call(args: tuple, kwargs: dict[str, Any]) -> tuple[Any]:
+        if current.trace is not evaluation_trace:
+            return (call_under_trace(fun, options, args, kwargs),)
+        return (_results(*trace_call(fun, options, args, kwargs)),)
+
+    known = mutable_types.result_without_mutables(fun, call, args, kwargs)
+    if known is not None:
+        return known[0]
+    numbers, names = options.static_argnums, options.static_argnames
+    return mutable_types.call_jitted(jit, fun, numbers, names, args, kwargs)

@@ -207,7 +207,7 @@ def switch(
     order = tuple(range(len(branches)))
     names = (
         "branch 0",
-        *(f"branch {position}" for position in order[1:]),
+        *(f"branch{position}" for position in order[1:]),
     )  # the wording of JAX's message
     return choose("switch", index, branches, order, names, operands)
 
