@@ -120,7 +120,8 @@ def _wrapper(module: str, name: str, function: FunctionType) -> FunctionType:
     if function.__name__ != name and function.__name__ not in dir(sys.modules[module]):
         wrapped.__name__ = wrapped.__qualname__ = name
     _publish_docstrings(wrapped)
-    _wrappers[function] = wrapped
+    # Listing the names of a module may look up all of them, this function included.
+    wrapped = _wrappers.setdefault(function, wrapped)
     exports = vars(sys.modules[package]) if package != "olympus_ir" else {}
     if exports.get(name) is function:
         exports[name] = wrapped
